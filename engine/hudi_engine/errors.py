@@ -1,0 +1,95 @@
+"""Every error the engine raises on purpose.
+
+::
+
+    HudiError
+    ├── ConfigError              an option, argument or table setting that makes no sense (also a ValueError)
+    ├── DataError                rows that cannot be written as asked (also a ValueError)
+    │   ├── InvalidKeyError      a record key or ordering value is missing, null or empty
+    │   └── SchemaError          a type or name Hudi cannot hold, or a change Hudi refuses
+    ├── PathEscapeError          a path would leave the table folder
+    ├── TableNotFoundError       no Hudi table at the path
+    ├── TableExistsError         a Hudi table (or other files) is already at the path
+    ├── CorruptTableError        a file of the table cannot be parsed
+    ├── UnsupportedTableError    a real Hudi table or feature that this engine does not handle
+    ├── TimelineError            an instant is not there, or is in the wrong state
+    ├── WriteConflictError       another writer won
+    ├── StorageError             the storage failed or cannot give a needed guarantee
+    └── ServiceError             a table service (compaction, clean, ...) failed
+"""
+
+from __future__ import annotations
+
+
+class HudiError(Exception):
+    """Base of all errors raised by the engine on purpose."""
+
+
+class ConfigError(HudiError, ValueError):
+    """An option, argument or table setting makes no sense.
+
+    Args:
+        message: What is wrong, with the value received and the next step.
+        problems: All problems found, when several were collected before raising.
+    """
+
+    def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems or (message,)
+
+
+class DataError(HudiError, ValueError):
+    """The rows handed in cannot be written as asked; the table is unchanged."""
+
+
+class InvalidKeyError(DataError):
+    """A record key, partition value or ordering value is missing, null or empty."""
+
+
+class SchemaError(DataError):
+    """A column type or name that Hudi cannot hold, or a schema change that Hudi refuses."""
+
+
+class PathEscapeError(HudiError, ValueError):
+    """A path taken from data or metadata would leave the table folder."""
+
+    def __init__(self, path: str, base: str = "") -> None:
+        where = f" below {base}" if base else " below the table folder"
+        super().__init__(
+            f"path {path!r} does not stay{where}; nothing was read or written there. "
+            "Paths must be relative, without '..', '.' or empty parts."
+        )
+        self.path = path
+        self.base = base
+
+
+class TableNotFoundError(HudiError):
+    """There is no Hudi table at the path."""
+
+
+class TableExistsError(HudiError):
+    """A table, or a folder that is not a Hudi table, is already at the path."""
+
+
+class CorruptTableError(HudiError):
+    """A file of the table is truncated or cannot be parsed."""
+
+
+class UnsupportedTableError(HudiError):
+    """A real Hudi table, or a feature of one, that this engine does not handle."""
+
+
+class TimelineError(HudiError):
+    """An instant does not exist or is not in the state the call needs."""
+
+
+class WriteConflictError(HudiError):
+    """Another writer committed, or is committing, what this write touches."""
+
+
+class StorageError(HudiError):
+    """The storage failed, or lacks a guarantee that the call needs."""
+
+
+class ServiceError(HudiError):
+    """A table service failed; the commits before it stand."""
