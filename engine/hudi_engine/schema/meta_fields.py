@@ -1,0 +1,40 @@
+"""The columns Hudi adds to every record (table versions 6, 8 and 9).
+
+Source: Hudi table format, base files: five optional strings before the table's own columns.
+``_hoodie_operation`` follows them only in tables that keep the operation of each record;
+``_hoodie_is_deleted`` is an ordinary column with a special meaning.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+COMMIT_TIME = "_hoodie_commit_time"
+COMMIT_SEQNO = "_hoodie_commit_seqno"
+RECORD_KEY = "_hoodie_record_key"
+PARTITION_PATH = "_hoodie_partition_path"
+FILE_NAME = "_hoodie_file_name"
+META_FIELDS: tuple[str, ...] = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION_PATH, FILE_NAME)
+
+OPERATION = "_hoodie_operation"
+IS_DELETED = "_hoodie_is_deleted"
+
+META_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in META_FIELDS])
+
+
+def with_meta_columns(schema: pa.Schema) -> pa.Schema:
+    """Put the five meta columns before the columns of ``schema``; those already there are not repeated.
+
+    Args:
+        schema: Arrow schema of a table, with or without meta columns.
+    """
+    return pa.schema([*META_SCHEMA, *without_meta_columns(schema)])
+
+
+def without_meta_columns(schema: pa.Schema) -> pa.Schema:
+    """The table's own columns: ``schema`` without the five meta columns, order kept.
+
+    Args:
+        schema: Arrow schema of a table, with or without meta columns.
+    """
+    return pa.schema([field for field in schema if field.name not in META_FIELDS])

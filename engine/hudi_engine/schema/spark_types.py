@@ -1,0 +1,142 @@
+"""Spark SQL types and their Arrow form in a Hudi table.
+
+Hudi stores less than Spark has: ``byte`` and ``short`` become ``int``; what Avro cannot express is refused by
+name. pyspark is imported inside the functions, so that the rest of the engine works without a JVM.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import SchemaError
+from hudi_engine.schema.avro import check_avro_names
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+_SIMPLE: dict[str, pa.DataType] = {
+    "BooleanType": pa.bool_(),
+    "ByteType": pa.int32(),
+    "ShortType": pa.int32(),
+    "IntegerType": pa.int32(),
+    "LongType": pa.int64(),
+    "FloatType": pa.float32(),
+    "DoubleType": pa.float64(),
+    "StringType": pa.string(),
+    "VarcharType": pa.string(),
+    "CharType": pa.string(),
+    "BinaryType": pa.binary(),
+    "DateType": pa.date32(),
+    "TimestampType": pa.timestamp("us", "UTC"),
+}
+_NEXT_STEP: dict[str, str] = {
+    "TimestampNTZType": "cast it to timestamp",
+    "DayTimeIntervalType": "cast it to bigint or string",
+    "YearMonthIntervalType": "cast it to int or string",
+    "CalendarIntervalType": "cast it to string",
+    "NullType": "cast it to the type it should have",
+    "VariantType": "cast it to string",
+    "TimeType": "cast it to string",
+}
+
+
+def spark_to_arrow(schema: StructType) -> pa.Schema:
+    """Arrow schema that a Hudi table has for a Spark schema.
+
+    Args:
+        schema: Schema of a DataFrame.
+
+    Raises:
+        SchemaError: Every column whose name or type a Hudi table cannot hold, in one message.
+    """
+    problems: list[str] = []
+    fields = [
+        pa.field(field.name, _to_arrow(field.dataType, field.name, problems)) for field in schema.fields
+    ]
+    if problems:
+        raise SchemaError("; ".join(problems))
+    arrow = pa.schema(fields)
+    check_avro_names(arrow)
+    return arrow
+
+
+def arrow_to_spark(schema: pa.Schema) -> StructType:
+    """Spark schema of an Arrow schema, all fields nullable.
+
+    Args:
+        schema: Arrow schema of a table.
+
+    Raises:
+        SchemaError: A column has an Arrow type that Spark does not have.
+    """
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(field.name, _to_spark(field.type, field.name), True) for field in schema])
+
+
+def _to_arrow(kind: DataType, path: str, problems: list[str]) -> pa.DataType:
+    name = type(kind).__name__
+    simple = _SIMPLE.get(name)
+    if simple is not None:
+        return simple
+    part: Any = kind
+    if name == "DecimalType":
+        return pa.decimal128(part.precision, part.scale)
+    if name == "ArrayType":
+        return pa.list_(pa.field("element", _to_arrow(part.elementType, f"{path}.element", problems)))
+    if name == "MapType":
+        if type(part.keyType).__name__ not in ("StringType", "VarcharType", "CharType"):
+            problems.append(_refusal(f"{path}.key", part.keyType, "map keys must be strings: cast the keys"))
+        return pa.map_(pa.string(), _to_arrow(part.valueType, f"{path}.value", problems))
+    if name == "StructType":
+        if not part.fields:
+            problems.append(_refusal(path, part, "a struct needs at least one field"))
+        return pa.struct(
+            [pa.field(f.name, _to_arrow(f.dataType, f"{path}.{f.name}", problems)) for f in part.fields]
+        )
+    problems.append(_refusal(path, kind, _NEXT_STEP.get(name, "cast it to string or binary")))
+    return pa.null()
+
+
+def _refusal(path: str, kind: DataType, next_step: str) -> str:
+    return f"column {path!r} has type {kind.simpleString()}, which a Hudi table cannot hold: {next_step}"
+
+
+def _to_spark(kind: pa.DataType, path: str) -> DataType:
+    from pyspark.sql import types as spark
+
+    simple: dict[pa.DataType, DataType] = {
+        pa.bool_(): spark.BooleanType(),
+        pa.int32(): spark.IntegerType(),
+        pa.int64(): spark.LongType(),
+        pa.float32(): spark.FloatType(),
+        pa.float64(): spark.DoubleType(),
+        pa.string(): spark.StringType(),
+        pa.binary(): spark.BinaryType(),
+        pa.date32(): spark.DateType(),
+        pa.null(): spark.NullType(),
+    }
+    if kind in simple:
+        return simple[kind]
+    if pa.types.is_timestamp(kind):
+        return spark.TimestampType() if kind.tz is not None else spark.TimestampNTZType()
+    if pa.types.is_decimal(kind):
+        return spark.DecimalType(kind.precision, kind.scale)
+    if pa.types.is_list(kind):
+        return spark.ArrayType(_to_spark(kind.value_type, f"{path}.element"), True)
+    if pa.types.is_map(kind):
+        return spark.MapType(
+            _to_spark(kind.key_type, f"{path}.key"), _to_spark(kind.item_type, f"{path}.value"), True
+        )
+    if pa.types.is_struct(kind):
+        fields = [
+            spark.StructField(child.name, _to_spark(child.type, f"{path}.{child.name}"), True)
+            for child in kind
+        ]
+        return spark.StructType(fields)
+    raise SchemaError(
+        f"column {path!r} has the Arrow type {kind}, which has no Spark type; "
+        "read it with the Arrow reader instead"
+    )
