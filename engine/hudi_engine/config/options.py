@@ -295,8 +295,8 @@ class Options:
     """Resolved, typed options: what the caller gave over the registry's defaults. Immutable."""
 
     def __init__(self, given: Mapping[str, OptionValue], raw: Mapping[str, str]) -> None:
-        self._given = MappingProxyType(dict(given))
-        self.raw: Mapping[str, str] = MappingProxyType(dict(raw))
+        self._given = dict(given)
+        self.raw: Mapping[str, str] = dict(raw)
 
     def is_set(self, key: str) -> bool:
         """Whether the caller gave the option."""

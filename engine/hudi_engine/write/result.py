@@ -1,0 +1,64 @@
+"""What a write reports back to its caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """Counts of one write.
+
+    Args:
+        instant: Instant time of the commit, None when the write had nothing to do and made none.
+        operation: Hudi's operation name, e.g. ``UPSERT``.
+        rows_inserted: Rows with a new key.
+        rows_updated: Rows whose key was in the table.
+        rows_deleted: Rows removed.
+        files_written: Base and log files written.
+        bytes_written: Bytes of those files.
+        partitions_written: Partition paths touched, sorted.
+        path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``joined`` or ``metadata``.
+    """
+
+    instant: str | None
+    operation: str
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    files_written: int = 0
+    bytes_written: int = 0
+    partitions_written: tuple[str, ...] = ()
+    path_taken: str = "metadata"
+
+
+def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:
+    """Add up the write stats of a commit.
+
+    Args:
+        instant: The commit's instant time.
+        metadata: Its commit metadata.
+        path_taken: See WriteResult.
+        rows_replaced: Rows of file groups that the commit replaced; they count as deleted.
+    """
+    stats = list(_all_stats(metadata))
+    replaced = metadata.partition_to_replace_file_ids or {}
+    return WriteResult(
+        instant=instant,
+        operation=metadata.operation_type,
+        rows_inserted=sum(stat.num_inserts for stat in stats),
+        rows_updated=sum(stat.num_update_writes for stat in stats),
+        rows_deleted=sum(stat.num_deletes for stat in stats) + rows_replaced,
+        files_written=len({stat.path for stat in stats if stat.path}),
+        bytes_written=sum(stat.total_write_bytes for stat in stats),
+        partitions_written=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
+        path_taken=path_taken,
+    )
+
+
+def _all_stats(metadata: CommitMetadata) -> Iterable[WriteStat]:
+    for stats in metadata.partition_to_write_stats.values():
+        yield from stats

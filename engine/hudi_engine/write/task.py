@@ -1,0 +1,56 @@
+"""Identity of one running write task: tokens, sequence numbers, markers and the zombie check."""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hudi_engine.filegroup.markers import write_marker
+from hudi_engine.txn.transaction import check_inflight
+from hudi_engine.write.context import WriteContext
+
+
+@dataclass
+class WriteTask:
+    """One attempt at one task of a write.
+
+    Args:
+        context: The write it belongs to.
+        partition_id: Number of the task in its stage.
+        stage_id: Spark's stage number, 0 outside Spark.
+        attempt_id: Number of the attempt, different for every attempt of a task.
+    """
+
+    context: WriteContext
+    partition_id: int = 0
+    stage_id: int = 0
+    attempt_id: int = 0
+    _row_numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _file_numbers: itertools.count[int] = field(default_factory=itertools.count)
+
+    @property
+    def write_token(self) -> str:
+        """``<task>-<stage>-<attempt>``, different between attempts at the same file (Hudi table format, file names)."""
+        return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
+
+    def new_file_id(self, prefix: str = "") -> str:
+        """A fresh file group id ``<uuid>-<n>``; ``prefix`` replaces its first characters (bucket ids)."""
+        text = str(uuid.uuid4())
+        return f"{prefix}{text[len(prefix):]}-{next(self._file_numbers) if not prefix else 0}"
+
+    def take_row_numbers(self, count: int) -> int:
+        """Reserve ``count`` sequence numbers of log records; returns the first."""
+        first = next(self._row_numbers)
+        self._row_numbers = itertools.count(first + count)
+        return first
+
+    def announce(self, partition: str, file_name: str, io_type: str) -> None:
+        """Write the marker that lets a rollback find the file, before the file exists."""
+        write_marker(self.context.storage, self.context.instant, partition, file_name, io_type)
+
+    def publish_guard(self) -> Callable[[], None]:
+        """A call made just before a file gets its final name: refuses when the instant was rolled back meanwhile."""
+        context = self.context
+        return lambda: check_inflight(context.storage, context.config, context.instant, context.action)
