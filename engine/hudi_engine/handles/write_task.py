@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hudi_engine.filegroup.markers import write_marker
-from hudi_engine.txn.transaction import check_inflight
-from hudi_engine.write.context import WriteContext
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.timeline.active import check_inflight
 
 
 @dataclass
@@ -27,7 +27,8 @@ class WriteTask:
     partition_id: int = 0
     stage_id: int = 0
     attempt_id: int = 0
-    _row_numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _next_row: int = 0
+    _next_log_row: int = 1
     _file_numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @property
@@ -40,10 +41,14 @@ class WriteTask:
         text = str(uuid.uuid4())
         return f"{prefix}{text[len(prefix):]}-{next(self._file_numbers) if not prefix else 0}"
 
-    def take_row_numbers(self, count: int) -> int:
-        """Reserve ``count`` sequence numbers of log records; returns the first."""
-        first = next(self._row_numbers)
-        self._row_numbers = itertools.count(first + count)
+    def take_row_numbers(self, count: int, *, in_log: bool = False) -> int:
+        """Reserve ``count`` sequence numbers; returns the first (base rows count from 0, log records from 1)."""
+        if in_log:
+            first = self._next_log_row
+            self._next_log_row += count
+            return first
+        first = self._next_row
+        self._next_row += count
         return first
 
     def announce(self, partition: str, file_name: str, io_type: str) -> None:

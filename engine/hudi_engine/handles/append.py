@@ -1,0 +1,143 @@
+"""Log files: updates and deletes of a merge-on-read slice are appended beside its base file.
+
+Table version 6: a log file's name carries the instant of the slice it belongs to; while a compaction of the file group is
+pending, that is the compaction's instant (Hudi table format, file slices).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.log_file import log_file_name
+from hudi_engine.handles.create import stamp_rows
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+PARQUET_BLOCK_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class LogTarget:
+    """Where the next log file of a file group goes.
+
+    Args:
+        file_slice: The latest slice, pending compaction merged in.
+        base_instant: Instant for the log's name.
+    """
+
+    file_slice: FileSlice
+    base_instant: str
+
+    @property
+    def next_version(self) -> int:
+        """Highest version with the same base instant, plus one."""
+        versions = [log.version for log in self.file_slice.log_files if log.instant == self.base_instant]
+        return max(versions, default=0) + 1
+
+
+@dataclass(frozen=True)
+class LogDeletes:
+    """Keys to delete through a log: ``ordering`` is None for deletes that always win."""
+
+    keys: pa.Array
+    ordering: pa.Array | None = None
+
+
+def append_log(
+    task: WriteTask, target: LogTarget, updates: pa.Table | None, deletes: LogDeletes | None, *, inserts: int = 0
+) -> list[WriteStat]:
+    """Write one commit's changes of a file group into new log files.
+
+    Args:
+        task: The running write task.
+        target: Slice and name rule.
+        updates: Rows with key and data columns, or None.
+        deletes: Keys to delete, or None.
+        inserts: How many of the update rows have a new key (bucket index).
+
+    Returns:
+        One write stat a log file; blocks above the log file size limit go to further files.
+    """
+    context, slice_ = task.context, target.file_slice
+    blocks: list[bytes] = []
+    count = 0
+    if updates is not None and updates.num_rows:
+        count = updates.num_rows
+        stamped = stamp_rows(task, slice_.partition, updates, slice_.file_id, in_log=True)
+        blocks += encode_data_blocks(
+            stamped,
+            context.avro_schema,
+            context.instant,
+            block_format=_block_format(task, stamped),
+            max_block_bytes=context.options.int("hoodie.logfile.data.block.max.size"),
+            codec=context.base_files.codec,
+        )
+    deleted = 0
+    if deletes is not None and len(deletes.keys):
+        deleted = len(deletes.keys)
+        partitions = pa.array([slice_.partition] * deleted, pa.string())
+        blocks.append(
+            encode_delete_block(deletes.keys, partitions, deletes.ordering, context.instant, context.avro_schema)
+        )
+    return _write_files(task, target, blocks, updates_written=count - inserts, inserts=inserts, deleted=deleted)
+
+
+def _block_format(task: WriteTask, rows: pa.Table) -> str:
+    wanted = task.context.options.text("hoodie.logfile.data.block.format")
+    return wanted or ("parquet" if rows.nbytes > PARQUET_BLOCK_BYTES else "avro")
+
+
+def _write_files(
+    task: WriteTask, target: LogTarget, blocks: list[bytes], *, updates_written: int, inserts: int, deleted: int
+) -> list[WriteStat]:
+    context, slice_ = task.context, target.file_slice
+    known = [log.name for log in slice_.log_files]
+    stats: list[WriteStat] = []
+    version = target.next_version
+    for index, files in enumerate(_split_by_size(blocks, context.options.int("hoodie.logfile.max.size"))):
+        name = log_file_name(slice_.file_id, target.base_instant, version + index, task.write_token)
+        path = f"{slice_.partition}/{name}" if slice_.partition else name
+        task.announce(slice_.partition, name, "APPEND")
+        with context.storage.open_output(path, before_publish=task.publish_guard()) as sink:
+            for block in files:
+                sink.write(block)
+        known.append(name)
+        size = sum(len(block) for block in files)
+        first = index == 0
+        stats.append(
+            WriteStat(
+                file_id=slice_.file_id,
+                path=path,
+                prev_commit=slice_.base_file.instant if slice_.base_file else target.base_instant,
+                num_writes=updates_written + inserts if first else 0,
+                num_update_writes=updates_written if first else 0,
+                num_inserts=inserts if first else 0,
+                num_deletes=deleted if first else 0,
+                total_write_bytes=size,
+                file_size_in_bytes=size,
+                partition_path=slice_.partition,
+                log_version=version + index,
+                log_offset=0,
+                base_file=slice_.base_file.name if slice_.base_file else "",
+                log_files=list(known),
+            )
+        )
+    return stats
+
+
+def _split_by_size(blocks: list[bytes], limit: int) -> list[list[bytes]]:
+    files: list[list[bytes]] = []
+    size = limit
+    for block in blocks:
+        if size + len(block) > limit:
+            files.append([])
+            size = 0
+        files[-1].append(block)
+        size += len(block)
+    return files
+
+

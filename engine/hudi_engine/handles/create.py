@@ -1,0 +1,94 @@
+"""New file groups: rows that are not in the table yet become base files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from hudi_engine.filegroup.base_file import base_file_name
+from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
+from hudi_engine.handles.sizing import rows_per_file
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+NO_PREVIOUS_COMMIT = "null"
+
+
+def create_files(task: WriteTask, partition: str, rows: pa.Table, *, file_id: str | None = None) -> list[WriteStat]:
+    """Write rows into new file groups, as many as the target file size asks for.
+
+    Args:
+        task: The running write task.
+        partition: Partition path, ``""`` for a table without partitions.
+        rows: Key columns and data columns of the table's schema.
+        file_id: Id of the file group when the index decides it (bucket index); then exactly one file is written.
+
+    Returns:
+        One write stat a file, ``prevCommit`` being the string ``null``.
+    """
+    if file_id is not None:
+        return [create_file(task, partition, rows, file_id)]
+    context = task.context
+    per_file = rows_per_file(rows, context.base_files.codec, context.max_file_bytes)
+    return [create_file(task, partition, part, task.new_file_id()) for part in _even_parts(rows, per_file)]
+
+
+def _even_parts(rows: pa.Table, per_file: int) -> Iterator[pa.Table]:
+    if rows.num_rows == 0:
+        return
+    parts = -(-rows.num_rows // per_file)
+    size = -(-rows.num_rows // parts)
+    for start in range(0, rows.num_rows, size):
+        yield rows.slice(start, size)
+
+
+def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -> WriteStat:
+    """Write one new base file; see create_files."""
+    context = task.context
+    name = base_file_name(file_id, task.write_token, context.instant)
+    task.announce(partition, name, "CREATE")
+    stamped = stamp_rows(task, partition, rows, name)
+    path = f"{partition}/{name}" if partition else name
+    info = write_base_file(
+        context.storage,
+        path,
+        stamped,
+        avro_schema_with_meta=context.avro_schema,
+        options=context.base_files,
+        before_publish=task.publish_guard(),
+    )
+    return WriteStat(
+        file_id=file_id,
+        path=path,
+        prev_commit=NO_PREVIOUS_COMMIT,
+        num_writes=rows.num_rows,
+        num_inserts=rows.num_rows,
+        total_write_bytes=info.size,
+        file_size_in_bytes=info.size,
+        partition_path=partition,
+    )
+
+
+def stamp_rows(task: WriteTask, partition: str, rows: pa.Table, file_name: str, *, in_log: bool = False) -> pa.Table:
+    """Fill the five meta columns of new rows (Hudi table format, meta columns); columns end in schema order."""
+    context = task.context
+    start = task.take_row_numbers(rows.num_rows, in_log=in_log)
+    keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else _generated_keys(task, start, rows.num_rows)
+    data = rows.select([name for name in context.schema.names if name not in META_FIELDS])
+    stamped = attach_meta_columns(
+        data,
+        commit_time=context.instant,
+        seqno_prefix_task=task.partition_id,
+        keys=keys,
+        partition=partition,
+        file_name=file_name,
+        start_row=start,
+    )
+    return stamped.select(context.schema.names)
+
+
+def _generated_keys(task: WriteTask, start: int, count: int) -> pa.Array:
+    prefix = f"{task.context.instant}_{task.partition_id}_"
+    return pa.array([f"{prefix}{row}" for row in range(start, start + count)], pa.string())
