@@ -1,0 +1,34 @@
+# Every target is one command of dev.py; `make` or `make help` lists them.
+PYTHON ?= python3
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check unit spark dbt spark35 judge golden docs clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: ## make .venv with everything in it
+	$(PYTHON) dev.py setup
+
+demo: ## build the dbt project of integration_tests and read it back
+	$(PYTHON) dev.py demo
+
+test: ## every tier of tests
+	$(PYTHON) dev.py test
+
+check: ## ruff, mypy, import floors and the unit tests: the quick loop
+	$(PYTHON) dev.py test style unit
+
+unit spark dbt spark35 judge: ## one tier of tests
+	$(PYTHON) dev.py test $@
+
+golden: ## make the golden tables again with Apache Hudi
+	$(PYTHON) dev.py setup all
+	$(PYTHON) dev.py run python tests/golden/make_golden.py
+
+docs: ## write the configuration reference again from the option registry
+	$(PYTHON) dev.py run python docs/make_configuration.py
+
+clean: ## remove what the tests and the demo left (the environments stay)
+	rm -rf integration_tests/landing integration_tests/warehouse integration_tests/target integration_tests/logs
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

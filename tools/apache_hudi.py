@@ -1,0 +1,84 @@
+"""Bringing in Apache Hudi itself, which the tests and the demo use as an independent reader and writer.
+
+It runs on PySpark 3.5 in an environment of its own, from the bundle jar that its project publishes. Nothing of the
+package needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from tools.console import CACHE, SetupError, detail, logged, say, seconds_since
+from tools.environments import SPARK35, ensure
+
+VERSIONS = ("0.15.0", "1.2.0")
+GROUP, ARTIFACT = "org.apache.hudi", "hudi-spark3.5-bundle_2.12"
+DESCRIPTION = CACHE / "apache-hudi.json"
+
+
+def ensure_apache_hudi() -> str | None:
+    """Make Apache Hudi usable: its environment and the jar of each version.
+
+    Writes ``.cache/apache-hudi.json`` (``python``, ``java_home`` and ``jars`` by version) for the tests and the demo.
+
+    Returns:
+        None when all is there, else one line that says why Apache Hudi is left out.
+    """
+    DESCRIPTION.unlink(missing_ok=True)
+    try:
+        env = ensure(SPARK35)
+        jars = {version: str(_jar(version, env)) for version in VERSIONS}
+    except SetupError as error:
+        return str(error)
+    DESCRIPTION.parent.mkdir(parents=True, exist_ok=True)
+    DESCRIPTION.write_text(json.dumps(
+        {"python": str(SPARK35.python), "java_home": env["JAVA_HOME"], "jars": jars}, indent=1))
+    return None
+
+
+def _jar(version: str, env: dict[str, str]) -> Path:
+    cached = CACHE / "jars" / f"{ARTIFACT}-{version}.jar"
+    if cached.exists():
+        return cached
+    start = time.monotonic()
+    say(f"fetching Apache Hudi {version} (about 100 MB, kept in .cache/jars)")
+    cached.parent.mkdir(parents=True, exist_ok=True)
+    local = Path.home() / ".m2/repository" / GROUP.replace(".", "/") / ARTIFACT / version / cached.name
+    if not local.exists():
+        local = _resolve(version, env, local)
+    part = cached.with_suffix(".part")
+    shutil.copyfile(local, part)
+    part.replace(cached)
+    detail(f"done in {seconds_since(start)}")
+    return cached
+
+
+def _resolve(version: str, env: dict[str, str], local: Path) -> Path:
+    """Fetch the jar with Maven if there is one (it knows the user's mirrors and proxies), else with Spark's own resolver."""
+    log = CACHE / "logs" / "jars.log"
+    coordinates = f"{GROUP}:{ARTIFACT}:{version}"
+    if shutil.which("mvn"):
+        plugin = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get"
+        try:
+            logged(["mvn", "-B", "-q", plugin, "-Dtransitive=false", f"-Dartifact={coordinates}"], log)
+            if local.exists():
+                return local
+        except subprocess.CalledProcessError:
+            detail("mvn could not fetch it; trying Spark's own resolver")
+    ivy = CACHE / "ivy"
+    code = ("from pyspark.sql import SparkSession; "
+            "SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate().stop()")
+    submit = f"--packages {coordinates} --conf spark.jars.ivy={ivy} pyspark-shell"
+    fetched = ivy / "jars" / f"{GROUP}_{ARTIFACT}-{version}.jar"
+    try:
+        logged([str(SPARK35.python), "-c", code], log, env={**env, "PYSPARK_SUBMIT_ARGS": submit})
+    except subprocess.CalledProcessError:
+        fetched.unlink(missing_ok=True)
+    if not fetched.exists():
+        raise SetupError(f"the jar {coordinates} could not be fetched from Maven Central (see {os.path.relpath(log)})")
+    return fetched

@@ -1,0 +1,133 @@
+"""The commands of `dev.py`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tools.apache_hudi import ensure_apache_hudi
+from tools.console import SetupError, detail, say, seconds_since, shown
+from tools.environments import MAIN, SPARK35, ensure
+from tools.tiers import TIERS, Tier, pick
+
+_COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
+_CLOSING = re.compile(r"^=*\s*(\d+ \w+(?:, )?)+ in [\d.]+s")
+
+
+def run(arguments: list[str], usage: str) -> int:
+    """Run the command that the arguments name; returns the exit code of the process."""
+    commands = {"setup": _setup, "demo": _demo, "test": _test, "run": _run}
+    if not arguments or arguments[0] not in commands:
+        print(usage.strip())
+        print("\ntiers of `test`:")
+        for tier in TIERS:
+            print(f"  {tier.name:8} {tier.what}")
+        return 0 if arguments in (["help"], ["--help"], ["-h"]) else 2
+    try:
+        return commands[arguments[0]](arguments[1:])
+    except SetupError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _setup(arguments: list[str]) -> int:
+    start = time.monotonic()
+    env = ensure(MAIN)
+    say(f"ready: {MAIN.folder}, Java in {env['JAVA_HOME']} ({seconds_since(start)})")
+    if "all" in arguments:
+        ensure(SPARK35)
+        _announce(ensure_apache_hudi())
+    return 0
+
+
+def _demo(arguments: list[str]) -> int:
+    env = ensure(MAIN)
+    if "--quick" not in arguments:
+        _announce(ensure_apache_hudi())
+    command = [str(MAIN.python), "integration_tests/run.py", *arguments]
+    return subprocess.run(command, env=env, cwd=MAIN.path.parent).returncode
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments:
+        raise SetupError("`run` needs a command, for example: python3 dev.py run dbt --version")
+    return subprocess.run(arguments, env=ensure(MAIN)).returncode
+
+
+def _announce(left_out: str | None) -> None:
+    if left_out is not None:
+        say(f"LEFT OUT: Apache Hudi as independent reader and writer: {left_out}")
+
+
+@dataclass
+class _Outcome:
+    """What a tier did."""
+
+    tier: Tier
+    failed: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    left_out: str | None = None
+
+    def count(self, line: str) -> None:
+        """Add up the counts of pytest's closing line."""
+        plain = re.sub(r"\x1b\[[\d;]*m", "", line).strip()
+        if _CLOSING.match(plain):
+            for number, word in _COUNT.findall(plain):
+                self.counts["errors" if word == "error" else word] += int(number)
+
+
+def _test(arguments: list[str]) -> int:
+    def complain(message: str) -> None:
+        raise SetupError(message)
+
+    start = time.monotonic()
+    outcomes = [_run_tier(tier) for tier in pick(arguments, complain)]
+    print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
+    for outcome in outcomes:
+        counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
+        print(f"{outcome.tier.name:10}{'FAILED' if outcome.failed else 'ok':10}{outcome.seconds:8.0f}  {counts}")
+    for outcome in outcomes:
+        for command in outcome.failed:
+            print(f"FAILED: {outcome.tier.name}: {command}")
+        if outcome.left_out:
+            print(f"LEFT OUT: {outcome.tier.name}: {outcome.left_out}")
+    total: Counter[str] = sum((outcome.counts for outcome in outcomes), Counter())
+    failed = total["failed"] + total["errors"]
+    print(f"all tiers in {seconds_since(start)}")
+    print(f"{total['passed']} passed, {failed} failed, {total['skipped']} skipped", flush=True)
+    return 1 if any(outcome.failed for outcome in outcomes) else 0
+
+
+def _run_tier(tier: Tier) -> _Outcome:
+    outcome = _Outcome(tier)
+    start = time.monotonic()
+    say(f"{tier.name}: {tier.what}")
+    try:
+        # The tests themselves run in the main environment; the other one holds PySpark 3.5.
+        env = ensure(tier.environment)
+        if tier.needs_apache_hudi:
+            outcome.left_out = ensure_apache_hudi()
+            _announce(outcome.left_out)
+    except SetupError as error:
+        detail(str(error))
+        outcome.failed.append("set-up")
+        return outcome
+    for command in tier.commands:
+        detail("$ " + " ".join(command))
+        program = tier.environment.bin / command[0]
+        if shown([str(program), *command[1:]], {**env, **_quiet()}, outcome.count) != 0:
+            outcome.failed.append(" ".join(command))
+    outcome.seconds = time.monotonic() - start
+    return outcome
+
+
+def _quiet() -> dict[str, str]:
+    return {"DO_NOT_TRACK": "1", "NO_COLOR": os.environ.get("NO_COLOR", "1")}

@@ -1,0 +1,174 @@
+"""The virtual environments: which there are, making them, and running commands in them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.console import CACHE, ROOT, SetupError, apt_install, detail, is_root_with_apt, logged, say, seconds_since
+from tools.java import ensure_java
+
+OLDEST, NEWEST = (3, 10), (3, 13)
+_FOREIGN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_PYTHON",
+            "PYSPARK_DRIVER_PYTHON", "PYSPARK_SUBMIT_ARGS")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment of this checkout.
+
+    Args:
+        folder: Its folder, relative to the checkout.
+        constraints: File with the exact versions.
+        newest_python: Newest Python it works on, as (major, minor).
+    """
+
+    folder: str
+    constraints: str
+    newest_python: tuple[int, int]
+
+    @property
+    def path(self) -> Path:
+        """Absolute folder."""
+        return ROOT / self.folder
+
+    @property
+    def bin(self) -> Path:
+        """Folder of its programs."""
+        return self.path / ("Scripts" if os.name == "nt" else "bin")
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.bin / "python"
+
+
+MAIN = Environment(".venv", "constraints-spark4.txt", NEWEST)
+SPARK35 = Environment(".venv-spark35", "constraints-spark35.txt", (3, 12))
+
+
+def ensure(environment: Environment) -> dict[str, str]:
+    """Make an environment if it is missing or out of date.
+
+    Returns:
+        The variables for commands that run in it.
+
+    Raises:
+        SetupError: It cannot be made; the message says the next step.
+    """
+    stamp = environment.path / "dbt-hudi.stamp"
+    wanted = _fingerprint(environment)
+    if not (stamp.exists() and stamp.read_text() == wanted and environment.python.exists()):
+        _make(environment)
+        _install(environment)
+        stamp.write_text(wanted)
+    return variables(environment, ensure_java(environment.python))
+
+
+def variables(environment: Environment, java_home: Path) -> dict[str, str]:
+    """Give the variables for commands that run in an environment."""
+    env = {key: value for key, value in os.environ.items() if key not in _FOREIGN}
+    env["PATH"] = os.pathsep.join([str(environment.bin), str(java_home / "bin"), env.get("PATH", os.defpath)])
+    env["JAVA_HOME"] = str(java_home)
+    env["VIRTUAL_ENV"] = str(environment.path)
+    env["PYTHONUNBUFFERED"] = "1"
+    return env
+
+
+def _fingerprint(environment: Environment) -> str:
+    digest = hashlib.sha256(f"{ROOT}\n".encode())
+    for name in ("constraints.txt", environment.constraints, "requirements-dev.txt", "setup.py"):
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()
+
+
+def _base_python(environment: Environment) -> str:
+    """Give the interpreter to make the environment with: this one, or an older one when this is too new."""
+    if sys.version_info[:2] <= environment.newest_python:
+        return sys.executable
+    for minor in range(environment.newest_python[1], OLDEST[1] - 1, -1):
+        found = shutil.which(f"python3.{minor}")
+        # A version manager's shim can exist for a version that it does not run.
+        if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
+            detail(f"Python {sys.version_info[0]}.{sys.version_info[1]} is too new for {environment.folder}; using {found}")
+            return found
+    newest = ".".join(map(str, environment.newest_python))
+    raise SetupError(
+        f"{environment.folder} needs Python 3.10 to {newest}; this is Python {sys.version.split()[0]} and no other was found. "
+        f"Next step: install Python {newest} and run this again."
+    )
+
+
+def _make(environment: Environment) -> None:
+    """Make an empty environment; a half-made one of ours goes first."""
+    mark = environment.path / "made-by-dev-py"
+    if environment.path.exists() and mark.exists():
+        shutil.rmtree(environment.path)
+    if environment.python.exists():
+        return
+    python = _base_python(environment)
+    say(f"making {environment.folder}")
+    log = CACHE / "logs" / "venv.log"
+    for command in _ways_to_make(python):
+        try:
+            logged([*command, str(environment.path)], log)
+            mark.touch()
+            return
+        except subprocess.CalledProcessError:
+            shutil.rmtree(environment.path, ignore_errors=True)
+    raise SetupError(
+        f"{python} can make no virtual environment: its modules venv and ensurepip are missing. Next step: install them "
+        "(Debian/Ubuntu: `sudo apt-get install python3-venv`) and run this again."
+    )
+
+
+def _ways_to_make(python: str) -> list[list[str]]:
+    def has(modules: str) -> bool:
+        return subprocess.run([python, "-c", f"import {modules}"], capture_output=True).returncode == 0
+
+    if not has("venv, ensurepip") and is_root_with_apt():
+        say("Python's venv module is missing: installing it with apt-get")
+        version = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                                 capture_output=True, text=True, check=True).stdout.strip()
+        try:
+            apt_install(f"python{version}-venv", "python3-venv")
+        except SetupError as error:
+            detail(str(error))
+    ways = []
+    if has("venv, ensurepip"):
+        ways.append([python, "-m", "venv"])
+    if has("virtualenv"):
+        ways.append([python, "-m", "virtualenv", "-q"])
+    return ways
+
+
+def _install(environment: Environment) -> None:
+    start = time.monotonic()
+    say(f"installing into {environment.folder} (versions of {environment.constraints})")
+    log = CACHE / "logs" / f"pip{environment.folder}.log"
+    log.unlink(missing_ok=True)
+    pip = [str(environment.python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
+           "--progress-bar", "off", "-c", environment.constraints]
+    try:
+        logged([*pip, "setuptools", "wheel"], log)
+        logged([*pip, "--no-build-isolation", "-r", "requirements-dev.txt", "-e", "."], log, on_line=_show_download)
+    except subprocess.CalledProcessError as error:
+        raise SetupError(
+            f"pip could not install into {environment.folder} (exit code {error.returncode}; everything it said: {log}). "
+            "Next step: check that this machine reaches a Python package index (`pip config list`), then run this again."
+        ) from None
+    detail(f"done in {seconds_since(start)}")
+
+
+def _show_download(line: str) -> None:
+    """Show the downloads that a person waits for."""
+    found = re.match(r"\s*Downloading (\S+) \(([\d.]+) (MB|GB)\)", line)
+    if found and (found.group(3) == "GB" or float(found.group(2)) >= 10):
+        detail(f"downloading {found.group(1).rsplit('/', 1)[-1]} ({found.group(2)} {found.group(3)})")

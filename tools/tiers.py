@@ -1,0 +1,54 @@
+"""The tiers of tests, in the order they run: cheap ones first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tools.environments import MAIN, SPARK35, Environment
+
+_PYTEST = ("python", "-m", "pytest", "-q")
+
+
+@dataclass(frozen=True)
+class Tier:
+    """A group of checks that run one after the other.
+
+    Args:
+        name: Word to call it by.
+        what: One line of description.
+        commands: The commands; the first word is a program of the environment.
+        environment: Where they run.
+        needs_apache_hudi: Apache Hudi is set up before, and the tier is told when it cannot be had.
+    """
+
+    name: str
+    what: str
+    commands: tuple[tuple[str, ...], ...]
+    environment: Environment = MAIN
+    needs_apache_hudi: bool = False
+
+
+TIERS = (
+    Tier("style", "ruff, mypy --strict on the engine, import floors",
+         (("ruff", "check", "."), ("mypy",), ("lint-imports",))),
+    Tier("unit", "every room of the engine without Spark, and the golden tables",
+         ((*_PYTEST, "tests/unit", "tests/golden"),)),
+    Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
+    Tier("dbt", "dbt projects on PySpark 4, dbt's own conformance suite among them", ((*_PYTEST, "tests/functional"),)),
+    Tier("spark35", "the core of both on PySpark 3.5", ((*_PYTEST, "-m", "core", "tests/spark", "tests/functional"),),
+         environment=SPARK35),
+    Tier("judge", "Apache Hudi 0.15.0 and 1.2.0 and hudi-rs read and write our tables, and we theirs",
+         ((*_PYTEST, "tests/judge"),), needs_apache_hudi=True),
+    Tier("demo", "the dbt project of integration_tests, read back by three independent readers",
+         (("python", "integration_tests/run.py"),), needs_apache_hudi=True),
+)
+
+
+def pick(names: list[str], complain: Callable[[str], None]) -> tuple[Tier, ...]:
+    """Give the tiers of some names, all for none; an unknown name goes to ``complain``."""
+    known = {tier.name: tier for tier in TIERS}
+    for name in names:
+        if name not in known:
+            complain(f"there is no tier {name!r}; the tiers are: {', '.join(known)}")
+    return tuple(tier for tier in TIERS if not names or tier.name in names)
