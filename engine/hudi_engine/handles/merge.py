@@ -1,0 +1,154 @@
+"""Copy-on-write: a new base file is the old one with the batch's rows merged in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.filegroup.base_file import base_file_name
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.base_file_writer import read_key_footer, write_base_file
+from hudi_engine.handles.create import stamp_rows
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.merge.slice_reader import read_base_file, read_slice
+from hudi_engine.schema.meta_fields import FILE_NAME
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """What a batch does to one file.
+
+    Args:
+        batch_rows: For each row of the base file the number of its row in ``updates``, null where untouched; None when
+            the file only takes new rows.
+        updates: Rows with key and data columns that ``batch_rows`` points into.
+        deletes: Which of ``updates`` delete, None for none.
+        delete_always: Deletes win whatever their ordering value (the delete operation).
+        inserts: Rows with new keys that are packed into this file.
+    """
+
+    batch_rows: pa.Array | None
+    updates: pa.Table | None
+    deletes: pa.Array | None = None
+    delete_always: bool = False
+    inserts: pa.Table | None = None
+
+
+@dataclass(frozen=True)
+class _Merged:
+    table: pa.Table
+    updated: int
+    deleted: int
+    inserted: int
+
+
+def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> WriteStat | None:
+    """Write the next base file of a file group.
+
+    Args:
+        task: The running write task.
+        file_slice: The group's latest slice; its logs, if any, are merged in as well.
+        changes: What to do to it.
+
+    Returns:
+        The write stat, or None when no row of the file changes and none is added (then no file is written).
+    """
+    context = task.context
+    base = file_slice.base_file
+    name = base_file_name(file_slice.file_id, task.write_token, context.instant)
+    old = (
+        read_base_file(context.read, base)
+        if base is not None and not file_slice.log_files
+        else read_slice(context.read, file_slice)
+    )
+    merged = _merge(task, file_slice.partition, old, changes, name)
+    if merged.updated == merged.deleted == merged.inserted == 0:
+        return None
+    task.announce(file_slice.partition, name, "MERGE")
+    path = f"{file_slice.partition}/{name}" if file_slice.partition else name
+    info = write_base_file(
+        context.storage,
+        path,
+        merged.table,
+        avro_schema_with_meta=context.avro_schema,
+        options=context.base_files,
+        before_publish=task.publish_guard(),
+        reuse_bloom=_reusable_bloom(task, file_slice, merged),
+    )
+    return WriteStat(
+        file_id=file_slice.file_id,
+        path=path,
+        prev_commit=base.instant if base is not None else file_slice.base_instant,
+        num_writes=merged.table.num_rows,
+        num_update_writes=merged.updated,
+        num_inserts=merged.inserted,
+        num_deletes=merged.deleted,
+        total_write_bytes=info.size,
+        file_size_in_bytes=info.size,
+        partition_path=file_slice.partition,
+    )
+
+
+def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged):  # type: ignore[no-untyped-def]
+    """The old filter serves again when no new key came in: it may only admit keys that have gone."""
+    if merged.inserted or file_slice.base_file is None or file_slice.log_files:
+        return None
+    return read_key_footer(task.context.storage, file_slice.base_file.path).bloom
+
+
+def _merge(task: WriteTask, partition: str, old: pa.Table, changes: FileChanges, name: str) -> _Merged:
+    kept, updated, deleted = _apply_updates(task, partition, old, changes, name)
+    kept = kept.set_column(
+        kept.schema.get_field_index(FILE_NAME),
+        kept.schema.field(FILE_NAME),
+        pa.chunked_array([pa.repeat(pa.scalar(name, pa.string()), kept.num_rows)]),
+    )
+    inserted = 0
+    if changes.inserts is not None and changes.inserts.num_rows:
+        inserted = changes.inserts.num_rows
+        kept = pa.concat_tables([kept, stamp_rows(task, partition, changes.inserts, name)])
+    return _Merged(kept, updated, deleted, inserted)
+
+
+def _apply_updates(
+    task: WriteTask, partition: str, old: pa.Table, changes: FileChanges, name: str
+) -> tuple[pa.Table, int, int]:
+    if changes.batch_rows is None or changes.updates is None:
+        return old, 0, 0
+    batch_rows = changes.batch_rows
+    touched = np.flatnonzero(np.asarray(batch_rows.is_valid()))
+    if len(touched) == 0:
+        return old, 0, 0
+    picks = batch_rows.drop_null()
+    deletes = None if changes.deletes is None else changes.deletes.take(picks)
+    if changes.delete_always:
+        keep = np.ones(old.num_rows, dtype=bool)
+        keep[touched] = False
+        return old.filter(pa.array(keep)), 0, len(touched)
+    incoming = stamp_rows(task, partition, changes.updates.take(picks), name)
+    outcome = merge_rows(old.take(pa.array(touched)), incoming, task.context.config, deletes)
+    changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
+    gone = np.asarray(outcome.deleted)
+    if not changed.any():
+        return old, 0, 0
+    return _splice(old, outcome.rows, touched, changed, gone), int((changed & ~gone).sum()), int(gone.sum())
+
+
+def _splice(
+    old: pa.Table, new: pa.Table, touched: np.ndarray, changed: np.ndarray, gone: np.ndarray
+) -> pa.Table:
+    """Old rows with ``new`` in the places of ``touched``; one take over both, order kept."""
+    order = np.arange(old.num_rows, dtype=np.int64)
+    replaced = changed & ~gone
+    order[touched[replaced]] = old.num_rows + np.flatnonzero(replaced)
+    if gone.any():
+        keep = np.ones(old.num_rows, dtype=bool)
+        keep[touched[gone]] = False
+        order = order[keep]
+    both = pa.concat_tables([old, new.select(old.column_names).cast(old.schema)]).combine_chunks()
+    return both.take(pa.array(order))

@@ -1,0 +1,78 @@
+"""Where new rows go: first into small files that have room, then into new file groups.
+
+Room of a small file is (target size - its size) / average row size, as in Hudi's upsert partitioner. Merge-on-read offers
+only its smallest file without logs, and only up to a price: a large base file is not rewritten for a few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.write_context import WriteContext
+
+
+@dataclass(frozen=True)
+class InsertShare:
+    """``rows`` new rows for a small file, or for new file groups when ``file_slice`` is None."""
+
+    file_slice: FileSlice | None
+    rows: int
+
+
+def share_inserts(
+    context: WriteContext, slices: Sequence[FileSlice], rows: int, frozen: Collection[tuple[str, str]] = ()
+) -> list[InsertShare]:
+    """Divide new rows of one partition over small files and new files.
+
+    Args:
+        context: The write.
+        slices: Latest slices of the partition.
+        rows: Number of new rows.
+        frozen: (partition, file id) pairs that must not be rewritten (pending compaction or clustering).
+
+    Returns:
+        Shares in order, their rows adding up to ``rows``.
+    """
+    shares: list[InsertShare] = []
+    left = rows
+    for small in small_files(context, slices, frozen):
+        if left == 0:
+            break
+        room = (context.max_file_bytes - _size(small)) // max(1, context.average_row_bytes)
+        if room <= 0:
+            continue
+        taken = min(left, room)
+        shares.append(InsertShare(small, taken))
+        left -= taken
+    if left:
+        shares.append(InsertShare(None, left))
+    return shares
+
+
+def small_files(
+    context: WriteContext, slices: Sequence[FileSlice], frozen: Collection[tuple[str, str]] = ()
+) -> list[FileSlice]:
+    """Slices of a partition that may take new rows, smallest first."""
+    limit = context.options.int("hoodie.parquet.small.file.limit")
+    if limit == 0:
+        return []
+    merge_on_read = context.config.table_type is TableType.MERGE_ON_READ
+    if merge_on_read:
+        limit = min(limit, context.options.int("hoodie.engine.insert.packing.max.bytes"))
+    found = [
+        each
+        for each in slices
+        if each.base_file is not None
+        and each.base_file.size < limit
+        and (each.partition, each.file_id) not in frozen
+        and not (merge_on_read and each.log_files)
+    ]
+    found.sort(key=lambda each: (_size(each), each.file_id))
+    return found[:1] if merge_on_read else found
+
+
+def _size(file_slice: FileSlice) -> int:
+    return file_slice.base_file.size if file_slice.base_file is not None else 0

@@ -1,0 +1,264 @@
+"""One partition's share of a write: tag, merge or append, and place the new rows.
+
+The same function runs on the driver (small batches) and inside executor tasks, so every way of distributing the work gives
+the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.handles.append import LogDeletes, LogTarget, append_log
+from hudi_engine.handles.create import create_files
+from hudi_engine.handles.merge import FileChanges, merge_file
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.kinds import IndexKind
+from hudi_engine.index.tagging import SliceTag, tag_slice
+from hudi_engine.keygen.bucket import bucket_ids
+from hudi_engine.merge.delete_marker import delete_mask, ordering_values
+from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.packing import share_inserts
+
+
+@dataclass(frozen=True)
+class UnitPlan:
+    """How the rows of a partition are treated.
+
+    Args:
+        index: Index of the write.
+        lookup: Rows are looked up by key (upsert, delete, insert without duplicates).
+        combine: Rows of the batch with the same key are merged into one first.
+        delete_only: Rows are keys to delete; nothing is inserted.
+        skip_existing: Rows whose key is in the table are dropped (insert without duplicates).
+        packing: New rows may go into small files.
+        insert_moved: Rows that came from another partition are inserted even when they are delete markers.
+    """
+
+    index: IndexKind
+    lookup: bool
+    combine: bool
+    delete_only: bool = False
+    skip_existing: bool = False
+    packing: bool = True
+
+
+@dataclass(frozen=True)
+class PartitionUnit:
+    """One partition of the table and what a task must know of it.
+
+    Args:
+        partition: Partition path.
+        slices: Latest slices, pending compactions merged in.
+        log_instants: Instant for the next log's name by file id, where it is not the slice's own (pending compaction).
+        frozen: File ids that take no new rows.
+        exists: Whether the partition metadata file is there already.
+    """
+
+    partition: str
+    slices: tuple[FileSlice, ...] = ()
+    log_instants: tuple[tuple[str, str], ...] = ()
+    frozen: tuple[str, ...] = ()
+    exists: bool = False
+
+
+def run_unit(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[WriteStat]:
+    """Write one partition's rows.
+
+    Args:
+        task: The running write task.
+        plan: How rows are treated.
+        unit: The partition.
+        batch: Its rows: key columns and data columns of the table's schema.
+
+    Returns:
+        Write stats of the files written, possibly none.
+    """
+    if plan.combine and batch.num_rows:
+        batch = combine_batch(batch, task.context.config)
+    if not unit.exists and batch.num_rows and not plan.delete_only:
+        ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)
+    if plan.index.buckets is not None and plan.lookup:
+        return list(_run_buckets(task, plan, unit, batch))
+    tags = _tag(task, plan, unit, batch) if plan.lookup else []
+    return list(_write(task, plan, unit, batch, tags))
+
+
+def _tag(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
+    keys = pc.cast(batch.column(RECORD_KEY), pa.string()).combine_chunks()
+    pruning = plan.index.pruning(task.context.options)
+    found = (tag_slice(task.context.read, each, keys, pruning) for each in unit.slices)
+    return [tag for tag in found if tag is not None]
+
+
+def _write(
+    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: list[SliceTag]
+) -> Iterator[WriteStat]:
+    deletes = None if plan.delete_only else delete_mask(batch, task.context.config)
+    fresh = np.ones(batch.num_rows, dtype=bool)
+    for tag in tags:
+        fresh[np.asarray(tag.matched)] = False
+    if deletes is not None:
+        fresh &= ~np.asarray(deletes.fill_null(False))
+    inserts = None if plan.delete_only else batch.filter(pa.array(fresh))
+    if plan.skip_existing:
+        tags = []
+    yield from _place(task, plan, unit, batch, tags, deletes, inserts)
+
+
+def _place(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    batch: pa.Table,
+    tags: list[SliceTag],
+    deletes: pa.Array | None,
+    inserts: pa.Table | None,
+) -> Iterator[WriteStat]:
+    by_file = {tag.file_slice.file_id: tag for tag in tags}
+    packed, new_rows = _pack(task, plan, unit, inserts)
+    for file_slice in unit.slices:
+        tag, added = by_file.get(file_slice.file_id), packed.get(file_slice.file_id)
+        if tag is None and added is None:
+            continue
+        if _appends(task, file_slice) and added is None and tag is not None:
+            yield from _append(task, plan, unit, tag, batch, deletes)
+            continue
+        changes = FileChanges(
+            None if tag is None else tag.batch_rows,
+            None if tag is None else batch,
+            deletes,
+            plan.delete_only,
+            added,
+        )
+        stat = merge_file(task, file_slice, changes)
+        if stat is not None:
+            yield stat
+    if new_rows is not None and new_rows.num_rows:
+        yield from create_files(task, unit.partition, new_rows)
+
+
+def _appends(task: WriteTask, file_slice: FileSlice) -> bool:
+    return task.context.config.table_type is TableType.MERGE_ON_READ
+
+
+def _pack(
+    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, inserts: pa.Table | None
+) -> tuple[dict[str, pa.Table], pa.Table | None]:
+    if inserts is None or inserts.num_rows == 0:
+        return {}, None
+    if not plan.packing:
+        return {}, inserts
+    frozen = {(unit.partition, file_id) for file_id in unit.frozen}
+    packed: dict[str, pa.Table] = {}
+    start = 0
+    rest: pa.Table | None = None
+    for share in share_inserts(task.context, unit.slices, inserts.num_rows, frozen):
+        part = inserts.slice(start, share.rows)
+        start += share.rows
+        if share.file_slice is None:
+            rest = part
+        else:
+            packed[share.file_slice.file_id] = part
+    return packed, rest
+
+
+def _append(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    tag: SliceTag,
+    batch: pa.Table,
+    deletes: pa.Array | None,
+) -> Iterator[WriteStat]:
+    touched = batch.take(tag.matched)
+    target = LogTarget(tag.file_slice, dict(unit.log_instants).get(tag.file_slice.file_id, tag.file_slice.base_instant))
+    if plan.delete_only:
+        yield from append_log(task, target, None, LogDeletes(touched.column(RECORD_KEY).combine_chunks()))
+        return
+    mask = None if deletes is None else deletes.take(tag.matched).fill_null(False)
+    yield from append_log(task, target, *_split_deletes(task, touched, mask))
+
+
+def _split_deletes(
+    task: WriteTask, rows: pa.Table, mask: pa.Array | None
+) -> tuple[pa.Table | None, LogDeletes | None]:
+    if mask is None:
+        return rows, None
+    gone = rows.filter(mask)
+    if gone.num_rows == 0:
+        return rows, None
+    ordering = ordering_values(gone, task.context.config)
+    return rows.filter(pc.invert(mask)), LogDeletes(gone.column(RECORD_KEY).combine_chunks(), ordering)
+
+
+def _run_buckets(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> Iterator[WriteStat]:
+    """Bucket index: the key's hash names the file group; no lookup over files is needed (Hudi table format, bucket ids)."""
+    if batch.num_rows == 0:
+        return
+    buckets = bucket_ids(batch, task.context.config, plan.index.buckets, task.context.options)
+    by_bucket = {int(each.file_id[:8]): each for each in unit.slices if each.file_id[:8].isdigit()}
+    for bucket in np.unique(np.asarray(buckets)):
+        rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))
+        yield from _run_bucket(task, plan, unit, int(bucket), by_bucket.get(int(bucket)), rows)
+
+
+def _run_bucket(
+    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, bucket: int, file_slice: FileSlice | None, rows: pa.Table
+) -> Iterator[WriteStat]:
+    deletes = None if plan.delete_only else delete_mask(rows, task.context.config)
+    if file_slice is None:
+        if plan.delete_only:
+            return
+        alive = rows if deletes is None else rows.filter(pc.invert(deletes.fill_null(False)))
+        if alive.num_rows:
+            yield from create_files(task, unit.partition, alive, file_id=task.new_file_id(f"{bucket:08d}"))
+        return
+    keys = rows.column(RECORD_KEY).combine_chunks()
+    tag = tag_slice(task.context.read, file_slice, keys, plan.index.pruning(task.context.options), with_logs=True)
+    known = np.zeros(rows.num_rows, dtype=bool)
+    if tag is not None:
+        known[np.asarray(tag.matched)] = True
+    if plan.skip_existing:
+        rows, tag, deletes = rows.filter(pa.array(~known)), None, None
+        known = np.zeros(rows.num_rows, dtype=bool)
+    if task.context.config.table_type is TableType.MERGE_ON_READ:
+        yield from _append_bucket(task, plan, unit, file_slice, rows, known, deletes)
+        return
+    fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
+    inserts = None if plan.delete_only else rows.filter(pa.array(fresh))
+    changes = FileChanges(None if tag is None else tag.batch_rows, rows, deletes, plan.delete_only, inserts)
+    stat = merge_file(task, file_slice, changes)
+    if stat is not None:
+        yield stat
+
+
+def _append_bucket(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    known: np.ndarray,
+    deletes: pa.Array | None,
+) -> Iterator[WriteStat]:
+    target = LogTarget(file_slice, dict(unit.log_instants).get(file_slice.file_id, file_slice.base_instant))
+    if plan.delete_only:
+        gone = rows.filter(pa.array(known))
+        if gone.num_rows:
+            yield from append_log(task, target, None, LogDeletes(gone.column(RECORD_KEY).combine_chunks()))
+        return
+    if rows.num_rows == 0:
+        return
+    updates, removed = _split_deletes(task, rows, None if deletes is None else deletes.fill_null(False))
+    alive = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
+    yield from append_log(task, target, updates, removed, inserts=int(alive.sum()))
