@@ -1,0 +1,6 @@
+"""Reading, listing and publishing files below one table's base path."""
+
+from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.storage.factory import open_storage
+
+__all__ = ["FileStatus", "Storage", "open_storage"]

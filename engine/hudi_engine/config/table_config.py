@@ -1,0 +1,428 @@
+"""The settings a table carries in ``.hoodie/hoodie.properties``.
+
+Serves table versions 6 (timeline layout 1), 8 and 9 (layout 2). They differ in the names of the key
+generator, ordering and merge settings; version 6 tables made by Hudi 1.x use the newer names too, so every
+setting is looked up under both (Hudi table config, keys ``hoodie.table.*``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Protocol
+
+from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
+from hudi_engine.config.merge_mode import resolve_merge_mode
+from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
+from hudi_engine.errors import CorruptTableError, TableNotFoundError, UnsupportedTableError
+
+logger = logging.getLogger(__name__)
+
+HOODIE_FOLDER = ".hoodie"
+PROPERTIES_PATH = f"{HOODIE_FOLDER}/hoodie.properties"
+BACKUP_PATH = f"{HOODIE_FOLDER}/hoodie.properties.backup"
+CHECKSUM_KEY = "hoodie.table.checksum"
+
+LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
+
+_TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+_DELETE_FIELD = "hoodie.payload.delete.field"
+_DELETE_MARKER = "hoodie.payload.delete.marker"
+_MERGE_PROPERTY = "hoodie.record.merge.property."
+
+_KEY_GENERATOR_CLASSES = {
+    "SimpleKeyGenerator": KeyGeneratorType.SIMPLE,
+    "SimpleAvroKeyGenerator": KeyGeneratorType.SIMPLE,
+    "ComplexKeyGenerator": KeyGeneratorType.COMPLEX,
+    "ComplexAvroKeyGenerator": KeyGeneratorType.COMPLEX,
+    "TimestampBasedKeyGenerator": KeyGeneratorType.TIMESTAMP,
+    "TimestampBasedAvroKeyGenerator": KeyGeneratorType.TIMESTAMP,
+    "NonpartitionedKeyGenerator": KeyGeneratorType.NON_PARTITION,
+    "NonpartitionedAvroKeyGenerator": KeyGeneratorType.NON_PARTITION,
+    "CustomKeyGenerator": KeyGeneratorType.CUSTOM,
+    "CustomAvroKeyGenerator": KeyGeneratorType.CUSTOM,
+    "GlobalDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
+    "GlobalAvroDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
+}
+
+
+class PropertiesStorage(Protocol):
+    """What loading and saving table settings needs of a storage."""
+
+    base: str
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content; FileNotFoundError when missing."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Create or overwrite a file atomically."""
+
+    def delete(self, path: str) -> bool:
+        """Delete a file; False when missing."""
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """A column that decides the partition path: ``kind`` is ``simple`` (its value) or ``timestamp``
+    (formatted).
+    """
+
+    name: str
+    kind: str = "simple"
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """Immutable settings of one table; every attribute is derived from ``properties``."""
+
+    properties: Mapping[str, str]
+
+    @classmethod
+    def load(cls, storage: PropertiesStorage) -> TableConfig:
+        """Read and validate the settings of the table at ``storage.base``.
+
+        The backup that Hudi keeps during an update is used when the file itself is missing or damaged.
+
+        Raises:
+            TableNotFoundError: when there is no ``.hoodie/hoodie.properties``.
+            CorruptTableError: when it is truncated, unparsable or fails its checksum.
+            UnsupportedTableError: for table versions other than 6, 8 and 9, and for bootstrapped tables.
+        """
+        damage: str | None = None
+        for path in (PROPERTIES_PATH, BACKUP_PATH):
+            try:
+                properties = parse_properties(storage.read(path))
+                problem = _damage(properties)
+            except FileNotFoundError:
+                continue
+            except ValueError as error:
+                problem, properties = str(error), {}
+            if problem is None:
+                if path == BACKUP_PATH:
+                    logger.warning(
+                        "%s: %s is missing or damaged, using %s", storage.base, PROPERTIES_PATH, path
+                    )
+                return cls.from_properties(properties)
+            damage = damage or f"{path} {problem}"
+        if damage is None:
+            raise TableNotFoundError(
+                f"there is no Hudi table at {storage.base!r}: {PROPERTIES_PATH} is missing. Check the path, "
+                "or create the table first"
+            )
+        raise CorruptTableError(
+            f"the table at {storage.base!r} cannot be opened: {damage}. Restore the file from a copy; data "
+            "files are not affected"
+        )
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, str]) -> TableConfig:
+        """Build from parsed properties and check that this engine can read such a table.
+
+        Raises:
+            CorruptTableError: when a value makes no sense.
+            UnsupportedTableError: when version, layout or a feature is beyond this engine.
+        """
+        config = cls(dict(properties))
+        config._check_readable()
+        return config
+
+    @cached_property
+    def name(self) -> str:
+        """``hoodie.table.name``."""
+        return self._text("hoodie.table.name")
+
+    @cached_property
+    def database(self) -> str:
+        """``hoodie.database.name``; ``""`` when there is none."""
+        return self._text("hoodie.database.name")
+
+    @cached_property
+    def table_type(self) -> TableType:
+        """Copy on write or merge on read."""
+        raw = self._text("hoodie.table.type")
+        try:
+            return TableType(raw.upper())
+        except ValueError:
+            legal = ", ".join(member.value for member in TableType)
+            raise CorruptTableError(f"hoodie.table.type is {raw!r}; legal values: {legal}") from None
+
+    @cached_property
+    def version(self) -> int:
+        """Table version: 6, 8 or 9."""
+        return self._number("hoodie.table.version", 0)
+
+    @cached_property
+    def layout_version(self) -> int:
+        """Timeline layout: 1 for version 6, 2 for versions 8 and 9."""
+        return self._number("hoodie.timeline.layout.version", LAYOUT_OF_VERSION.get(self.version, 0))
+
+    @cached_property
+    def timeline_path(self) -> str:
+        """Folder of the active timeline, relative to the base path."""
+        if self.layout_version == 1:
+            return HOODIE_FOLDER
+        return f"{HOODIE_FOLDER}/{self._text('hoodie.timeline.path', 'timeline')}"
+
+    @cached_property
+    def archive_folder(self) -> str:
+        """Folder of the archived timeline, relative to the base path."""
+        if self.layout_version == 1:
+            return f"{HOODIE_FOLDER}/{self._text('hoodie.archivelog.folder', 'archived')}"
+        return f"{self.timeline_path}/{self._text('hoodie.timeline.history.path', 'history')}"
+
+    @cached_property
+    def record_key_fields(self) -> tuple[str, ...]:
+        """Columns of the record key; empty for generated keys."""
+        return self._names("hoodie.table.recordkey.fields")
+
+    @cached_property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """Columns that order records of one key; empty when commit order decides."""
+        return self._names("hoodie.table.ordering.fields") or self._names("hoodie.table.precombine.field")
+
+    @cached_property
+    def partition_fields(self) -> tuple[PartitionField, ...]:
+        """Columns of the partition path, in order."""
+        default = "timestamp" if self._declared_key_generator() is KeyGeneratorType.TIMESTAMP else "simple"
+        fields = []
+        for text in self._names("hoodie.table.partition.fields"):
+            name, colon, kind = text.rpartition(":")
+            fields.append(
+                PartitionField(name, kind.strip().lower()) if colon else PartitionField(text, default)
+            )
+        return tuple(fields)
+
+    @cached_property
+    def is_partitioned(self) -> bool:
+        """Whether data lies in partition folders rather than in the base folder itself."""
+        return bool(self.partition_fields)
+
+    @cached_property
+    def key_generator(self) -> KeyGeneratorType:
+        """Key generator, from type, class or, when neither is there, from the fields as Hudi infers it.
+
+        Raises:
+            UnsupportedTableError: for a class that is not one of Hudi's own.
+        """
+        declared = self._declared_key_generator()
+        if declared is not None:
+            return declared
+        raw = self._text("hoodie.table.keygenerator.type") or self._text("hoodie.table.keygenerator.class")
+        if raw:
+            legal = ", ".join(member.value for member in KeyGeneratorType)
+            raise UnsupportedTableError(
+                f"table {self.name!r} uses the key generator {raw!r}; this engine knows {legal} and Hudi's "
+                "classes for them. Write to the table with the engine that has this class"
+            )
+        if not self.partition_fields:
+            return KeyGeneratorType.NON_PARTITION
+        if ":" in self._text("hoodie.table.partition.fields"):
+            return KeyGeneratorType.CUSTOM
+        simple = len(self.partition_fields) == 1 and len(self.record_key_fields) <= 1
+        return KeyGeneratorType.SIMPLE if simple else KeyGeneratorType.COMPLEX
+
+    @cached_property
+    def hive_style(self) -> bool:
+        """Whether partition folders are named ``column=value``."""
+        return self._flag("hoodie.datasource.write.hive_style_partitioning", False)
+
+    @cached_property
+    def url_encode(self) -> bool:
+        """Whether partition values are escaped as Hive does."""
+        return self._flag("hoodie.datasource.write.partitionpath.urlencode", False)
+
+    @cached_property
+    def drop_partition_columns(self) -> bool:
+        """Whether partition columns are left out of the data files."""
+        return self._flag("hoodie.datasource.write.drop.partition.columns", False)
+
+    @cached_property
+    def populate_meta_fields(self) -> bool:
+        """Whether the five ``_hoodie_*`` columns are filled."""
+        return self._flag("hoodie.populate.meta.fields", True)
+
+    @cached_property
+    def cdc_enabled(self) -> bool:
+        """Whether writes keep change data files."""
+        return self._flag("hoodie.table.cdc.enabled", False)
+
+    @cached_property
+    def partition_metafile_use_base_format(self) -> bool:
+        """Whether ``.hoodie_partition_metadata`` is a Parquet or ORC file."""
+        return self._flag("hoodie.partition.metafile.use.base.format", False)
+
+    @cached_property
+    def payload_class(self) -> str | None:
+        """Payload class the table names, None when it names none."""
+        return (
+            self._text("hoodie.compaction.payload.class")
+            or self._text("hoodie.datasource.write.payload.class")
+            or None
+        )
+
+    @cached_property
+    def merge_mode(self) -> MergeMode:
+        """How records of one key are merged; CUSTOM when this engine does not know the payload class."""
+        return resolve_merge_mode(self.properties, self.version, has_ordering=bool(self.ordering_fields))
+
+    @cached_property
+    def delete_marker(self) -> tuple[str, str] | None:
+        """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is
+        none.
+        """
+        for prefix in (_MERGE_PROPERTY, ""):
+            field, marker = self._text(prefix + _DELETE_FIELD), self._text(prefix + _DELETE_MARKER)
+            if field and marker:
+                return field, marker
+        return ("Op", "D") if self.merge_mode is MergeMode.AWS_DMS else None
+
+    @cached_property
+    def base_file_format(self) -> str:
+        """Format of base files in upper case, normally ``PARQUET``."""
+        return self._text("hoodie.table.base.file.format", "PARQUET").upper()
+
+    @cached_property
+    def timeline_timezone(self) -> str:
+        """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them."""
+        return self._text("hoodie.table.timeline.timezone", "LOCAL").upper()
+
+    @cached_property
+    def metadata_partitions(self) -> tuple[str, ...]:
+        """Partitions of a live metadata table; empty when there is none."""
+        return self._names("hoodie.table.metadata.partitions")
+
+    @cached_property
+    def create_schema(self) -> str | None:
+        """Avro schema (JSON, without meta columns) given when the table was created."""
+        return self._text("hoodie.table.create.schema") or None
+
+    @cached_property
+    def timestamp_keygen(self) -> Mapping[str, str]:
+        """Settings of timestamp-based partition paths, keys without their prefix."""
+        found: dict[str, str] = {}
+        for prefix in reversed(_TIMEBASED_PREFIXES):
+            found.update(
+                {
+                    key[len(prefix) :]: value
+                    for key, value in self.properties.items()
+                    if key.startswith(prefix)
+                }
+            )
+        return found
+
+    def check_writable(self) -> None:
+        """Refuse tables that this engine reads but must not write.
+
+        Raises:
+            UnsupportedTableError: naming the version or feature and the way out.
+        """
+        if self.version != 6 or self.layout_version != 1:
+            raise UnsupportedTableError(
+                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
+                "this engine writes version 6 with layout 1. Write to it with the Hudi release that "
+                "upgraded it, or rebuild it here"
+            )
+        features = {
+            f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
+            "hoodie.datasource.write.drop.partition.columns=true": self.drop_partition_columns,
+            "hoodie.populate.meta.fields=false": not self.populate_meta_fields,
+            "hoodie.partition.metafile.use.base.format=true": self.partition_metafile_use_base_format,
+            "hoodie.table.cdc.enabled=true": self.cdc_enabled,
+        }
+        found = [feature for feature, present in features.items() if present]
+        if found:
+            raise UnsupportedTableError(
+                f"table {self.name!r} has {', '.join(found)}; this engine reads such tables but does not "
+                "write them. Write to it with Apache Hudi, or rebuild it here without the feature"
+            )
+        self.key_generator  # noqa: B018 - raises for a class this engine does not know
+
+    def to_bytes(self, comment: str = "") -> bytes:
+        """Format ``hoodie.properties`` with a fresh checksum.
+
+        Args:
+            comment: Head comment; ``""`` stands for the line Hudi writes, with the current UTC time.
+        """
+        head = comment or f"Updated at {datetime.now(timezone.utc).isoformat().replace('+00:00', 'Z')}"
+        ordered = {key: self.properties[key] for key in sorted(self.properties) if key != CHECKSUM_KEY}
+        return format_properties({**ordered, CHECKSUM_KEY: str(table_checksum(ordered))}, head)
+
+    def with_properties(
+        self, changes: Mapping[str, str] | None = None, removals: Iterable[str] = ()
+    ) -> TableConfig:
+        """Return a copy with some properties set and others removed, checksum renewed."""
+        removed = set(removals)
+        merged = {key: value for key, value in self.properties.items() if key not in removed}
+        merged.update(changes or {})
+        merged[CHECKSUM_KEY] = str(table_checksum(merged))
+        return TableConfig.from_properties(merged)
+
+    def save(self, storage: PropertiesStorage, comment: str = "") -> None:
+        """Write ``hoodie.properties`` atomically; a leftover backup goes, since it would be older."""
+        storage.replace(PROPERTIES_PATH, self.to_bytes(comment))
+        storage.delete(BACKUP_PATH)
+
+    def _check_readable(self) -> None:
+        legal = ", ".join(f"{version} (layout {layout})" for version, layout in LAYOUT_OF_VERSION.items())
+        if LAYOUT_OF_VERSION.get(self.version) != self.layout_version:
+            raise UnsupportedTableError(
+                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
+                f"this engine reads versions {legal}. Upgrade an older table with Apache Hudi first"
+            )
+        if self._text("hoodie.bootstrap.base.path"):
+            raise UnsupportedTableError(
+                f"table {self.name!r} is bootstrapped from {self._text('hoodie.bootstrap.base.path')!r}: "
+                "its rows lie partly outside the table. Run a full bootstrap or rewrite it with Apache Hudi "
+                "first"
+            )
+        # Evaluated here so that a bad value is found when the table is opened, not in the middle of a read.
+        for attribute in (
+            "table_type",
+            "hive_style",
+            "url_encode",
+            "drop_partition_columns",
+            "populate_meta_fields",
+        ):
+            getattr(self, attribute)
+
+    def _declared_key_generator(self) -> KeyGeneratorType | None:
+        declared = self._text("hoodie.table.keygenerator.type").upper()
+        if declared in KeyGeneratorType.__members__:
+            return KeyGeneratorType(declared)
+        return _KEY_GENERATOR_CLASSES.get(self._text("hoodie.table.keygenerator.class").rpartition(".")[2])
+
+    def _text(self, key: str, default: str = "") -> str:
+        return self.properties.get(key, "").strip() or default
+
+    def _names(self, key: str) -> tuple[str, ...]:
+        return tuple(name.strip() for name in self.properties.get(key, "").split(",") if name.strip())
+
+    def _number(self, key: str, default: int) -> int:
+        raw = self._text(key)
+        if not raw:
+            return default
+        try:
+            return int(raw)
+        except ValueError:
+            raise CorruptTableError(f"{key} is {raw!r}; it must be a whole number") from None
+
+    def _flag(self, key: str, default: bool) -> bool:
+        raw = self._text(key, str(default)).lower()
+        if raw not in ("true", "false"):
+            raise CorruptTableError(f"{key} is {raw!r}; legal values: true, false")
+        return raw == "true"
+
+
+def _damage(properties: Mapping[str, str]) -> str | None:
+    """Return what is wrong with parsed properties, None when nothing is."""
+    for key in ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version"):
+        if not properties.get(key, "").strip():
+            return f"has no {key}: it is empty or was cut short"
+    stored = properties.get(CHECKSUM_KEY)
+    if stored is None:
+        return None
+    expected = str(table_checksum(properties))
+    return None if stored.strip() == expected else f"has the checksum {stored!r} instead of {expected!r}"
