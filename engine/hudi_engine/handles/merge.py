@@ -12,10 +12,11 @@ from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import read_key_footer, write_base_file
 from hudi_engine.handles.create import stamp_rows
+from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.slice_reader import read_base_file, read_slice
-from hudi_engine.schema.meta_fields import FILE_NAME
+from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 
@@ -30,6 +31,7 @@ class FileChanges:
         deletes: Which of ``updates`` delete, None for none.
         delete_always: Deletes win whatever their ordering value (the delete operation).
         inserts: Rows with new keys that are packed into this file.
+        update_columns: Only these columns of a touched row are replaced; None for all.
     """
 
     batch_rows: pa.Array | None
@@ -37,6 +39,7 @@ class FileChanges:
     deletes: pa.Array | None = None
     delete_always: bool = False
     inserts: pa.Table | None = None
+    update_columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,10 @@ def _apply_updates(
         keep[touched] = False
         return old.filter(pa.array(keep)), 0, len(touched)
     incoming = stamp_rows(task, partition, changes.updates.take(picks), name)
-    outcome = merge_rows(old.take(pa.array(touched)), incoming, task.context.config, deletes)
+    before = old.take(pa.array(touched))
+    if changes.update_columns is not None:
+        incoming = _replace_columns(incoming, before, changes.update_columns)
+    outcome = merge_rows(before, incoming, task.context.config, deletes)
     changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
     gone = np.asarray(outcome.deleted)
     if not changed.any():
@@ -152,3 +158,21 @@ def _splice(
         order = order[keep]
     both = pa.concat_tables([old, new.select(old.column_names).cast(old.schema)]).combine_chunks()
     return both.take(pa.array(order))
+
+
+def compose_partial(
+    context: WriteContext, file_slice: FileSlice, rows: pa.Table, update_columns: tuple[str, ...]
+) -> pa.Table:
+    """Full rows for a log: the stored row with only ``update_columns`` taken from ``rows`` (partial update)."""
+    stored = read_slice(context.read, file_slice)
+    places = pc.index_in(rows.column(RECORD_KEY), value_set=stored.column(RECORD_KEY).combine_chunks())
+    before = stored.take(places)
+    return _replace_columns(rows, before, update_columns)
+
+
+def _replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
+    wanted = {name.lower() for name in update_columns}
+    for number, name in enumerate(incoming.column_names):
+        if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:
+            incoming = incoming.set_column(number, incoming.schema.field(number), before.column(name))
+    return incoming

@@ -14,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.append import LogDeletes, LogTarget, append_log
 from hudi_engine.handles.create import create_files
-from hudi_engine.handles.merge import FileChanges, merge_file
+from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
+from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.kinds import IndexKind
 from hudi_engine.index.tagging import SliceTag, tag_slice
@@ -28,6 +30,9 @@ from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.packing import share_inserts
+
+DELETE_FLAG = "__hudi_delete"
+INSERT_FLAG = "__hudi_insert"
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class UnitPlan:
         delete_only: Rows are keys to delete; nothing is inserted.
         skip_existing: Rows whose key is in the table are dropped (insert without duplicates).
         packing: New rows may go into small files.
-        insert_moved: Rows that came from another partition are inserted even when they are delete markers.
+        update_columns: Only these columns of a row that is in the table are replaced; None for all.
     """
 
     index: IndexKind
@@ -50,6 +55,7 @@ class UnitPlan:
     delete_only: bool = False
     skip_existing: bool = False
     packing: bool = True
+    update_columns: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -71,39 +77,76 @@ class PartitionUnit:
     exists: bool = False
 
 
-def run_unit(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[WriteStat]:
-    """Write one partition's rows.
+@dataclass(frozen=True)
+class TaggedUnit:
+    """A partition's rows after the index look-up, ready to be written.
 
     Args:
-        task: The running write task.
+        unit: The partition.
+        batch: Its rows, combined by key where asked.
+        tags: Which slices the rows touch.
+    """
+
+    unit: PartitionUnit
+    batch: pa.Table
+    tags: tuple[SliceTag, ...]
+
+    @property
+    def matched_rows(self) -> int:
+        """Rows of the batch whose key is in the table."""
+        return sum(len(tag.matched) for tag in self.tags)
+
+
+def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> TaggedUnit:
+    """Combine rows with the same key and look the keys up; reads key columns only, writes nothing.
+
+    Args:
+        context: The write.
         plan: How rows are treated.
         unit: The partition.
         batch: Its rows: key columns and data columns of the table's schema.
-
-    Returns:
-        Write stats of the files written, possibly none.
     """
     if plan.combine and batch.num_rows:
-        batch = combine_batch(batch, task.context.config)
+        batch = combine_batch(batch, context.config)
+    if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
+        return TaggedUnit(unit, batch, ())
+    keys = _lookup_keys(batch)
+    pruning = plan.index.pruning(context.options)
+    found = (tag_slice(context.read, each, keys, pruning) for each in unit.slices)
+    return TaggedUnit(unit, batch, tuple(tag for tag in found if tag is not None))
+
+
+def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[WriteStat]:
+    """Write one partition's tagged rows; returns the write stats of the files written, possibly none."""
+    unit, batch = tagged.unit, tagged.batch
     if not unit.exists and batch.num_rows and not plan.delete_only:
         ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)
-    if plan.index.buckets is not None and plan.lookup:
+    if plan.index.buckets is not None and (plan.lookup or plan.packing):
         return list(_run_buckets(task, plan, unit, batch))
-    tags = _tag(task, plan, unit, batch) if plan.lookup else []
-    return list(_write(task, plan, unit, batch, tags))
+    return list(_write(task, plan, unit, batch, list(tagged.tags)))
 
 
-def _tag(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
-    keys = pc.cast(batch.column(RECORD_KEY), pa.string()).combine_chunks()
-    pruning = plan.index.pruning(task.context.options)
-    found = (tag_slice(task.context.read, each, keys, pruning) for each in unit.slices)
-    return [tag for tag in found if tag is not None]
+def _lookup_keys(batch: pa.Table) -> pa.Array:
+    keys = batch.column(RECORD_KEY).combine_chunks()
+    if INSERT_FLAG in batch.column_names:
+        keys = pc.if_else(batch.column(INSERT_FLAG).combine_chunks(), pa.scalar(None, keys.type), keys)
+    return keys
+
+
+def _deletes(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array | None:
+    if plan.delete_only:
+        return None
+    marked = delete_mask(batch, config)
+    if DELETE_FLAG not in batch.column_names:
+        return marked
+    flagged = batch.column(DELETE_FLAG).combine_chunks()
+    return flagged if marked is None else pc.or_(flagged, marked.fill_null(False))
 
 
 def _write(
     task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: list[SliceTag]
 ) -> Iterator[WriteStat]:
-    deletes = None if plan.delete_only else delete_mask(batch, task.context.config)
+    deletes = _deletes(batch, plan, task.context.config)
     fresh = np.ones(batch.num_rows, dtype=bool)
     for tag in tags:
         fresh[np.asarray(tag.matched)] = False
@@ -139,6 +182,7 @@ def _place(
             deletes,
             plan.delete_only,
             added,
+            plan.update_columns,
         )
         stat = merge_file(task, file_slice, changes)
         if stat is not None:
@@ -181,6 +225,8 @@ def _append(
     deletes: pa.Array | None,
 ) -> Iterator[WriteStat]:
     touched = batch.take(tag.matched)
+    if plan.update_columns is not None:
+        touched = compose_partial(task.context, tag.file_slice, touched, plan.update_columns)
     target = LogTarget(tag.file_slice, dict(unit.log_instants).get(tag.file_slice.file_id, tag.file_slice.base_instant))
     if plan.delete_only:
         yield from append_log(task, target, None, LogDeletes(touched.column(RECORD_KEY).combine_chunks()))
@@ -215,7 +261,7 @@ def _run_buckets(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa
 def _run_bucket(
     task: WriteTask, plan: UnitPlan, unit: PartitionUnit, bucket: int, file_slice: FileSlice | None, rows: pa.Table
 ) -> Iterator[WriteStat]:
-    deletes = None if plan.delete_only else delete_mask(rows, task.context.config)
+    deletes = _deletes(rows, plan, task.context.config)
     if file_slice is None:
         if plan.delete_only:
             return
@@ -236,7 +282,9 @@ def _run_bucket(
         return
     fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
     inserts = None if plan.delete_only else rows.filter(pa.array(fresh))
-    changes = FileChanges(None if tag is None else tag.batch_rows, rows, deletes, plan.delete_only, inserts)
+    changes = FileChanges(
+        None if tag is None else tag.batch_rows, rows, deletes, plan.delete_only, inserts, plan.update_columns
+    )
     stat = merge_file(task, file_slice, changes)
     if stat is not None:
         yield stat

@@ -1,0 +1,165 @@
+"""The incoming rows: aligned to the table's schema, and fetched to the driver when they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import SchemaError
+from hudi_engine.schema.evolution import cast_table, evolve
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+UNKNOWN_SIZE = 1 << 60
+
+
+@dataclass(frozen=True)
+class AlignedBatch:
+    """Incoming rows with the table's columns.
+
+    Args:
+        frame: The rows; columns are those of ``schema`` in order, then ``carried`` meta columns.
+        schema: Data columns of the table after this write.
+        carried: Meta columns the caller asked to keep (rows that were read from the table itself).
+    """
+
+    frame: DataFrame
+    schema: pa.Schema
+    carried: tuple[str, ...] = ()
+
+
+def align(
+    frame: DataFrame, table_schema: pa.Schema | None, options: Options, *, carry: Sequence[str] = ()
+) -> AlignedBatch:
+    """Bring a DataFrame to the table's columns; meta columns it carries along are dropped.
+
+    Args:
+        frame: Incoming rows.
+        table_schema: Data columns of the table so far, None for a table without a schema.
+        options: Options of the write.
+        carry: Meta columns to keep.
+
+    Raises:
+        SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
+    """
+    from pyspark.sql import functions as F
+
+    names = [name for name in frame.columns if name not in META_FIELDS and name != OPERATION]
+    _check_unique(names)
+    incoming = spark_to_arrow(frame.select(*[F.col(_quoted(name)) for name in names]).schema)
+    if table_schema is not None:
+        incoming = _table_spelling(incoming, table_schema)
+        schema = evolve(
+            table_schema, incoming, allow_missing=options.bool("hoodie.write.set.null.for.missing.columns")
+        )
+    else:
+        schema = incoming
+    given = {name.lower(): name for name in names}
+    types = {field.name: field.dataType for field in arrow_to_spark(schema).fields}
+    source_types = {field.name.lower(): field.dataType for field in frame.schema.fields}
+    columns = []
+    for field in schema:
+        name = given.get(field.name.lower())
+        column = F.lit(None) if name is None else F.col(_quoted(name))
+        if name is None or source_types[name.lower()] != types[field.name]:
+            column = column.cast(types[field.name])
+        columns.append(column.alias(field.name))
+    kept = tuple(name for name in carry if name in frame.columns)
+    return AlignedBatch(frame.select(*columns, *[F.col(_quoted(name)) for name in kept]), schema, kept)
+
+
+def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFrame:
+    """Pick columns by name without regard to case; raises SchemaError naming what is missing."""
+    from pyspark.sql import functions as F
+
+    given = {name.lower(): name for name in frame.columns}
+    missing = [name for name in names if name.lower() not in given]
+    if missing:
+        raise SchemaError(f"{what}: column(s) {missing} are not in the data; it has {frame.columns}")
+    return frame.select(*[F.col(_quoted(given[name.lower()])).alias(name) for name in names])
+
+
+def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
+    """The rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most."""
+    rows_limit = options.int("hoodie.engine.small.batch.rows")
+    bytes_limit = options.int("hoodie.engine.small.batch.bytes")
+    estimate = estimated_bytes(batch.frame)
+    if rows_limit == 0 or (bytes_limit < estimate < UNKNOWN_SIZE):
+        return None
+    table = to_arrow(batch.frame.limit(rows_limit + 1))
+    if table.num_rows > rows_limit:
+        return None
+    return cast_batch(table, batch.schema)
+
+
+def cast_batch(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Spark's Arrow form of rows in the table's Arrow types; columns outside ``schema`` follow unchanged."""
+    data = cast_table(table.select(schema.names), schema)
+    for name in table.column_names:
+        if name not in schema.names:
+            data = data.append_column(name, table.column(name))
+    return data
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Collect a DataFrame as an Arrow table (one Spark job)."""
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    batches = frame._collect_as_arrow()
+    if batches:
+        return pa.Table.from_batches(batches)
+    return spark_to_arrow(frame.schema).empty_table()
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
+    text = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString()
+    return int(text)
+
+
+def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table]]:
+    """Rows grouped by a text column, groups in order of first appearance."""
+    if table.num_rows == 0:
+        return []
+    encoded = table.column(column).combine_chunks()
+    encoded = pc.dictionary_encode(encoded) if not pa.types.is_dictionary(encoded.type) else encoded
+    values = encoded.dictionary.to_pylist()
+    if len(values) == 1:
+        return [(values[0], table)]
+    order = pc.sort_indices(encoded.indices)
+    counts = {entry["values"]: entry["counts"] for entry in pc.value_counts(encoded.indices).to_pylist()}
+    ordered = table.take(order)
+    groups: list[tuple[str, pa.Table]] = []
+    start = 0
+    for code in range(len(values)):
+        size = counts.get(code, 0)
+        groups.append((values[code], ordered.slice(start, size)))
+        start += size
+    return groups
+
+
+def _check_unique(names: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            raise SchemaError(
+                f"columns {seen[name.lower()]!r} and {name!r} have the same name; rename one before writing"
+            )
+        seen[name.lower()] = name
+
+
+def _table_spelling(incoming: pa.Schema, table: pa.Schema) -> pa.Schema:
+    spelled = {name.lower(): name for name in table.names}
+    return pa.schema([field.with_name(spelled.get(field.name.lower(), field.name)) for field in incoming])
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
