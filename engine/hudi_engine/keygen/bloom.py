@@ -1,8 +1,9 @@
 """The Bloom filters in the footers of base files.
 
-Serves every table version; the serialized form is Hadoop's (Hudi table spec, base files, Bloom filter). Two kinds
-exist: ``SIMPLE``, one row of bits, and ``DYNAMIC_V0``, which opens a further row when one is full. A filter may be
-built for fewer keys than Hudi's default of 60,000: readers take all parameters from the serialized form.
+Serves every table version; the serialized form is Hadoop's (Hudi table spec, base files, Bloom filter). Two
+kinds exist: ``SIMPLE``, one row of bits, and ``DYNAMIC_V0``, which opens a further row when one is full. A
+filter may be built for fewer keys than Hudi's default of 60,000: readers take all parameters from the
+serialized form.
 """
 
 from __future__ import annotations
@@ -139,7 +140,8 @@ class BloomFilter:
             kind = BloomFilterType(type_code or BloomFilterType.SIMPLE)
         except ValueError:
             raise UnsupportedTableError(
-                f"unknown Bloom filter type {type_code!r}; known are {', '.join(k.value for k in BloomFilterType)}"
+                f"unknown Bloom filter type {type_code!r}; "
+                f"known are {', '.join(kind.value for kind in BloomFilterType)}"
             ) from None
         try:
             data = base64.b64decode(text, validate=True)
@@ -219,7 +221,8 @@ class BloomFilter:
         merged = wide.copy()
         for row, added in zip(merged._rows, narrow._rows, strict=False):
             np.bitwise_or(row, added, out=row)
-        # The same key may be in both, so the sum is an upper bound; it only decides when a row counts as full.
+        # The same key may be in both, so the sum is an upper bound; it only decides when a row counts as
+        # full.
         merged.keys_in_last_row = self.keys_in_last_row + other.keys_in_last_row
         return merged
 

@@ -1,9 +1,9 @@
 """MurmurHash2 over whole columns of keys, as Hudi's Bloom filters use it.
 
 Serves every table version. Hudi hashes a key several times in a row and seeds each round with the hash of the
-round before, and it reads the last one to three bytes of a key as *signed* bytes (Hudi table spec, base files,
-Bloom filter). Keys are hashed a block at a time: the 32-bit words of a block are laid out word by word, longest
-key first, so that one numpy operation advances every key that still has a word left.
+round before, and it reads the last one to three bytes of a key as *signed* bytes (Hudi table spec, base
+files, Bloom filter). Keys are hashed a block at a time: the 32-bit words of a block are laid out word by
+word, longest key first, so that one numpy operation advances every key that still has a word left.
 """
 
 from __future__ import annotations

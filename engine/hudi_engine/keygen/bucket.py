@@ -1,0 +1,156 @@
+"""Bucket numbers of the bucket index.
+
+Serves every table version (Hudi table spec, bucket index file ids): the bucket of a row is Java's
+``List.hashCode`` of its key values, made non-negative, modulo the number of buckets.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import ConfigError, InvalidKeyError
+from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+
+_PRIME = np.uint32(31)
+_MAX_BUCKETS = 99_999_999
+_KEYS_PER_BLOCK = 1 << 14
+
+
+def java_hash(text: str) -> int:
+    """Hash of one string as Java's ``String.hashCode`` gives it, a signed 32-bit number."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for position in range(0, len(units), 2):
+        value = (31 * value + int.from_bytes(units[position : position + 2], "big")) & 0xFFFFFFFF
+    return value - (1 << 32) if value >> 31 else value
+
+
+def java_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:
+    """Hash a column of strings as `java_hash` does, as unsigned numbers; null hashes to 0."""
+    hashes = np.zeros(len(texts), dtype=np.uint32)
+    ascii_rows = pc.fill_null(pc.string_is_ascii(texts), True)
+    plain = ascii_rows.to_numpy(zero_copy_only=False)
+    if plain.all():
+        return _ascii_hashes(texts)
+    hashes[plain] = _ascii_hashes(texts.filter(ascii_rows))
+    others = texts.filter(pc.invert(ascii_rows)).to_pylist()
+    hashes[~plain] = [java_hash(text) & 0xFFFFFFFF for text in others]
+    return hashes
+
+
+def bucket_ids(
+    keys: pa.Array | pa.ChunkedArray,
+    buckets: int,
+    *,
+    key_fields: Sequence[str] = (),
+    index_fields: Sequence[str] = (),
+) -> pa.Int32Array:
+    """Give every record key its bucket.
+
+    Args:
+        keys: Record keys, without nulls.
+        buckets: Number of buckets of the partition, 1 to 99,999,999 (a file id has eight digits for it).
+        key_fields: The table's record key fields in order, when its keys are written ``field:value,...``;
+            empty when a key is the bare value.
+        index_fields: The fields the bucket index hashes (option ``hoodie.bucket.index.hash.field``), some or
+            all of ``key_fields``; empty means all.
+
+    Returns:
+        Bucket numbers from 0 to ``buckets - 1``.
+
+    Raises:
+        ConfigError: The number of buckets is out of range, or an index field is no key field.
+        InvalidKeyError: A key does not have the form ``field:value,...``.
+    """
+    if not 1 <= buckets <= _MAX_BUCKETS:
+        raise ConfigError(f"number of buckets is {buckets}; it must be between 1 and {_MAX_BUCKETS}")
+    column = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    column = pc.cast(column, pa.string())
+    values = _hashed_values(column, tuple(key_fields), tuple(index_fields))
+    total = np.ones(len(column), dtype=np.uint32)
+    for value in values:
+        total = total * _PRIME + java_hashes(value)
+    numbers = (total & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)
+    return pa.array(numbers.astype(np.int32))
+
+
+def _hashed_values(
+    keys: pa.StringArray, key_fields: tuple[str, ...], index_fields: tuple[str, ...]
+) -> list[pa.StringArray]:
+    if not key_fields:
+        return [keys]
+    unknown = [field for field in index_fields if field not in key_fields]
+    if unknown:
+        raise ConfigError(
+            f"bucket index field(s) {', '.join(unknown)} are not record key fields; "
+            f"choose among {', '.join(key_fields)}"
+        )
+    split = split_complex_keys(keys, key_fields)
+    return [split[field] for field in index_fields or key_fields]
+
+
+def split_complex_keys(keys: pa.StringArray, key_fields: Sequence[str]) -> dict[str, pa.StringArray]:
+    """Take keys of the form ``a:1,b:2`` apart.
+
+    Args:
+        keys: Record keys, without nulls.
+        key_fields: All fields of the key in order.
+
+    Returns:
+        The text of each field; null for ``__null__``, empty for ``__empty__``. A value that itself holds
+        ``,<next field>:`` ends there.
+
+    Raises:
+        InvalidKeyError: A key does not name the fields in this order.
+    """
+    pattern = ",".join(f"{re.escape(field)}:(?P<f{i}>.*?)" for i, field in enumerate(key_fields))
+    parts = pc.extract_regex(keys, pattern=f"(?s)^{pattern}$")
+    if parts.null_count:
+        sample = keys.filter(pc.is_null(parts))[0].as_py()
+        expected = ",".join(f"{field}:<value>" for field in key_fields)
+        raise InvalidKeyError(
+            f"record key {sample!r} does not have the form {expected!r}; "
+            "check the table's record key fields and key generator"
+        )
+    values = {}
+    for i, field in enumerate(key_fields):
+        text = pc.struct_field(parts, f"f{i}")
+        text = pc.if_else(pc.equal(text, NULL_PLACEHOLDER), pa.scalar(None, pa.string()), text)
+        values[field] = pc.if_else(pc.equal(text, EMPTY_PLACEHOLDER), "", text)
+    return values
+
+
+def _ascii_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:
+    binary = pc.cast(pc.fill_null(texts, ""), pa.large_binary())
+    if len(binary) == 0:
+        return np.zeros(0, dtype=np.uint32)
+    _, offset_buffer, data_buffer = binary.buffers()
+    offsets = np.frombuffer(offset_buffer, dtype=np.int64)[binary.offset : binary.offset + len(binary) + 1]
+    data = np.frombuffer(data_buffer if data_buffer is not None else b"", dtype=np.uint8)
+    lengths = np.diff(offsets)
+    order = np.argsort(-lengths, kind="stable")
+    hashes = np.zeros(len(lengths), dtype=np.uint32)
+    for start in range(0, len(order), _KEYS_PER_BLOCK):
+        rows = order[start : start + _KEYS_PER_BLOCK]
+        hashes[rows] = _block_hashes(data, offsets[rows], lengths[rows])
+    return hashes
+
+
+def _block_hashes(
+    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint32]:
+    """Hash a block sorted by falling length; each step takes one more byte of all that are long enough."""
+    hashes = np.zeros(len(lengths), dtype=np.uint32)
+    falling = -lengths
+    for position in range(int(lengths[0])):
+        reach = int(np.searchsorted(falling, -position, side="left"))
+        part = hashes[:reach]
+        np.multiply(part, _PRIME, out=part)
+        np.add(part, data[starts[:reach] + position], out=part, casting="unsafe")
+    return hashes
