@@ -1,0 +1,61 @@
+"""Parquet data block: a complete Parquet file, columns as in a base file (source: Hudi table format, Parquet
+data block)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_engine.errors import ConfigError, CorruptTableError
+
+_CODECS = {
+    "none": "NONE",
+    "uncompressed": "NONE",
+    "snappy": "SNAPPY",
+    "gzip": "GZIP",
+    "zstd": "ZSTD",
+    "lz4": "LZ4",
+}
+
+
+def decode(content: memoryview) -> pa.Table:
+    """Rows of the block with the types the file gives them.
+
+    Args:
+        content: The block's content.
+
+    Raises:
+        CorruptTableError: The content is no readable Parquet file.
+    """
+    try:
+        file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), coerce_int96_timestamp_unit="us")
+        return file.read()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise CorruptTableError(
+            f"a Parquet log block of {len(content)} bytes cannot be read: {error}"
+        ) from error
+
+
+def encode(table: pa.Table, codec: str) -> bytes:
+    """Content of a block that holds the rows of ``table``.
+
+    Args:
+        table: Rows with the meta columns first.
+        codec: ``none``, ``snappy``, ``gzip``, ``zstd`` or ``lz4``.
+
+    Raises:
+        ConfigError: The codec is none of these.
+    """
+    name = _CODECS.get(codec.lower())
+    if name is None:
+        raise ConfigError(f"Parquet codec {codec!r} is not known; legal are {', '.join(_CODECS)}")
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table,
+        sink,
+        compression=name,
+        store_schema=False,
+        row_group_size=max(table.num_rows, 1),
+        version="2.6",
+    )
+    return bytes(sink.getvalue())

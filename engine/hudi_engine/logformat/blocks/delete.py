@@ -1,0 +1,262 @@
+"""Delete block: keys to delete, each with the ordering value of the delete (source: Hudi table format, delete
+block, version 3).
+
+An ordering value of null or int 0 is the default: the delete wins over everything before it. Content versions
+1 and 2 are serialized Java objects and are refused by name.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError
+from hudi_engine.logformat.blocks.avro_encode import encode_datums
+from hudi_engine.logformat.blocks.avro_types import compile_schema
+from hudi_engine.logformat.format import CONTENT_VERSION
+
+_HEAD = struct.Struct(">ii")
+_SPACE = "org.apache.hudi.avro.model"
+_DECIMAL = pa.decimal128(30, 15)
+
+
+@dataclass(frozen=True)
+class _Wrapper:
+    """One branch of the union of ordering values."""
+
+    name: str
+    avro: Any
+    arrow: pa.DataType
+
+
+_WRAPPERS: tuple[_Wrapper, ...] = (
+    _Wrapper("BooleanWrapper", "boolean", pa.bool_()),
+    _Wrapper("IntWrapper", "int", pa.int32()),
+    _Wrapper("LongWrapper", "long", pa.int64()),
+    _Wrapper("FloatWrapper", "float", pa.float32()),
+    _Wrapper("DoubleWrapper", "double", pa.float64()),
+    _Wrapper("BytesWrapper", "bytes", pa.binary()),
+    _Wrapper("StringWrapper", "string", pa.string()),
+    _Wrapper("DateWrapper", "int", pa.date32()),
+    _Wrapper(
+        "DecimalWrapper", {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}, _DECIMAL
+    ),
+    _Wrapper("TimeMicrosWrapper", "long", pa.time64("us")),
+    _Wrapper("TimestampMicrosWrapper", "long", pa.timestamp("us", "UTC")),
+)
+
+
+@dataclass(frozen=True)
+class DeleteRecord:
+    """One deleted key.
+
+    Attributes:
+        record_key: Key text.
+        partition_path: Partition of the key.
+        ordering_value: Plain Python value, None for the default, a tuple where a table has several ordering
+            fields.
+    """
+
+    record_key: str
+    partition_path: str
+    ordering_value: Any
+
+
+def encode(
+    record_keys: pa.Array, partition_paths: pa.Array, ordering_values: Sequence[pa.Array] = ()
+) -> bytes:
+    """Content of a delete block.
+
+    Args:
+        record_keys: Key texts.
+        partition_paths: Partition of each key.
+        ordering_values: One array for each ordering field of the table; none, or a null, stands for the
+            default value.
+
+    Raises:
+        SchemaError: An ordering field has a type that a delete block cannot hold.
+    """
+    keys = pa.StructArray.from_arrays(
+        [record_keys.cast(pa.string()), partition_paths.cast(pa.string())], ["recordKey", "partitionPath"]
+    )
+    pieces = [encode_datums(keys, compile_schema(_KEY_SCHEMA)), _encode_ordering(ordering_values, len(keys))]
+    datums = pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.binary()))
+    body = b""
+    if len(keys):
+        offsets = np.frombuffer(datums.buffers()[1], np.int32)
+        rows = memoryview(datums.buffers()[2])[offsets[0] : offsets[len(keys)]]
+        body = _zigzag(len(keys)) + bytes(rows)
+    data = body + b"\x00"
+    return _HEAD.pack(CONTENT_VERSION, len(data)) + data
+
+
+def decode(content: memoryview) -> list[DeleteRecord]:
+    """Keys of a delete block, in their order.
+
+    Args:
+        content: The block's content.
+
+    Raises:
+        CorruptTableError: The content is truncated or not what its schema says.
+        UnsupportedTableError: The content version is not 3.
+    """
+    if len(content) < _HEAD.size:
+        raise CorruptTableError(f"a delete block has {len(content)} bytes, at least {_HEAD.size} are needed")
+    version, length = _HEAD.unpack_from(content, 0)
+    if version != CONTENT_VERSION:
+        raise UnsupportedTableError(
+            f"a delete block has content version {version}; only {CONTENT_VERSION} can be read outside a JVM. "
+            "Compact the table with the writer that made it"
+        )
+    if length < 0 or length > len(content) - _HEAD.size:
+        raise CorruptTableError(f"a delete block says {length} bytes, {len(content) - _HEAD.size} are there")
+    data = io.BytesIO(content[_HEAD.size : _HEAD.size + length])
+    try:
+        decoded: Any = fastavro.schemaless_reader(data, _LIST_SCHEMA, None, return_record_name=True)
+    except (EOFError, ValueError, IndexError, KeyError, OverflowError, MemoryError) as error:
+        raise CorruptTableError(
+            f"a delete block of {length} bytes is not a list of keys: {error!r}"
+        ) from error
+    return [
+        DeleteRecord(row["recordKey"] or "", row["partitionPath"] or "", _ordering_value(row["orderingVal"]))
+        for row in decoded["deleteRecordList"]
+    ]
+
+
+def _ordering_value(value: Any) -> Any:
+    """Plain value of a decoded union branch; the default (null, or int 0) becomes None."""
+    if value is None:
+        return None
+    name, record = value
+    if name.endswith(".ArrayWrapper"):
+        parts = tuple(_scalar(part) for part in record["wrappedValues"] or ())
+        return parts or None
+    if name.endswith(".IntWrapper") and record["value"] == 0:
+        return None
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    if value is None:
+        return None
+    name, record = value
+    wrapper = _BY_NAME[name.rsplit(".", 1)[-1]]
+    plain = record["value"]
+    if pa.types.is_temporal(wrapper.arrow):
+        return (
+            pa.scalar(plain, pa.int32() if wrapper.avro == "int" else pa.int64()).cast(wrapper.arrow).as_py()
+        )
+    return plain
+
+
+def _encode_ordering(values: Sequence[pa.Array], rows: int) -> pa.Array:
+    if not values:
+        return pa.scalar(_default_bytes(), pa.binary())
+    encoded = [_encode_wrapped(array, in_array=len(values) > 1) for array in values]
+    if len(encoded) == 1:
+        return encoded[0]
+    # Several ordering fields: branch 12 (ArrayWrapper), its list in branch 1, one block of items, the end.
+    head = bytes([12 << 1, 1 << 1]) + _zigzag(len(encoded))
+    start = pa.scalar(head, pa.binary())
+    return pc.binary_join_element_wise(
+        start, *encoded, pa.scalar(b"\x00", pa.binary()), pa.scalar(b"", pa.binary())
+    )
+
+
+def _encode_wrapped(array: pa.Array, *, in_array: bool) -> pa.Array:
+    branch = _branch_of(array.type)
+    wrapper = _WRAPPERS[branch - 1]
+    schema = compile_schema(
+        {"type": "record", "name": "w", "fields": [{"name": "value", "type": wrapper.avro}]}
+    )
+    plain = array.drop_null().cast(wrapper.arrow)
+    stored = plain.view(schema.arrow.field(0).type) if pa.types.is_temporal(wrapper.arrow) else plain
+    datums = encode_datums(pa.StructArray.from_arrays([stored], ["value"]), schema)
+    tagged = pc.binary_join_element_wise(
+        pa.scalar(bytes([branch << 1]), pa.binary()), datums, pa.scalar(b"", pa.binary())
+    )
+    if not array.null_count:
+        return tagged
+    missing = b"\x00" if in_array else _default_bytes()
+    blank = pa.array([missing] * len(array), pa.binary())
+    return pc.replace_with_mask(blank, array.is_valid(), tagged)
+
+
+def _branch_of(kind: pa.DataType) -> int:
+    if pa.types.is_timestamp(kind):
+        return 11
+    if pa.types.is_decimal(kind):
+        if kind.precision - kind.scale <= 15 and kind.scale <= 15:
+            return 9
+        raise SchemaError(
+            f"an ordering field of type {kind} does not fit the decimal(30,15) of a delete block"
+        )
+    for index, wrapper in enumerate(_WRAPPERS):
+        if wrapper.arrow == kind:
+            return index + 1
+    raise SchemaError(
+        f"an ordering field of type {kind} cannot be kept in a delete block; legal are boolean, int, "
+        "long, float, double, binary, string, date, decimal and timestamp"
+    )
+
+
+def _default_bytes() -> bytes:
+    return bytes([2 << 1, 0])
+
+
+def _zigzag(number: int) -> bytes:
+    value, out = number << 1, bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+_BY_NAME = {wrapper.name: wrapper for wrapper in _WRAPPERS}
+_KEY_SCHEMA: dict[str, Any] = {
+    "type": "record",
+    "name": "HoodieDeleteKey",
+    "fields": [
+        {"name": "recordKey", "type": ["null", "string"]},
+        {"name": "partitionPath", "type": ["null", "string"]},
+    ],
+}
+
+
+def _list_schema() -> Any:
+    records: list[Any] = [
+        {"type": "record", "name": w.name, "namespace": _SPACE, "fields": [{"name": "value", "type": w.avro}]}
+        for w in _WRAPPERS
+    ]
+    names = [f"{_SPACE}.{wrapper.name}" for wrapper in _WRAPPERS]
+    several = {
+        "type": "record",
+        "name": "ArrayWrapper",
+        "namespace": _SPACE,
+        "fields": [{"name": "wrappedValues", "type": ["null", {"type": "array", "items": ["null", *names]}]}],
+    }
+    item = {
+        "type": "record",
+        "name": "HoodieDeleteRecord",
+        "namespace": _SPACE,
+        "fields": [
+            {"name": "recordKey", "type": ["null", "string"], "default": None},
+            {"name": "partitionPath", "type": ["null", "string"], "default": None},
+            {"name": "orderingVal", "type": ["null", *records, several], "default": None},
+        ],
+    }
+    fields = [{"name": "deleteRecordList", "type": {"type": "array", "items": item}}]
+    record = {"type": "record", "name": "HoodieDeleteRecordList", "namespace": _SPACE, "fields": fields}
+    return fastavro.parse_schema(record)
+
+
+_LIST_SCHEMA = _list_schema()
