@@ -1,0 +1,187 @@
+"""Distributed writes: the batch is shuffled to the task that owns its bucket, base files are read and written there.
+
+A bucket is a table partition, or a file group where partitions are wide. Base files never go through a shuffle; only the
+incoming batch does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import HudiError, InvalidKeyError, PathEscapeError, SchemaError, WriteConflictError
+from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.handles.create import create_files
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.batch import cast_batch, split_by_partition
+from hudi_engine.write.partition_unit import PartitionUnit, UnitPlan, tag_unit, write_unit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BUCKET = "__hudi_bucket"
+BULK_BUFFER_BYTES = 384 * 1024 * 1024
+_STAT_SCHEMA = pa.schema([("stat", pa.string())])
+_WORKER_ERRORS: tuple[type[HudiError], ...] = (InvalidKeyError, SchemaError, PathEscapeError, WriteConflictError)
+
+
+def run_buckets(
+    spark: SparkSession, context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], frame: DataFrame
+) -> list[WriteStat]:
+    """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
+
+    Args:
+        spark: The session.
+        context: The write.
+        plan: How rows are treated.
+        units: What is known of each bucket; a bucket that is not there is a new partition of that path.
+        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task.
+    """
+    shared = spark.sparkContext.broadcast((context, plan, dict(units)))
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        own_context, own_plan, own_units = shared.value
+        table = cast_batch(pa.Table.from_batches(held), _data_schema(own_context))
+        task = current_task(own_context)
+        for bucket, rows in split_by_partition(table, BUCKET):
+            partition = rows.column(PARTITION_PATH)[0].as_py()
+            unit = own_units.get(bucket) or PartitionUnit(partition)
+            tagged = tag_unit(own_context, own_plan, unit, rows.drop_columns([BUCKET]))
+            yield stats_batch(write_unit(task, own_plan, tagged))
+
+    try:
+        return collect_stats(frame, write)
+    finally:
+        shared.unpersist()
+
+
+def run_bulk(spark: SparkSession, context: WriteContext, frame: DataFrame) -> list[WriteStat]:
+    """Write rows into new file groups only, in one pass; rows of several partitions may be mixed in a task.
+
+    Args:
+        spark: The session.
+        context: The write.
+        frame: Rows with key columns (record key absent when the writer generates keys) and data columns.
+    """
+    shared = spark.sparkContext.broadcast(context)
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        own_context = shared.value
+        buffer = _PartitionBuffer(current_task(own_context))
+        for batch in batches:
+            buffer.add(pa.Table.from_batches([batch]))
+        buffer.finish()
+        yield stats_batch(buffer.stats)
+
+    try:
+        return collect_stats(frame, write)
+    finally:
+        shared.unpersist()
+
+
+class _PartitionBuffer:
+    """Rows of one task by partition; the largest partition is written out when the buffer is full."""
+
+    def __init__(self, task: WriteTask) -> None:
+        self._task = task
+        self._schema = _data_schema(task.context)
+        self._held: dict[str, list[pa.Table]] = {}
+        self._bytes: dict[str, int] = {}
+        self.stats: list[WriteStat] = []
+
+    def add(self, rows: pa.Table) -> None:
+        check_keys(rows, self._task.context)
+        for partition, part in split_by_partition(rows, PARTITION_PATH):
+            if partition not in self._held:
+                check_partition_path(partition)
+            self._held.setdefault(partition, []).append(part)
+            self._bytes[partition] = self._bytes.get(partition, 0) + part.nbytes
+        while sum(self._bytes.values()) > BULK_BUFFER_BYTES:
+            self._flush(max(self._bytes, key=lambda each: self._bytes[each]))
+
+    def finish(self) -> None:
+        for partition in list(self._held):
+            self._flush(partition)
+
+    def _flush(self, partition: str) -> None:
+        context = self._task.context
+        rows = cast_batch(pa.concat_tables(self._held.pop(partition)), self._schema)
+        del self._bytes[partition]
+        if not rows.num_rows:
+            return
+        ensure_partition_metadata(context.storage, partition, context.instant)
+        self.stats += create_files(self._task, partition, rows)
+
+
+def check_keys(rows: pa.Table, context: WriteContext) -> None:
+    """Refuse rows without a record key (a null key means a null or empty key field)."""
+    if RECORD_KEY not in rows.column_names:
+        return
+    keys = rows.column(RECORD_KEY)
+    if keys.null_count:
+        fields = ", ".join(context.config.record_key_fields)
+        raise InvalidKeyError(
+            f"{keys.null_count} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was committed"
+        )
+
+
+def current_task(context: WriteContext) -> WriteTask:
+    """The Spark task this code runs in, as a write task."""
+    from pyspark import TaskContext
+
+    running = TaskContext.get()
+    if running is None:
+        return WriteTask(context)
+    return WriteTask(context, running.partitionId(), running.stageId(), int(running.taskAttemptId()))
+
+
+def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:
+    """Write stats as rows of JSON text, the form in which tasks report to the driver."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string())], schema=_STAT_SCHEMA
+    )
+
+
+def collect_stats(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[WriteStat]:
+    """Run a writing function over a frame (one Spark job) and return what its tasks report."""
+    try:
+        rows = frame.mapInArrow(function, "stat string").collect()
+    except Exception as error:
+        raise_worker_error(error)
+        raise
+    return [WriteStat(**json.loads(row.stat)) for row in rows]
+
+
+def raise_worker_error(error: BaseException) -> None:
+    """Raise the engine's own error that an executor task raised, if that is what ``error`` reports."""
+    text = str(error)
+    for kind in _WORKER_ERRORS:
+        found = re.search(rf"hudi_engine\.errors\.{kind.__name__}: (.+)", text)
+        if found:
+            raise _rebuilt(kind, found.group(1).strip()) from error
+
+
+def _rebuilt(kind: type[HudiError], message: str) -> HudiError:
+    rebuilt: Any = kind.__new__(kind)
+    Exception.__init__(rebuilt, message)
+    error: HudiError = rebuilt
+    return error
+
+
+def _data_schema(context: WriteContext) -> pa.Schema:
+    return pa.schema([field for field in context.schema if field.name not in META_FIELDS])
