@@ -1,7 +1,7 @@
 """Bringing in Apache Hudi itself, which the tests and the demo use as an independent reader and writer.
 
-It runs on PySpark 3.5 in an environment of its own, from the bundle jar that its project publishes. Nothing of the
-package needs it.
+It runs on PySpark 3.5 in an environment of its own, from the bundle jar that its project publishes. Nothing
+of the package needs it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DESCRIPTION = CACHE / "apache-hudi.json"
 def ensure_apache_hudi() -> str | None:
     """Make Apache Hudi usable: its environment and the jar of each version.
 
-    Writes ``.cache/apache-hudi.json`` (``python``, ``java_home`` and ``jars`` by version) for the tests and the demo.
+    Writes ``.cache/apache-hudi.json`` (``python``, ``java_home``, ``jars`` by version) for tests and demo.
 
     Returns:
         None when all is there, else one line that says why Apache Hudi is left out.
@@ -36,8 +36,9 @@ def ensure_apache_hudi() -> str | None:
     except SetupError as error:
         return str(error)
     DESCRIPTION.parent.mkdir(parents=True, exist_ok=True)
-    DESCRIPTION.write_text(json.dumps(
-        {"python": str(SPARK35.python), "java_home": env["JAVA_HOME"], "jars": jars}, indent=1))
+    DESCRIPTION.write_text(
+        json.dumps({"python": str(SPARK35.python), "java_home": env["JAVA_HOME"], "jars": jars}, indent=1)
+    )
     return None
 
 
@@ -59,7 +60,7 @@ def _jar(version: str, env: dict[str, str]) -> Path:
 
 
 def _resolve(version: str, env: dict[str, str], local: Path) -> Path:
-    """Fetch the jar with Maven if there is one (it knows the user's mirrors and proxies), else with Spark's own resolver."""
+    """Fetch the jar with Maven if it is there (it knows the user's mirrors), else with Spark's resolver."""
     log = CACHE / "logs" / "jars.log"
     coordinates = f"{GROUP}:{ARTIFACT}:{version}"
     if shutil.which("mvn"):
@@ -71,14 +72,19 @@ def _resolve(version: str, env: dict[str, str], local: Path) -> Path:
         except subprocess.CalledProcessError:
             detail("mvn could not fetch it; trying Spark's own resolver")
     ivy = CACHE / "ivy"
-    code = ("from pyspark.sql import SparkSession; "
-            "SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate().stop()")
-    submit = f"--packages {coordinates} --conf spark.jars.ivy={ivy} pyspark-shell"
+    code = (
+        "from pyspark.sql import SparkSession; SparkSession.builder.master('local[1]').getOrCreate().stop()"
+    )
+    submit = (
+        f"--packages {coordinates} --conf spark.jars.ivy={ivy} --conf spark.ui.enabled=false pyspark-shell"
+    )
     fetched = ivy / "jars" / f"{GROUP}_{ARTIFACT}-{version}.jar"
     try:
         logged([str(SPARK35.python), "-c", code], log, env={**env, "PYSPARK_SUBMIT_ARGS": submit})
     except subprocess.CalledProcessError:
         fetched.unlink(missing_ok=True)
     if not fetched.exists():
-        raise SetupError(f"the jar {coordinates} could not be fetched from Maven Central (see {os.path.relpath(log)})")
+        raise SetupError(
+            f"{coordinates} could not be fetched from Maven Central (see {os.path.relpath(log)})"
+        )
     return fetched

@@ -93,7 +93,9 @@ def _test(arguments: list[str]) -> int:
     print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
     for outcome in outcomes:
         counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
-        print(f"{outcome.tier.name:10}{'FAILED' if outcome.failed else 'ok':10}{outcome.seconds:8.0f}  {counts}")
+        print(
+            f"{outcome.tier.name:10}{'FAILED' if outcome.failed else 'ok':10}{outcome.seconds:8.0f}  {counts}"
+        )
     for outcome in outcomes:
         for command in outcome.failed:
             print(f"FAILED: {outcome.tier.name}: {command}")

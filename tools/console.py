@@ -32,8 +32,13 @@ def seconds_since(start: float) -> str:
     return f"{time.monotonic() - start:.0f} s"
 
 
-def logged(command: Sequence[str], log: Path, *, env: dict[str, str] | None = None,
-           on_line: Callable[[str], None] | None = None) -> None:
+def logged(
+    command: Sequence[str],
+    log: Path,
+    *,
+    env: dict[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+) -> None:
     """Run a command with its output in a log file.
 
     Args:
@@ -48,8 +53,16 @@ def logged(command: Sequence[str], log: Path, *, env: dict[str, str] | None = No
     log.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     with log.open("a", encoding="utf-8") as out:
-        process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, errors="replace")
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         assert process.stdout is not None
         for line in process.stdout:
             out.write(line)
@@ -65,8 +78,16 @@ def logged(command: Sequence[str], log: Path, *, env: dict[str, str] | None = No
 
 def shown(command: Sequence[str], env: dict[str, str], on_line: Callable[[str], None]) -> int:
     """Run a command with its output on the screen; returns its exit code."""
-    process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace")
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
     assert process.stdout is not None
     try:
         for line in process.stdout:

@@ -12,12 +12,30 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.console import CACHE, ROOT, SetupError, apt_install, detail, is_root_with_apt, logged, say, seconds_since
+from tools.console import (
+    CACHE,
+    ROOT,
+    SetupError,
+    apt_install,
+    detail,
+    is_root_with_apt,
+    logged,
+    say,
+    seconds_since,
+)
 from tools.java import ensure_java
 
 OLDEST, NEWEST = (3, 10), (3, 13)
-_FOREIGN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_PYTHON",
-            "PYSPARK_DRIVER_PYTHON", "PYSPARK_SUBMIT_ARGS")
+_FOREIGN = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "VIRTUAL_ENV",
+    "SPARK_HOME",
+    "SPARK_CONF_DIR",
+    "PYSPARK_PYTHON",
+    "PYSPARK_DRIVER_PYTHON",
+    "PYSPARK_SUBMIT_ARGS",
+)
 
 
 @dataclass(frozen=True)
@@ -97,12 +115,12 @@ def _base_python(environment: Environment) -> str:
         found = shutil.which(f"python3.{minor}")
         # A version manager's shim can exist for a version that it does not run.
         if found and subprocess.run([found, "-c", ""], capture_output=True).returncode == 0:
-            detail(f"Python {sys.version_info[0]}.{sys.version_info[1]} is too new for {environment.folder}; using {found}")
+            detail(f"this Python is too new for {environment.folder}; using {found}")
             return found
     newest = ".".join(map(str, environment.newest_python))
     raise SetupError(
-        f"{environment.folder} needs Python 3.10 to {newest}; this is Python {sys.version.split()[0]} and no other was found. "
-        f"Next step: install Python {newest} and run this again."
+        f"{environment.folder} needs Python 3.10 to {newest}; this is Python {sys.version.split()[0]} and no "
+        f"other was found. Next step: install Python {newest} and run this again."
     )
 
 
@@ -124,8 +142,8 @@ def _make(environment: Environment) -> None:
         except subprocess.CalledProcessError:
             shutil.rmtree(environment.path, ignore_errors=True)
     raise SetupError(
-        f"{python} can make no virtual environment: its modules venv and ensurepip are missing. Next step: install them "
-        "(Debian/Ubuntu: `sudo apt-get install python3-venv`) and run this again."
+        f"{python} can make no virtual environment: its modules venv and ensurepip are missing. "
+        "Next step: install them (Debian/Ubuntu: `sudo apt-get install python3-venv`) and run this again."
     )
 
 
@@ -135,8 +153,12 @@ def _ways_to_make(python: str) -> list[list[str]]:
 
     if not has("venv, ensurepip") and is_root_with_apt():
         say("Python's venv module is missing: installing it with apt-get")
-        version = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
-                                 capture_output=True, text=True, check=True).stdout.strip()
+        version = subprocess.run(
+            [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
         try:
             apt_install(f"python{version}-venv", "python3-venv")
         except SetupError as error:
@@ -154,15 +176,29 @@ def _install(environment: Environment) -> None:
     say(f"installing into {environment.folder} (versions of {environment.constraints})")
     log = CACHE / "logs" / f"pip{environment.folder}.log"
     log.unlink(missing_ok=True)
-    pip = [str(environment.python), "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-           "--progress-bar", "off", "-c", environment.constraints]
+    pip = [
+        str(environment.python),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--progress-bar",
+        "off",
+        "-c",
+        environment.constraints,
+    ]
     try:
         logged([*pip, "setuptools", "wheel"], log)
-        logged([*pip, "--no-build-isolation", "-r", "requirements-dev.txt", "-e", "."], log, on_line=_show_download)
+        logged(
+            [*pip, "--no-build-isolation", "-r", "requirements-dev.txt", "-e", "."],
+            log,
+            on_line=_show_download,
+        )
     except subprocess.CalledProcessError as error:
         raise SetupError(
-            f"pip could not install into {environment.folder} (exit code {error.returncode}; everything it said: {log}). "
-            "Next step: check that this machine reaches a Python package index (`pip config list`), then run this again."
+            f"pip could not install into {environment.folder} (exit code {error.returncode}, log: {log}). Next "
+            "step: check that this machine reaches a Python package index (`pip config list`), then run this again."
         ) from None
     detail(f"done in {seconds_since(start)}")
 

@@ -14,14 +14,22 @@ from tools.console import CACHE, SetupError, apt_install, detail, is_root_with_a
 
 WANTED = (17, 21)
 _FOLDERS = (
-    "/usr/lib/jvm/*", "/usr/java/*", "/opt/java/*", "/opt/jdk*",
-    "/Library/Java/JavaVirtualMachines/*/Contents/Home", "/opt/homebrew/opt/openjdk@*", "/usr/local/opt/openjdk@*",
-    "~/.sdkman/candidates/java/*", "~/.jdks/*", "~/.jdk/*", str(CACHE / "java" / "*"),
+    "/usr/lib/jvm/*",
+    "/usr/java/*",
+    "/opt/java/*",
+    "/opt/jdk*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "/opt/homebrew/opt/openjdk@*",
+    "/usr/local/opt/openjdk@*",
+    "~/.sdkman/candidates/java/*",
+    "~/.jdks/*",
+    "~/.jdk/*",
+    str(CACHE / "java" / "*"),
     str(CACHE / "java" / "*" / "Contents" / "Home"),
 )
 NEXT_STEP = (
-    "install Java 17 (Debian/Ubuntu: `sudo apt-get install openjdk-17-jre-headless`; macOS: `brew install openjdk@17`) "
-    "and run this again"
+    "install Java 17 (Debian/Ubuntu: `sudo apt-get install openjdk-17-jre-headless`; "
+    "macOS: `brew install openjdk@17`) and run this again"
 )
 
 
@@ -86,11 +94,13 @@ def ensure_java(python: Path) -> Path:
         try:
             _download(python)
         except subprocess.CalledProcessError as error:
-            reasons.append(f"the download of Java 17 failed (exit code {error.returncode}, see .cache/logs/java.log)")
+            reasons.append(f"the download of Java 17 failed ({error.returncode}, see .cache/logs/java.log)")
         home = find_java()
     if home is None:
-        raise SetupError(f"No Java 17 or 21 here, and {'; '.join(reasons) or 'none could be brought in'}. "
-                         f"Next step: {NEXT_STEP}.")
+        raise SetupError(
+            f"No Java 17 or 21 here, and {'; '.join(reasons) or 'none could be brought in'}. "
+            f"Next step: {NEXT_STEP}."
+        )
     return home
 
 

@@ -30,18 +30,36 @@ class Tier:
 
 
 TIERS = (
-    Tier("style", "ruff, mypy --strict on the engine, import floors",
-         (("ruff", "check", "."), ("mypy",), ("lint-imports",))),
-    Tier("unit", "every room of the engine without Spark, and the golden tables",
-         ((*_PYTEST, "tests/unit", "tests/golden"),)),
+    Tier(
+        "style",
+        "ruff, mypy --strict on the engine, import floors",
+        (("ruff", "check", "."), ("mypy",), ("lint-imports",)),
+    ),
+    Tier(
+        "unit",
+        "every room of the engine without Spark, and the golden tables",
+        ((*_PYTEST, "tests/unit", "tests/golden"),),
+    ),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
-    Tier("dbt", "dbt projects on PySpark 4, dbt's own conformance suite among them", ((*_PYTEST, "tests/functional"),)),
-    Tier("spark35", "the core of both on PySpark 3.5", ((*_PYTEST, "-m", "core", "tests/spark", "tests/functional"),),
-         environment=SPARK35),
-    Tier("judge", "Apache Hudi 0.15.0 and 1.2.0 and hudi-rs read and write our tables, and we theirs",
-         ((*_PYTEST, "tests/judge"),), needs_apache_hudi=True),
-    Tier("demo", "the dbt project of integration_tests, read back by three independent readers",
-         (("python", "integration_tests/run.py"),), needs_apache_hudi=True),
+    Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
+    Tier(
+        "spark35",
+        "the core of both on PySpark 3.5",
+        ((*_PYTEST, "-m", "core", "tests/spark", "tests/functional"),),
+        environment=SPARK35,
+    ),
+    Tier(
+        "judge",
+        "Apache Hudi 0.15.0 and 1.2.0 and hudi-rs read and write our tables, and we theirs",
+        ((*_PYTEST, "tests/judge"),),
+        needs_apache_hudi=True,
+    ),
+    Tier(
+        "demo",
+        "the dbt project of integration_tests, read back by three independent readers",
+        (("python", "integration_tests/run.py"),),
+        needs_apache_hudi=True,
+    ),
 )
 
 

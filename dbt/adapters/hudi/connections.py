@@ -1,0 +1,92 @@
+"""dbt's connection manager over Spark sessions of this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
+from dbt.adapters.events.types import ConnectionUsed, SQLQuery, SQLQueryStatus
+from dbt.adapters.hudi.errors import spark_errors
+from dbt.adapters.hudi.handle import HudiHandle
+from dbt.adapters.hudi.warehouse import warehouse_of
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt_common.events.contextvars import get_node_info
+from dbt_common.events.functions import fire_event
+from dbt_common.utils import cast_to_str
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    import agate
+
+
+class HudiConnectionManager(SparkConnectionManager):
+    """Opens handles, runs SQL, hands out sessions for the engine."""
+
+    TYPE = "hudi"
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        """Attach a handle; Spark starts when the first statement comes."""
+        if connection.state != ConnectionState.OPEN:
+            warehouse = warehouse_of(connection.credentials)
+            connection.handle = HudiHandle(warehouse.open_session, warehouse.router)
+            connection.state = ConnectionState.OPEN  # type: ignore[assignment]
+        return connection
+
+    def cancel(self, connection: Connection) -> None:
+        """Stop what the connection is running."""
+        connection.handle.cancel()
+
+    @contextmanager
+    def exception_handler(self, sql: str) -> Iterator[None]:
+        """Errors of Spark become short database errors."""
+        with spark_errors(sql):
+            yield
+
+    @classmethod
+    def get_response(cls, cursor: Any) -> AdapterResponse:
+        """The response of the cursor's last statement."""
+        return AdapterResponse("OK") if cursor is None else cursor.response
+
+    @classmethod
+    def data_type_code_to_name(cls, type_code: str) -> str:
+        """Cursors describe columns by Spark's own type names."""
+        return type_code
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> tuple[AdapterResponse, agate.Table]:
+        """Run SQL; a query runs to its end also when nobody fetches its rows."""
+        from dbt_common.clients.agate_helper import empty_table
+
+        _, cursor = self.add_query(self._add_query_comment(sql), auto_begin)
+        if fetch:
+            table = self.get_result_from_cursor(cursor, limit)
+        else:
+            with self.exception_handler(sql):
+                cursor.run_to_end()
+            table = empty_table()
+        return self.get_response(cursor), table
+
+    @contextmanager
+    def work(self, description: str) -> Iterator[SparkSession]:
+        """The thread's session for work of the engine, logged and cancellable like a query.
+
+        Args:
+            description: SQL text or a sentence, for the log and Spark's job description.
+        """
+        connection = self.get_thread_connection()
+        text = self._add_query_comment(description)
+        fire_event(
+            ConnectionUsed(conn_type=self.TYPE, conn_name=cast_to_str(connection.name), node_info=get_node_info())
+        )
+        fire_event(SQLQuery(conn_name=cast_to_str(connection.name), sql=text, node_info=get_node_info()))
+        start = time.perf_counter()
+        with self.exception_handler(text), connection.handle.job(description) as session:
+            yield session
+        fire_event(
+            SQLQueryStatus(status="OK", elapsed=time.perf_counter() - start, node_info=get_node_info(), query_id=None)
+        )

@@ -1,0 +1,107 @@
+"""The profile of dbt-hudi: everything but ``schema`` has a default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.exceptions import DbtRuntimeError
+
+CATALOGS = ("directory", "hive")
+DEFAULT_WAREHOUSE = "warehouse"
+
+
+@dataclass
+class HudiCredentials(SparkCredentials):
+    """Profile keys.
+
+    Args:
+        schema: Schema (Spark database) dbt builds in.
+        method: Only ``session``: Spark runs inside the dbt process, or dbt uses the session already running there.
+        location_root: Folder or URI tables are kept below, as ``<location_root>/<schema>/<table>``; a relative path
+            counts from ``dbt_project.yml``. Default ``warehouse``.
+        catalog: ``directory`` (tables are found by scanning ``location_root``; nothing else has to run) or ``hive``
+            (the session's Hive metastore).
+        spark_conf: Spark settings, for example ``spark.driver.memory: 4g``.
+        master: Spark master; Spark's own default (``local[*]``) when absent.
+        app_name: Name of the Spark application.
+        isolate_sessions: One Spark session for each node, so that ``SET`` and temporary views do not leak. Default:
+            true when dbt starts Spark, false when it uses a session that was already running.
+        log_level: Log level of the JVM.
+    """
+
+    method: SparkConnectionMethod = SparkConnectionMethod.SESSION  # type: ignore[assignment]
+    host: str | None = "localhost"
+    location_root: str | None = None
+    catalog: str = CATALOGS[0]
+    spark_conf: dict[str, Any] = field(default_factory=dict)
+    master: str | None = None
+    app_name: str = "dbt-hudi"
+    isolate_sessions: bool | None = None
+    log_level: str = "ERROR"
+
+    def __post_init__(self) -> None:
+        problems = self._problems()
+        if problems:
+            raise DbtRuntimeError("The profile for dbt-hudi cannot be used:\n" + "\n".join(f"  * {p}" for p in problems))
+        given = {**self.server_side_parameters, **self.spark_conf}
+        super().__post_init__()
+        self.spark_conf = {str(key): _conf_text(value) for key, value in given.items()}
+        self.server_side_parameters = dict(self.spark_conf)
+
+    def _problems(self) -> list[str]:
+        problems = []
+        if str(self.method) != SparkConnectionMethod.SESSION.value:
+            problems.append(
+                f"method is {str(self.method)!r}; dbt-hudi runs on Spark in this process, so the only legal value is "
+                "'session' (leave the key out)"
+            )
+        if self.catalog not in CATALOGS:
+            problems.append(f"catalog is {self.catalog!r}; legal values: {', '.join(CATALOGS)}")
+        if not self.schema:
+            problems.append("schema is missing; name the schema dbt builds in")
+        if not isinstance(self.spark_conf, Mapping):
+            problems.append(f"spark_conf is {self.spark_conf!r}; give a mapping of Spark settings")
+        return problems
+
+    @property
+    def type(self) -> str:
+        return "hudi"
+
+    @property
+    def unique_field(self) -> str:
+        return self.location_root or DEFAULT_WAREHOUSE
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        return "method", "schema", "location_root", "catalog", "master", "app_name", "spark_conf"
+
+    def resolve_location_root(self, project_root: str | None) -> str:
+        """Make ``location_root`` absolute, in place.
+
+        Args:
+            project_root: Folder of ``dbt_project.yml``; the working directory when None.
+        """
+        self.location_root = absolute_location(self.location_root or DEFAULT_WAREHOUSE, project_root)
+        return self.location_root
+
+
+def absolute_location(location: str, project_root: str | None) -> str:
+    """An absolute path or URI for a location of the profile or of a model.
+
+    Args:
+        location: Path, or URI with a scheme, which is returned as it is.
+        project_root: Folder a relative path counts from; the working directory when None.
+    """
+    if "://" in location:
+        return location.rstrip("/")
+    if location.startswith("file:"):
+        location = location[len("file:") :]
+    path = Path(location).expanduser()
+    return str(path if path.is_absolute() else Path(project_root or ".").resolve() / path)
+
+
+def _conf_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

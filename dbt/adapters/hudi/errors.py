@@ -1,0 +1,80 @@
+"""Short error messages out of PySpark's and the JVM's long ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtBaseException, DbtDatabaseError
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+logger = AdapterLogger("Hudi")
+
+_CANCEL_MARKS = ("cancelled part of cancelled job group", "cancelled because job group", "Job cancelled", "was cancelled")
+_STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
+_PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
+_TASK_FAILURE = re.compile(r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL)
+_PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interrupt)): (.*)", re.MULTILINE)
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether the error says that its Spark job was cancelled."""
+    text = str(error)
+    return any(mark in text for mark in _CANCEL_MARKS)
+
+
+def short_message(error: BaseException) -> str:
+    """One readable message of a Spark error: error class and reason, without stack and plan."""
+    if isinstance(error, Py4JJavaError):
+        text = _java_message(error)
+    else:
+        text = str(error)
+    return shorten(text)
+
+
+def shorten(text: str) -> str:
+    """Cut Java stacks, query plans and worker tracebacks out of an error text."""
+    if "Traceback (most recent call last)" in text:
+        found = _PYTHON_ERROR.findall(text)
+        if found:
+            name, reason = found[-1]
+            return f"{name}: {reason.strip()}"
+    text = _TASK_FAILURE.sub("", text, count=1)
+    text = _PLAN_START.split(text, maxsplit=1)[0]
+    lines = [line for line in text.splitlines() if not _STACK_LINE.match(line)]
+    return "\n".join(lines).strip() or text.strip()
+
+
+def _java_message(error: Py4JJavaError) -> str:
+    throwable = error.java_exception
+    text = str(error)
+    while throwable is not None:
+        message = throwable.getMessage()
+        if message:
+            text = str(message)
+        cause = throwable.getCause()
+        if cause is None or cause.equals(throwable):
+            break
+        throwable = cause
+    return text
+
+
+@contextmanager
+def spark_errors(what: str) -> Iterator[None]:
+    """Turn errors of Spark into DbtDatabaseError with a short message; the long text goes to the debug log.
+
+    Args:
+        what: The SQL text or action, for the debug log.
+    """
+    try:
+        yield
+    except DbtBaseException:
+        raise
+    except (PySparkException, Py4JError) as error:
+        logger.debug("Spark failed in {}:\n{}", what, error)
+        if is_cancellation(error):
+            raise DbtDatabaseError("cancelled: the running Spark jobs of this node were stopped") from error
+        raise DbtDatabaseError(short_message(error)) from error

@@ -1,0 +1,144 @@
+"""One model's whole configuration, checked at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.model_config.index import IndexConfig, read_index
+from dbt.adapters.hudi.model_config.merge import MergeConfig, read_merge
+from dbt.adapters.hudi.model_config.reading import Problems, mapping
+from dbt.adapters.hudi.model_config.services import ServicesConfig, read_services
+from dbt.adapters.hudi.model_config.table import RawConfig, TableConfig, read_table
+
+SNAPSHOT_KEY = "dbt_scd_id"
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where tables of a profile live.
+
+    Args:
+        location_root: The profile's root, absolute.
+        project_root: Folder a model's own relative ``location_root`` counts from.
+    """
+
+    location_root: str
+    project_root: str | None = None
+
+    def default_base(self, schema: str, name: str) -> str:
+        """Folder of a table without a location of its own."""
+        return f"{self.location_root}/{schema}/{name}"
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """A model's table and writes.
+
+    Args:
+        schema: Schema of the relation.
+        name: Name of the relation.
+        base: Folder or URI of the table.
+        own_location: The folder comes from the model, not from the profile.
+        table: Shape of the table.
+        index: How keys find rows.
+        merge: What an incremental run does.
+        services: Inline services.
+        given_options: ``hoodie.*`` options the model gives itself.
+        properties: Other table properties, kept in the catalog.
+        constraints: SQL conditions every row must meet, by the name shown when one does not.
+    """
+
+    schema: str
+    name: str
+    base: str
+    own_location: bool
+    table: TableConfig
+    index: IndexConfig
+    merge: MergeConfig
+    services: ServicesConfig
+    given_options: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def write_options(self) -> dict[str, str]:
+        """Options of a write; what the model gives itself comes last."""
+        return {**self.index.options(), **self.services.options(), **self.given_options}
+
+    @property
+    def create_options(self) -> dict[str, str]:
+        """Options of creating or rebuilding the table."""
+        return {**self.table.options(), **self.write_options}
+
+
+def resolve_plan(
+    model: Mapping[str, object],
+    schema: str,
+    name: str,
+    places: Places,
+    option_problems: Callable[[Mapping[str, str]], Iterable[str]],
+) -> ModelPlan:
+    """Check a model's config and resolve it.
+
+    Args:
+        model: The node as dbt gives it to a materialization.
+        schema: Schema of the relation to build.
+        name: Name of the relation to build.
+        places: Where tables live.
+        option_problems: Checks ``hoodie.*`` options, returns one text for each problem.
+
+    Raises:
+        DbtRuntimeError: All problems in one message.
+    """
+    problems = Problems()
+    config = mapping("config", model.get("config"), problems)
+    raw = RawConfig(config, problems)
+    table = read_table(raw, _snapshot_key(config))
+    index = read_index(raw, table)
+    merge = read_merge(raw, table)
+    services = read_services(raw, table)
+    location_root = config.get("location_root")
+    if location_root is not None and not isinstance(location_root, str):
+        problems.add(f"location_root is {location_root!r}; give a folder or URI")
+        location_root = None
+    _check_foreign_words(config, problems)
+    problems.extend(option_problems(raw.options))
+    problems.raise_if_any(f"{config.get('materialized', 'model')} {schema}.{name}")
+    base = (
+        f"{absolute_location(location_root, places.project_root).rstrip('/')}/{name}"
+        if location_root
+        else places.default_base(schema, name)
+    )
+    return ModelPlan(
+        schema=schema,
+        name=name,
+        base=base,
+        own_location=bool(location_root),
+        table=table,
+        index=index,
+        merge=merge,
+        services=services,
+        given_options=dict(raw.options),
+        properties=dict(raw.properties),
+    )
+
+
+def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
+    """A snapshot keeps every version of a row, so its record key is dbt's version id, not the source's key."""
+    if config.get("materialized") != "snapshot":
+        return None
+    renamed = config.get("snapshot_meta_column_names")
+    if isinstance(renamed, Mapping) and renamed.get(SNAPSHOT_KEY):
+        return (str(renamed[SNAPSHOT_KEY]),)
+    return (SNAPSHOT_KEY,)
+
+
+def _check_foreign_words(config: Mapping[str, object], problems: Problems) -> None:
+    file_format = config.get("file_format")
+    if file_format is not None and str(file_format).lower() != "hudi":
+        problems.add(f"file_format is {file_format!r}; dbt-hudi builds Hudi tables only, leave it out or say 'hudi'")
+    if config.get("clustered_by") or config.get("buckets"):
+        problems.add("clustered_by and buckets have no meaning for Hudi; use index: {type: bucket, buckets: n} for a hashed layout")
+    if config.get("grants"):
+        problems.add("grants is set, but open-source Spark has no GRANT; leave it out")

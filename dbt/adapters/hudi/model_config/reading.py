@@ -1,0 +1,86 @@
+"""Reads raw config values and collects what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dbt_common.exceptions import DbtRuntimeError
+
+
+class Problems:
+    """All problems of one model's config, raised together."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, problem: str) -> None:
+        """Note one problem; it names the value received, the legal values and the next step."""
+        if problem not in self.found:
+            self.found.append(problem)
+
+    def extend(self, problems: Iterable[str]) -> None:
+        """Note several problems."""
+        for problem in problems:
+            self.add(problem)
+
+    def raise_if_any(self, what: str) -> None:
+        """Raise one DbtRuntimeError that lists everything.
+
+        Args:
+            what: The thing configured, for example ``model analytics.orders``.
+        """
+        if self.found:
+            count = "1 problem" if len(self.found) == 1 else f"{len(self.found)} problems"
+            listed = "\n".join(f"  * {problem}" for problem in self.found)
+            raise DbtRuntimeError(f"The configuration of {what} has {count}; nothing was run:\n{listed}")
+
+
+def names(key: str, value: object, problems: Problems) -> tuple[str, ...]:
+    """Column names given as one text (commas separate) or a list; empty and None mean none."""
+    if value is None or value == "":
+        return ()
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        problems.add(f"{key} is {value!r}; give a column name or a list of column names")
+        return ()
+    return tuple(stripped for item in items if (stripped := item.strip().strip("`")))
+
+
+def mapping(key: str, value: object, problems: Problems) -> dict[str, object]:
+    """A mapping with text keys; None means empty."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        problems.add(f"{key} is {value!r}; give a mapping")
+        return {}
+    return {str(name): item for name, item in value.items()}
+
+
+def boolean(key: str, value: object, problems: Problems, default: bool | None = None) -> bool | None:
+    """True or false, also as text."""
+    if value is None:
+        return default
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    problems.add(f"{key} is {value!r}; legal values: true, false")
+    return default
+
+
+def choice(key: str, value: object, legal: Mapping[str, str] | Iterable[str], problems: Problems) -> str | None:
+    """One of some words, without regard to case; a mapping turns spellings into the word meant."""
+    if value is None:
+        return None
+    spellings = legal if isinstance(legal, Mapping) else {word: word for word in legal}
+    lowered = str(value).strip().lower()
+    for spelling, word in spellings.items():
+        if spelling.lower() == lowered:
+            return word
+    problems.add(f"{key} is {value!r}; legal values: {', '.join(dict.fromkeys(spellings))}")
+    return None
+
+
+def option_text(value: object) -> str:
+    """A config value as the text of an option."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

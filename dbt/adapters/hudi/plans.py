@@ -1,0 +1,138 @@
+"""Reads Spark's logical plans through py4j.
+
+Only what PySpark 3.5 and 4.x have in common is touched; where they differ, both forms are tried here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.types import _parse_datatype_json_string
+
+JavaPlan = Any
+
+
+def parse(session: SparkSession, sql: str) -> JavaPlan:
+    """Parse one statement without analysing it; raises Spark's ParseException."""
+    return session._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+
+
+def kind(node: JavaPlan) -> str:
+    """Class name of a plan or expression, without package."""
+    return str(node.getClass().getSimpleName())
+
+
+def items(seq: Any) -> Iterator[Any]:
+    """The elements of a Scala sequence, set or map."""
+    iterator = seq.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def texts(seq: Any) -> list[str]:
+    """The elements of a Scala sequence of strings."""
+    return [str(item) for item in items(seq)]
+
+
+def option(value: Any) -> Any | None:
+    """The content of a Scala Option."""
+    return value.get() if value.isDefined() else None
+
+
+def target_parts(plan: JavaPlan) -> tuple[list[str], str | None]:
+    """Name parts and alias of the table a statement is about, through aliases."""
+    alias = None
+    node = plan
+    while kind(node) == "SubqueryAlias":
+        alias = alias or str(node.alias())
+        node = node.child()
+    for method in ("multipartIdentifier", "nameParts", "tableIdentifier"):
+        if hasattr_java(node, method):
+            return texts(getattr(node, method)()), alias
+    raise DbtRuntimeError(f"the target of this statement is not a table name: {node.toString()}")
+
+
+def hasattr_java(node: Any, method: str) -> bool:
+    """Whether a Java object has a method without arguments."""
+    return any(
+        found.getName() == method and found.getParameterCount() == 0 for found in node.getClass().getMethods()
+    )
+
+
+def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:
+    """A DataFrame of a logical plan."""
+    jvm = session._jvm
+    dataset = jvm.org.apache.spark.sql.classic.Dataset
+    if type(dataset).__name__ != "JavaClass":
+        dataset = jvm.org.apache.spark.sql.Dataset
+    return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
+
+
+def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPlan:
+    """The same node over another child, for example the CTEs of an INSERT over its query."""
+    sequence = session._jvm.org.apache.spark.api.python.PythonUtils.toSeq([child])
+    return plan.withNewChildren(sequence)
+
+
+def source_range(node: JavaPlan) -> tuple[int, int] | None:
+    """Start and end (exclusive) of an expression in the statement's text."""
+    origin = node.origin()
+    start, stop = option(origin.startIndex()), option(origin.stopIndex())
+    return None if start is None or stop is None else (int(start), int(stop) + 1)
+
+
+def expression_sql(expression: JavaPlan, statement: str, own_names: list[list[str]]) -> str:
+    """SQL text of an expression as it was written, with the target's name or alias taken off its columns.
+
+    Args:
+        expression: An unresolved expression of the statement.
+        statement: The statement's text.
+        own_names: Qualifiers that mean the target table, as lists of name parts.
+    """
+    found = source_range(expression)
+    if found is None:
+        return str(expression.sql())
+    start, end = found
+    pieces: list[str] = []
+    position = start
+    lowered = [[part.lower() for part in name] for name in own_names]
+    for leaf in sorted(_attributes(expression), key=lambda item: item[0]):
+        leaf_start, leaf_end, parts = leaf
+        qualifier = next((q for q in lowered if [p.lower() for p in parts[: len(q)]] == q and len(parts) > len(q)), None)
+        if qualifier is None or leaf_start < position:
+            continue
+        pieces.append(statement[position:leaf_start])
+        pieces.append(".".join(f"`{part}`" for part in parts[len(qualifier) :]))
+        position = leaf_end
+    pieces.append(statement[position:end])
+    return "".join(pieces)
+
+
+def _attributes(expression: JavaPlan) -> Iterator[tuple[int, int, list[str]]]:
+    for leaf in items(expression.collectLeaves()):
+        if kind(leaf) == "UnresolvedAttribute":
+            found = source_range(leaf)
+            if found is not None:
+                yield (*found, texts(leaf.nameParts()))
+
+
+def data_type(java_type: Any) -> T.DataType:
+    """A Spark type of the JVM as PySpark's."""
+    return _parse_datatype_json_string(java_type.json())
+
+
+def struct_type(java_schema: Any) -> T.StructType:
+    """A schema of the JVM as PySpark's."""
+    parsed = data_type(java_schema)
+    assert isinstance(parsed, T.StructType)
+    return parsed
+
+
+def parse_error(error: Exception) -> bool:
+    """Whether an error of :func:`parse` is one of syntax, which Spark itself reports better when it runs the text."""
+    return isinstance(error, Py4JError) or type(error).__name__ == "ParseException"

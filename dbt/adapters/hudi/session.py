@@ -1,0 +1,146 @@
+"""The Spark session behind all connections of a process: started once, or found running."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+logger = AdapterLogger("Hudi")
+
+# What the adapter's SQL relies on; a user's spark_conf wins.
+RUNTIME_CONF: Mapping[str, str] = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
+_LOCAL_CONF: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+_METASTORE_KEYS = ("spark.hadoop.javax.jdo.option.ConnectionURL", "spark.hadoop.hive.metastore.uris", "spark.sql.hive.metastore.jars")
+
+_lock = threading.Lock()
+_owned: SparkSession | None = None
+
+
+def base_session(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> tuple[SparkSession, bool]:
+    """The process's Spark session, started when there is none.
+
+    Args:
+        credentials: The profile.
+        engine_conf: Settings the engine wants before start.
+
+    Returns:
+        The session and whether dbt started it.
+    """
+    global _owned
+    with _lock:
+        running = _running_session()
+        if running is not None:
+            return running, running is _owned
+        _use_this_python()
+        _owned = _start(credentials, engine_conf)
+        return _owned, True
+
+
+def connection_session(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> SparkSession:
+    """A session for one dbt connection: its own confs and temporary views unless the profile says otherwise."""
+    base, owned = base_session(credentials, engine_conf)
+    isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
+    session = base.newSession() if isolate else base
+    for key, value in {**RUNTIME_CONF, **engine_conf, **credentials.spark_conf}.items():
+        _set_runtime(session, key, value)
+    return session
+
+
+def _running_session() -> SparkSession | None:
+    for found in (SparkSession.getActiveSession(), SparkSession._instantiatedSession):
+        if found is not None and found.sparkContext._jsc is not None:
+            _refuse_connect(found)
+            return found
+    return None
+
+
+def _refuse_connect(session: SparkSession) -> None:
+    if not hasattr(session, "_jsparkSession"):
+        raise DbtRuntimeError(
+            "a Spark Connect session is running in this process; dbt-hudi needs a classic PySpark session. "
+            "Stop it, or run dbt in a process of its own."
+        )
+
+
+def _use_this_python() -> None:
+    """Spark's workers must run the driver's Python: the one dbt runs in, unless the user chose another."""
+    for variable in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        os.environ.setdefault(variable, sys.executable)
+
+
+def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> SparkSession:
+    conf = _start_conf(credentials, engine_conf)
+    builder = SparkSession.builder
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel(credentials.log_level)
+    return session
+
+
+def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
+    root = credentials.location_root or ""
+    conf = {
+        **RUNTIME_CONF,
+        **engine_conf,
+        "spark.app.name": credentials.app_name,
+        "spark.sql.catalogImplementation": "hive" if credentials.catalog == "hive" else "in-memory",
+        "spark.sql.warehouse.dir": root,
+    }
+    java_options = [f"-Dlog4j2.configurationFile={_log_config()}"]
+    master = credentials.spark_conf.get("spark.master") or credentials.master
+    if master:
+        conf["spark.master"] = master
+    if master is None or master.startswith("local"):
+        conf.update(_LOCAL_CONF)
+        conf["spark.sql.shuffle.partitions"] = str(max(8, 2 * (os.cpu_count() or 1)))
+    if credentials.catalog == "hive" and not _metastore_configured(credentials.spark_conf):
+        conf[_METASTORE_KEYS[0]] = f"jdbc:derby:;databaseName={root}/metastore_db;create=true"
+        java_options.append(f"-Dderby.stream.error.file={root}/derby.log")
+        if "://" not in root:
+            Path(root).mkdir(parents=True, exist_ok=True)
+    conf["spark.driver.extraJavaOptions"] = " ".join(java_options)
+    for key, value in credentials.spark_conf.items():
+        conf[key] = f"{conf[key]} {value}" if key == "spark.driver.extraJavaOptions" else value
+    return conf
+
+
+def _log_config() -> str:
+    return str(resources.files("dbt.include.hudi").joinpath("log4j2.properties"))
+
+
+def _metastore_configured(conf: Mapping[str, str]) -> bool:
+    folders = [os.environ.get("SPARK_CONF_DIR"), os.environ.get("HIVE_CONF_DIR")]
+    return any(key in conf for key in _METASTORE_KEYS) or any(
+        folder and (Path(folder) / "hive-site.xml").exists() for folder in folders
+    )
+
+
+def _set_runtime(session: SparkSession, key: str, value: str) -> None:
+    """Static settings count only before Spark starts; the session says so and keeps its own value."""
+    if session.conf.get(key, None) == value:
+        return
+    try:
+        session.conf.set(key, value)
+    except AnalysisException:
+        logger.debug("setting {} cannot be changed in a running Spark session; it stays as it is", key)

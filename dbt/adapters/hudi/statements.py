@@ -1,0 +1,94 @@
+"""Splits SQL text into statements, knowing Spark's quotes and comments.
+
+Spark runs one statement at a time; dbt's hooks, tests and packages send several separated by ``;``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+_QUOTES = frozenset("'\"`")
+
+
+def split_statements(sql: str) -> list[str]:
+    """Cut SQL at the semicolons that lie outside quotes and comments.
+
+    Args:
+        sql: One or more statements in Spark's dialect.
+
+    Returns:
+        The statements without their semicolons; pieces that hold only blanks and comments are left out.
+    """
+    pieces: list[str] = []
+    start = 0
+    has_code = False
+    for index, is_code in _significant(sql):
+        if is_code and sql[index] == ";":
+            if has_code:
+                pieces.append(sql[start:index].strip())
+            start, has_code = index + 1, False
+        else:
+            has_code = True
+    if has_code:
+        pieces.append(sql[start:].strip())
+    return pieces
+
+
+def first_keyword(sql: str) -> str:
+    """The first word of a statement in lower case, past blanks, comments and opening brackets."""
+    for index, _ in _significant(sql):
+        if sql[index] == "(":
+            continue
+        end = index
+        while end < len(sql) and (sql[end].isalnum() or sql[end] == "_"):
+            end += 1
+        return sql[index:end].lower()
+    return ""
+
+
+def _significant(sql: str) -> Iterator[tuple[int, bool]]:
+    """Positions of characters that are neither blank nor comment; the flag is False inside quotes."""
+    index = 0
+    while index < len(sql):
+        char = sql[index]
+        if sql.startswith("--", index):
+            newline = sql.find("\n", index)
+            index = len(sql) if newline < 0 else newline + 1
+        elif sql.startswith("/*", index):
+            index = _end_of_block_comment(sql, index)
+        elif char in _QUOTES:
+            end = _end_of_quote(sql, index)
+            yield index, False
+            index = end
+        else:
+            if not char.isspace():
+                yield index, True
+            index += 1
+
+
+def _end_of_block_comment(sql: str, start: int) -> int:
+    """Spark's bracketed comments nest."""
+    depth, index = 1, start + 2
+    while index < len(sql) and depth:
+        if sql.startswith("/*", index):
+            depth, index = depth + 1, index + 2
+        elif sql.startswith("*/", index):
+            depth, index = depth - 1, index + 2
+        else:
+            index += 1
+    return index
+
+
+def _end_of_quote(sql: str, start: int) -> int:
+    quote = sql[start]
+    # a raw literal r'...' takes backslashes as they are
+    raw = quote != "`" and start > 0 and sql[start - 1] in "rR" and not (start > 1 and (sql[start - 2].isalnum() or sql[start - 2] == "_"))
+    index = start + 1
+    while index < len(sql):
+        if sql[index] == "\\" and quote != "`" and not raw:
+            index += 2
+        elif sql[index] == quote:
+            return index + 1
+        else:
+            index += 1
+    return index

@@ -1,0 +1,5 @@
+"""Macros of dbt-hudi."""
+
+import os
+
+PACKAGE_PATH = os.path.dirname(__file__)

@@ -1,0 +1,276 @@
+"""The active timeline: an immutable snapshot of what happened to a table, and what is under way.
+
+Layout 1 (table version 6) keeps its files in ``.hoodie``, layout 2 (versions 8 and 9) in
+``.hoodie/timeline``. In layout 1 no completion time is stored; the requested time stands in for it, which is
+right as long as one goes by the names of log files, as this engine does (Hudi timeline specification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.archived import archived_completion_times
+from hudi_engine.timeline.avro_file import decode_avro_file
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.committed import CommittedInstants
+from hudi_engine.timeline.instant import (
+    WRITE_ACTIONS,
+    Instant,
+    State,
+    newest_states,
+    parse_instant,
+    timeline_file_name,
+)
+from hudi_engine.timeline.writer import TimelineWriter
+
+__all__ = ["FileGroupKey", "Timeline", "TimelineWriter"]
+
+FileGroupKey = tuple[str, str]
+"""(partition path, file id)."""
+
+
+class Timeline:
+    """Snapshot of the active timeline, taken by one listing; bodies are read when asked for, and once.
+
+    Attributes:
+        instants: Every instant in its newest state, by requested time.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> None:
+        self._storage = storage
+        self._config = config
+        self._metadata: dict[str, CommitMetadata] = {}
+        self.instants: tuple[Instant, ...] = newest_states(instants)
+
+    @classmethod
+    def load(cls, storage: Storage, config: TableConfig) -> Timeline:
+        """List the timeline folder and parse its names; files with other names are ignored."""
+        found = []
+        for status in storage.list(config.timeline_path):
+            instant = None if status.is_dir else parse_instant(status.name, config.layout_version)
+            if instant is not None:
+                found.append(instant)
+        return cls(storage, config, found)
+
+    @cached_property
+    def completed(self) -> tuple[Instant, ...]:
+        """Completed instants of every action."""
+        return tuple(instant for instant in self.instants if instant.is_completed)
+
+    @cached_property
+    def pending(self) -> tuple[Instant, ...]:
+        """Instants that are requested or in flight."""
+        return tuple(instant for instant in self.instants if not instant.is_completed)
+
+    @cached_property
+    def completed_writes(self) -> tuple[Instant, ...]:
+        """Completed commits, deltacommits and replacecommits."""
+        return tuple(instant for instant in self.completed if instant.action in WRITE_ACTIONS)
+
+    @cached_property
+    def savepoints(self) -> tuple[Instant, ...]:
+        """Completed savepoints; their requested time is the saved write's."""
+        return tuple(instant for instant in self.completed if instant.action == "savepoint")
+
+    @cached_property
+    def first_write_time(self) -> str | None:
+        """Requested time of the first completed write that no savepoint holds back from archiving."""
+        saved = {instant.requested_time for instant in self.savepoints}
+        times = [instant.requested_time for instant in self.completed_writes]
+        return next((time for time in times if time not in saved), times[0] if times else None)
+
+    @cached_property
+    def latest_instant_time(self) -> str | None:
+        """Greatest requested time of any instant, pending ones included; the next instant must exceed it."""
+        return self.instants[-1].requested_time if self.instants else None
+
+    def committed(self, as_of: str | None = None) -> CommittedInstants:
+        """Return the picklable test for visible instants.
+
+        Args:
+            as_of: Newest requested time that counts, None for now.
+        """
+        return CommittedInstants(
+            frozenset(instant.requested_time for instant in self.completed_writes),
+            frozenset(instant.requested_time for instant in self.pending),
+            self.first_write_time,
+            as_of,
+        )
+
+    @cached_property
+    def _committed_now(self) -> CommittedInstants:
+        return self.committed()
+
+    def is_committed(self, requested_time: str) -> bool:
+        """Return whether data files of this instant belong to the table now."""
+        return self._committed_now(requested_time)
+
+    @cached_property
+    def _completion_times(self) -> dict[str, str]:
+        return {
+            instant.requested_time: instant.completion_time or instant.requested_time
+            for instant in self.completed_writes
+        }
+
+    @cached_property
+    def _archived_completion_times(self) -> dict[str, str]:
+        return archived_completion_times(self._storage, self._config)
+
+    def completion_time(self, requested_time: str) -> str | None:
+        """Return when a write completed; None when it is not committed.
+
+        In layout 1 it is the requested time. In layout 2 archived instants are looked up in the archived
+        timeline; one that is not there counts as completed at its own time.
+        """
+        found = self._completion_times.get(requested_time)
+        if found is not None:
+            return found
+        if not self.is_committed(requested_time):
+            return None
+        if self._config.layout_version == 1:
+            return requested_time
+        return self._archived_completion_times.get(requested_time, requested_time)
+
+    def find(self, requested_time: str, action: str | None = None) -> Instant:
+        """Return an instant by time, and by action when several share the time.
+
+        Raises:
+            TimelineError: when there is none.
+        """
+        for instant in self.instants:
+            if instant.requested_time == requested_time and action in (None, instant.action):
+                return instant
+        newest = ", ".join(instant.requested_time for instant in self.instants[-5:]) or "none"
+        raise TimelineError(
+            f"there is no {action or 'instant'} {requested_time!r} on the active timeline of "
+            f"{self._storage.base!r}; the newest instants are: {newest}"
+        )
+
+    def read_file(self, file_name: str) -> bytes:
+        """Return the body of a timeline file. Raises FileNotFoundError when missing."""
+        return self._storage.read(f"{self._config.timeline_path}/{file_name}")
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return what a completed write wrote.
+
+        Raises:
+            CorruptTableError: when the file is truncated, naming it.
+            TimelineError: when the instant is not completed, or its file is gone.
+        """
+        if not instant.is_completed:
+            raise TimelineError(
+                f"{instant.file_name!r} is not completed; ask planned_metadata() for the plan of a pending "
+                "write"
+            )
+        if instant.file_name not in self._metadata:
+            try:
+                body = self.read_file(instant.file_name)
+            except FileNotFoundError as error:
+                raise TimelineError(
+                    f"{instant.file_name!r} left the timeline of {self._storage.base!r} after it was "
+                    "listed: it was rolled back or archived. Load the timeline again"
+                ) from error
+            self._metadata[instant.file_name] = CommitMetadata.from_bytes(
+                body, self._describe(instant.file_name)
+            )
+        return self._metadata[instant.file_name]
+
+    def planned_metadata(self, instant: Instant) -> CommitMetadata | None:
+        """Return the workload a write stored when it went in flight; None when it stored none."""
+        name = timeline_file_name(instant.requested_time, instant.action, State.INFLIGHT)
+        try:
+            body = self.read_file(name)
+        except FileNotFoundError:
+            return None
+        return CommitMetadata.from_bytes(body, self._describe(name)) if body else None
+
+    def plan(self, instant: Instant) -> dict[str, Any] | None:
+        """Return the Avro plan in the requested file of a pending action; None when the file is missing or
+        empty.
+
+        Raises:
+            CorruptTableError: when the file is truncated, naming it.
+        """
+        name = timeline_file_name(instant.requested_time, instant.action, State.REQUESTED)
+        try:
+            body = self.read_file(name)
+        except FileNotFoundError:
+            return None
+        return decode_avro_file(body, self._describe(name)) if body else None
+
+    def replaced_file_groups(self, as_of: str | None = None) -> dict[FileGroupKey, str]:
+        """Return the file groups taken out by completed replacecommits, with the instant that did it.
+
+        Args:
+            as_of: Newest requested time that counts, None for now.
+        """
+        found: dict[FileGroupKey, str] = {}
+        for instant in self.completed_writes:
+            if instant.action != "replacecommit" or (as_of is not None and instant.requested_time > as_of):
+                continue
+            replaced = self.commit_metadata(instant).partition_to_replace_file_ids or {}
+            for partition, file_ids in replaced.items():
+                for file_id in file_ids:
+                    found.setdefault((partition, file_id), instant.requested_time)
+        return found
+
+    def table_schema_json(self, as_of: str | None = None) -> str | None:
+        """Return the Avro schema (JSON, without meta columns) of the newest write that carries one.
+
+        Without such a write it is the schema the table was created with, None when there is none either.
+
+        Args:
+            as_of: Newest requested time that counts, None for now.
+        """
+        for instant in reversed(self.completed_writes):
+            if as_of is None or instant.requested_time <= as_of:
+                schema = self.commit_metadata(instant).schema_json
+                if schema is not None:
+                    return schema
+        return self._config.create_schema
+
+    def pending_compaction_plans(self) -> dict[str, dict[str, Any]]:
+        """Return the plans of compactions that have not completed, by instant."""
+        return self._plans("compaction")
+
+    def pending_log_compaction_plans(self) -> dict[str, dict[str, Any]]:
+        """Return the plans of log compactions that have not completed, by instant."""
+        return self._plans("logcompaction")
+
+    def pending_compaction_file_groups(self) -> dict[FileGroupKey, str]:
+        """Return the file groups of pending compactions, with the newest such instant."""
+        found: dict[FileGroupKey, str] = {}
+        for time, plan in sorted(self.pending_compaction_plans().items()):
+            for operation in plan.get("operations") or ():
+                found[operation.get("partitionPath") or "", operation["fileId"]] = time
+        return found
+
+    def pending_clustering_file_groups(self) -> dict[FileGroupKey, str]:
+        """Return the input file groups of pending clustering plans, with the instant; they must not be
+        updated.
+        """
+        found: dict[FileGroupKey, str] = {}
+        for instant in self.pending:
+            if instant.action not in ("replacecommit", "clustering"):
+                continue
+            plan = (self.plan(instant) or {}).get("clusteringPlan") or {}
+            for group in plan.get("inputGroups") or ():
+                for entry in group.get("slices") or ():
+                    found[entry.get("partitionPath") or "", entry["fileId"]] = instant.requested_time
+        return found
+
+    def _plans(self, action: str) -> dict[str, dict[str, Any]]:
+        found = {}
+        for instant in self.pending:
+            plan = self.plan(instant) if instant.action == action else None
+            if plan is not None:
+                found[instant.requested_time] = plan
+        return found
+
+    def _describe(self, file_name: str) -> str:
+        return f"{self._storage.base}/{self._config.timeline_path}/{file_name}"

@@ -1,0 +1,99 @@
+"""Records of the layout 1 archive, ``.commits_.archive.N``.
+
+The files have the framing of log files (magic, block length, header, content, trailing length) with Avro
+data blocks whose header carries the schema. A block that was cut short while it was appended is skipped
+(Hudi log format).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+
+from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+
+logger = logging.getLogger(__name__)
+
+_MAGIC = b"#HUDI#"
+_AVRO_BLOCK = 3
+_SCHEMA_HEADER = 2
+_CONTENT_VERSION = 3
+
+
+def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
+    """Yield the records of one archive file, oldest first.
+
+    Args:
+        data: Whole file.
+        source: Name of the file, for messages.
+
+    Raises:
+        CorruptTableError: when a whole block cannot be decoded.
+        UnsupportedTableError: for data blocks of another content version.
+    """
+    position = data.find(_MAGIC)
+    while position != -1:
+        end = _block_end(data, position)
+        if end is None:
+            logger.warning("%s: skipping an incomplete block at byte %d", source, position)
+            position = data.find(_MAGIC, position + len(_MAGIC))
+            continue
+        try:
+            yield from _block_records(data, position, source)
+        except (struct.error, ValueError, EOFError, IndexError, KeyError, TypeError) as error:
+            raise CorruptTableError(
+                f"{source}: the block at byte {position} cannot be decoded: {error}"
+            ) from error
+        position = data.find(_MAGIC, end)
+
+
+def _block_end(data: bytes, start: int) -> int | None:
+    """Return where a block ends, None when its length and its trailing length disagree."""
+    if start + 14 > len(data):
+        return None
+    (size,) = struct.unpack_from(">q", data, start + 6)
+    end: int = start + 14 + size
+    if size < 24 or end > len(data) or struct.unpack_from(">q", data, end - 8)[0] != size + 6:
+        return None
+    return end
+
+
+def _block_records(data: bytes, start: int, source: str) -> Iterator[dict[str, Any]]:
+    _, kind = struct.unpack_from(">ii", data, start + 14)
+    if kind != _AVRO_BLOCK:
+        return
+    headers, position = _headers(data, start + 22)
+    schema = fastavro.parse_schema(json.loads(headers[_SCHEMA_HEADER]))
+    version, count = struct.unpack_from(">ii", data, position + 8)
+    if version != _CONTENT_VERSION:
+        raise UnsupportedTableError(
+            f"{source}: the data block at byte {start} has content version {version}; this engine reads "
+            f"version {_CONTENT_VERSION}, written since Hudi 0.5.1"
+        )
+    position += 16
+    for _ in range(count):
+        (length,) = struct.unpack_from(">i", data, position)
+        record = fastavro.schemaless_reader(
+            io.BytesIO(data[position + 4 : position + 4 + length]), schema, None
+        )
+        if not isinstance(record, dict):
+            raise ValueError("an entry is no record")
+        yield record
+        position += 4 + length
+
+
+def _headers(data: bytes, position: int) -> tuple[dict[int, str], int]:
+    (count,) = struct.unpack_from(">i", data, position)
+    position += 4
+    found = {}
+    for _ in range(count):
+        key, length = struct.unpack_from(">ii", data, position)
+        found[key] = data[position + 8 : position + 8 + length].decode()
+        position += 8 + length
+    return found, position

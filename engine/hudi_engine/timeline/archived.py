@@ -1,0 +1,159 @@
+"""The archived timeline: instants that left the active one.
+
+Layout 1 appends records to ``.commits_.archive.N``, one a timeline file. Layout 2 keeps Parquet files, one
+row an instant; ``_version_`` names the manifest that lists the files that count (Hudi timeline
+specification).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.archive_log import read_archive_log
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import Instant, State, newest_states
+
+_ARCHIVE_LOG = re.compile(r"^\.commits_\.archive\.(\d+)(?:_[0-9-]+)?$")
+_COMMIT_FIELDS = ("hoodieCommitMetadata", "hoodieReplaceCommitMetadata")
+
+
+class ArchivedTimeline:
+    """Snapshot of the archived timeline.
+
+    Attributes:
+        instants: Archived instants in their newest state, by requested time. In layout 2 ``file_name`` is the
+            Parquet file that holds the instant.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        config: TableConfig,
+        instants: Iterable[Instant],
+        metadata: dict[str, CommitMetadata],
+    ) -> None:
+        self._storage = storage
+        self._config = config
+        self._metadata = metadata
+        self.instants: tuple[Instant, ...] = newest_states(instants)
+
+    @classmethod
+    def load(cls, storage: Storage, config: TableConfig) -> ArchivedTimeline:
+        """Read the archive of a table; it is empty when nothing was archived.
+
+        Raises:
+            CorruptTableError: when a file of the archive cannot be decoded.
+        """
+        if config.layout_version == 1:
+            return cls(storage, config, *_load_layout_1(storage, config))
+        return cls(storage, config, _load_layout_2(storage, config), {})
+
+    def commit_metadata(self, instant: Instant) -> CommitMetadata:
+        """Return what an archived write wrote.
+
+        Raises:
+            TimelineError: when the archive holds no commit metadata for the instant.
+        """
+        found = self._metadata.get(instant.requested_time)
+        if found is None and self._config.layout_version != 1:
+            found = self._read_layout_2_metadata(instant)
+        if found is None:
+            raise TimelineError(
+                f"the archived timeline of {self._storage.base!r} holds no commit metadata of "
+                f"{instant.action} {instant.requested_time}"
+            )
+        self._metadata[instant.requested_time] = found
+        return found
+
+    def _read_layout_2_metadata(self, instant: Instant) -> CommitMetadata | None:
+        path = f"{self._config.archive_folder}/{instant.file_name}"
+        rows = _read_parquet(self._storage, path, ["instantTime", "metadata"])
+        chosen = rows.filter(pc.equal(rows["instantTime"], instant.requested_time))["metadata"].to_pylist()
+        return CommitMetadata.from_bytes(chosen[0], path) if chosen and chosen[0] else None
+
+
+def archived_completion_times(storage: Storage, config: TableConfig) -> dict[str, str]:
+    """Return the completion times of archived instants of a layout 2 table, by requested time."""
+    return {
+        instant.requested_time: instant.completion_time
+        for instant in _load_layout_2(storage, config)
+        if instant.completion_time is not None
+    }
+
+
+def _load_layout_1(storage: Storage, config: TableConfig) -> tuple[list[Instant], dict[str, CommitMetadata]]:
+    numbered = []
+    for status in storage.list(config.archive_folder):
+        match = _ARCHIVE_LOG.match(status.name)
+        if match is not None and not status.is_dir:
+            numbered.append((int(match.group(1)), status.path))
+    instants: list[Instant] = []
+    metadata: dict[str, CommitMetadata] = {}
+    for _, path in sorted(numbered):
+        for record in read_archive_log(storage.read(path), path):
+            instant = _archived_instant(record, path)
+            instants.append(instant)
+            if instant.is_completed:
+                metadata.update(_archived_metadata(record, instant, path))
+    return instants, metadata
+
+
+def _archived_instant(record: dict[str, Any], path: str) -> Instant:
+    try:
+        # Versions before 0.11 stored completed instants only and no state.
+        state = State(record.get("actionState") or State.COMPLETED.value)
+        return Instant(record["commitTime"], record["actionType"], state, None, path.rpartition("/")[2])
+    except (KeyError, ValueError) as error:
+        raise CorruptTableError(f"{path} holds an entry that is no instant: {error}") from error
+
+
+def _archived_metadata(record: dict[str, Any], instant: Instant, path: str) -> dict[str, CommitMetadata]:
+    for field in _COMMIT_FIELDS:
+        if record.get(field) is not None:
+            return {instant.requested_time: CommitMetadata.from_dict(record[field], path)}
+    return {}
+
+
+def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:
+    found = []
+    for name in _current_files(storage, config.archive_folder):
+        rows = _read_parquet(
+            storage, f"{config.archive_folder}/{name}", ["instantTime", "completionTime", "action"]
+        )
+        for row in rows.to_pylist():
+            found.append(
+                Instant(row["instantTime"], row["action"], State.COMPLETED, row["completionTime"], name)
+            )
+    return found
+
+
+def _current_files(storage: Storage, folder: str) -> list[str]:
+    """Return the Parquet files named by the current manifest."""
+    try:
+        version = storage.read(f"{folder}/_version_").decode().strip()
+        manifest = json.loads(storage.read(f"{folder}/manifest_{version}"))
+        return [entry["fileName"] for entry in manifest["files"]]
+    except FileNotFoundError:
+        return []
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptTableError(
+            f"the manifest of the archived timeline in {folder} cannot be parsed: {error}"
+        ) from error
+
+
+def _read_parquet(storage: Storage, path: str, columns: list[str]) -> pa.Table:
+    try:
+        with storage.open_input(path) as source:
+            return pq.ParquetFile(source).read(columns=columns)
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        raise CorruptTableError(f"{path} of the archived timeline cannot be read: {error}") from error

@@ -1,0 +1,366 @@
+"""Which commits of other writers a write can stand beside.
+
+A write reads the table as of its begin. Before its completed file is made, under the table's lock, everything that
+completed since is compared with what it did. The rule is by file group, by overwritten partition and by new keys:
+
+=====================  ========================================================================================
+this write             conflicts with, when the other one completed first
+=====================  ========================================================================================
+insert, bulk insert    a change of a file group that it packed rows into; an overwrite of the table
+upsert, delete         a change of the same file group; new keys in a partition that gets new keys from both (with
+                       a global index: in any partition); an overwrite of a partition or of the table that it
+                       wrote into; clustering of its file groups; a compaction planned after it began, when it
+                       appended to that group
+overwrite partitions   anything but compaction in one of its partitions; an overwrite of the table
+overwrite table        anything but compaction
+clustering             a change or replacement of one of its input file groups, except by compaction
+compaction             a new base file of one of its file groups
+=====================  ========================================================================================
+
+Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file group
+ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this write has
+read was rolled back or restored away, every write conflicts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.filegroup.log_file import parse_log_file
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.timeline.instant import Instant
+
+FileGroup = tuple[str, str]
+"""Partition path and file id."""
+
+
+class KeyScope(str, Enum):
+    """Where a record key must be unique."""
+
+    TABLE = "table"
+    """Global index."""
+    PARTITION = "partition"
+    NONE = "none"
+    """The table has no record keys of its own."""
+
+
+class Kind(Enum):
+    """What a commit means to others."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    OVERWRITE_PARTITION = "overwrite of partitions"
+    OVERWRITE_TABLE = "overwrite of the table"
+    COMPACTION = "compaction"
+    CLUSTERING = "clustering"
+    SCHEMA = "schema change"
+
+
+_NEW = (None, "", NO_PREVIOUS_COMMIT)
+_KINDS: Mapping[str, Kind] = {
+    "INSERT": Kind.APPEND,
+    "INSERT_PREPPED": Kind.APPEND,
+    "BULK_INSERT": Kind.APPEND,
+    "BULK_INSERT_PREPPED": Kind.APPEND,
+    "BOOTSTRAP": Kind.APPEND,
+    "UPSERT": Kind.UPSERT,
+    "UPSERT_PREPPED": Kind.UPSERT,
+    "DELETE": Kind.UPSERT,
+    "DELETE_PREPPED": Kind.UPSERT,
+    "INSERT_OVERWRITE": Kind.OVERWRITE_PARTITION,
+    "DELETE_PARTITION": Kind.OVERWRITE_PARTITION,
+    "INSERT_OVERWRITE_TABLE": Kind.OVERWRITE_TABLE,
+    "COMPACT": Kind.COMPACTION,
+    "LOG_COMPACT": Kind.COMPACTION,
+    "CLUSTER": Kind.CLUSTERING,
+    "ALTER_SCHEMA": Kind.SCHEMA,
+}
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a commit touched.
+
+    Args:
+        kind: What it means to others.
+        written: File groups that got a new base file or log blocks.
+        base_written: Those of ``written`` that got a base file, with the instant of the slice it replaces.
+        appended: Those of ``written`` that got log blocks, with the base instant of the log file.
+        replaced: File groups that readers skip from this commit on.
+        created: File groups that did not exist before.
+        partitions: Partitions with a written or replaced file group.
+        with_inserts: Partitions that got rows with new keys.
+    """
+
+    kind: Kind
+    written: frozenset[FileGroup]
+    base_written: Mapping[FileGroup, str]
+    appended: Mapping[FileGroup, str]
+    replaced: frozenset[FileGroup]
+    created: frozenset[FileGroup]
+    partitions: frozenset[str]
+    with_inserts: frozenset[str]
+
+    @classmethod
+    def of(cls, metadata: CommitMetadata) -> Footprint:
+        """Read the footprint of a commit from its metadata."""
+        stats = [(partition, stat, (partition, stat.file_id or "")) for partition, stat in metadata.write_stats()]
+        replaced = metadata.partition_to_replace_file_ids or {}
+        base_written: dict[FileGroup, str] = {}
+        appended: dict[FileGroup, str] = {}
+        for partition, stat, group in stats:
+            log = _log_base_instant(partition, stat)
+            if log is None:
+                base_written[group] = stat.prev_commit or NO_PREVIOUS_COMMIT
+            else:
+                appended[group] = min(log, appended.get(group, log))
+        return cls(
+            kind=_kind_of(metadata),
+            written=frozenset(group for _, _, group in stats),
+            base_written=base_written,
+            appended=appended,
+            replaced=frozenset((partition, file_id) for partition, ids in replaced.items() for file_id in ids),
+            created=frozenset(group for _, stat, group in stats if stat.prev_commit in _NEW),
+            partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
+            with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
+        )
+
+    @property
+    def touched(self) -> frozenset[FileGroup]:
+        """File groups written or replaced."""
+        return self.written | self.replaced
+
+
+def check_conflicts(
+    mine: CommitMetadata,
+    *,
+    instant: str,
+    base: Timeline,
+    current: Timeline,
+    key_scope: KeyScope = KeyScope.PARTITION,
+) -> None:
+    """Raise when this write must not be committed on top of what completed since it began.
+
+    Args:
+        mine: Metadata this write is about to commit.
+        instant: Its instant time.
+        base: Timeline as of its begin.
+        current: Timeline now, read under the table's lock.
+        key_scope: Where a record key must be unique.
+
+    Raises:
+        WriteConflictError: naming both instants and the reason.
+    """
+    _check_base_still_stands(instant, base, current)
+    footprint = Footprint.of(mine)
+    known = {(done.requested_time, done.action) for done in base.completed_writes}
+    for other in current.completed_writes:
+        if (other.requested_time, other.action) in known:
+            continue
+        theirs = Footprint.of(current.commit_metadata(other))
+        reason = conflict_reason(footprint, theirs, other.requested_time, key_scope)
+        if reason is not None:
+            raise WriteConflictError(_message(instant, mine, f"{other.action} {other.requested_time}", reason))
+    _check_pending_services(instant, mine, footprint, current)
+
+
+def conflict_reason(
+    mine: Footprint, theirs: Footprint, their_instant: str, key_scope: KeyScope = KeyScope.PARTITION
+) -> str | None:
+    """Return why ``mine`` cannot be committed after ``theirs``, None when it can.
+
+    Args:
+        their_instant: Requested time of the commit that was first.
+    """
+    rules = {
+        Kind.OVERWRITE_TABLE: _overwrite_table,
+        Kind.OVERWRITE_PARTITION: _overwrite_partition,
+        Kind.CLUSTERING: _clustering,
+        Kind.COMPACTION: _compaction,
+        Kind.SCHEMA: _no_conflict,
+    }
+    rule = rules.get(mine.kind)
+    if rule is not None:
+        return rule(mine, theirs)
+    return _append_or_upsert(mine, theirs, their_instant, key_scope)
+
+
+def _overwrite_table(mine: Footprint, theirs: Footprint) -> str | None:
+    return None if theirs.kind is Kind.COMPACTION else "this write overwrites the whole table"
+
+
+def _overwrite_partition(mine: Footprint, theirs: Footprint) -> str | None:
+    if theirs.kind is Kind.COMPACTION:
+        return None
+    if theirs.kind is Kind.OVERWRITE_TABLE:
+        return "it overwrote the whole table"
+    return _both("both work in partition", mine.partitions & theirs.partitions)
+
+
+def _clustering(mine: Footprint, theirs: Footprint) -> str | None:
+    if theirs.kind is Kind.COMPACTION:
+        return None
+    return _both("it changed or replaced a file group being clustered:", mine.replaced & theirs.touched)
+
+
+def _compaction(mine: Footprint, theirs: Footprint) -> str | None:
+    return _both("both wrote a base file of file group", mine.written & theirs.base_written.keys())
+
+
+def _no_conflict(mine: Footprint, theirs: Footprint) -> str | None:
+    return None
+
+
+def _append_or_upsert(
+    mine: Footprint, theirs: Footprint, their_instant: str, key_scope: KeyScope
+) -> str | None:
+    if theirs.kind is Kind.OVERWRITE_TABLE:
+        return "it overwrote the whole table"
+    if theirs.kind is Kind.COMPACTION:
+        return _outdated_slices(mine, theirs.written, their_instant)
+    if theirs.kind is Kind.OVERWRITE_PARTITION and mine.kind is Kind.UPSERT:
+        reason = _both("it overwrote partition", mine.partitions & theirs.partitions)
+        if reason is not None:
+            return reason
+    return (
+        _both("both changed file group", mine.touched & theirs.touched)
+        or _same_bucket(mine, theirs)
+        or _new_keys(mine, theirs, key_scope)
+    )
+
+
+def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction_time: str) -> str | None:
+    """Rows that this write put into a slice that the compaction has closed would be lost (v6 log file names)."""
+    for group in compacted:
+        slice_instant = mine.appended.get(group, mine.base_written.get(group))
+        if slice_instant is None or (group in mine.created and group not in mine.appended):
+            continue
+        if slice_instant < compaction_time:
+            return f"it compacts file group {group[1]!r} of partition {group[0]!r}, which this write changed"
+    return None
+
+
+def _same_bucket(mine: Footprint, theirs: Footprint) -> str | None:
+    """A bucket has one file group, whose id starts with the bucket's number in eight digits (bucket index)."""
+    buckets = {(partition, file_id[:8]) for partition, file_id in theirs.created if file_id[:8].isdigit()}
+    shared = {(partition, file_id[:8]) for partition, file_id in mine.created} & buckets
+    return _both("both opened bucket", shared)
+
+
+def _new_keys(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | None:
+    if mine.kind is not Kind.UPSERT or key_scope is KeyScope.NONE or not mine.with_inserts:
+        return None
+    if key_scope is KeyScope.TABLE:
+        if theirs.with_inserts and theirs.kind not in (Kind.APPEND, Kind.CLUSTERING):
+            return "both added new keys, and keys are unique in the whole table"
+        return None
+    if theirs.kind is not Kind.UPSERT:
+        return None
+    return _both("both added new keys to partition", mine.with_inserts & theirs.with_inserts)
+
+
+def _both(reason: str, shared: Iterable[object]) -> str | None:
+    found = sorted(shared, key=str)
+    return f"{reason} {found[0]!r}" if found else None
+
+
+def _check_base_still_stands(instant: str, base: Timeline, current: Timeline) -> None:
+    now = {(done.requested_time, done.action) for done in current.completed_writes}
+    first = current.first_write_time
+    for done in base.completed_writes:
+        if (done.requested_time, done.action) in now or (first is not None and done.requested_time < first):
+            continue
+        raise WriteConflictError(
+            f"instant {instant} cannot be committed: {done.action} {done.requested_time}, which it has read, was "
+            "rolled back meanwhile. The table is as the other writer left it; run this write again"
+        )
+
+
+def _check_pending_services(
+    instant: str, mine: CommitMetadata, footprint: Footprint, current: Timeline
+) -> None:
+    if footprint.kind in (Kind.COMPACTION, Kind.CLUSTERING, Kind.SCHEMA):
+        return
+    if footprint.kind in (Kind.APPEND, Kind.UPSERT):
+        for group, time in current.pending_compaction_file_groups().items():
+            reason = _outdated_slices(footprint, (group,), time)
+            if reason is not None:
+                raise WriteConflictError(_message(instant, mine, f"compaction {time} (planned)", reason))
+    being_clustered = footprint.touched & set(current.pending_clustering_file_groups())
+    if being_clustered:
+        partition, file_id = min(being_clustered)
+        raise WriteConflictError(
+            _message(
+                instant, mine, "a planned clustering",
+                f"file group {file_id!r} of partition {partition!r} must not change until it is done",
+            )
+        )
+
+
+def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:
+    """Return the table schema that this write's commit must carry.
+
+    The newest commit's schema is the table's. When another writer has added columns meanwhile, a write that did not
+    change the schema takes theirs over, since its files read as null there.
+
+    Args:
+        instant: Instant of this write.
+        mine: Avro schema JSON that this write wants to commit.
+        base: The table's at its begin.
+        current: The table's now.
+
+    Raises:
+        WriteConflictError: when both changed it and this write's lacks, or differs in, a column of the other.
+    """
+    if mine is None or current is None or _same_schema(current, base) or _same_schema(mine, current):
+        return current if mine is None else mine
+    if _same_schema(mine, base):
+        return current
+    own = {field["name"]: field["type"] for field in json.loads(mine)["fields"]}
+    for field in json.loads(current)["fields"]:
+        if own.get(field["name"]) != field["type"]:
+            raise WriteConflictError(
+                f"instant {instant} cannot be committed: another writer has changed the table's schema meanwhile, "
+                f"and column {field['name']!r} is not the same here. Run this write again"
+            )
+    return mine
+
+
+def _same_schema(left: str | None, right: str | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return left == right or bool(json.loads(left)["fields"] == json.loads(right)["fields"])
+
+
+def _kind_of(metadata: CommitMetadata) -> Kind:
+    known = _KINDS.get(metadata.operation_type or "")
+    if known is not None:
+        return known
+    if metadata.compacted:
+        return Kind.COMPACTION
+    return Kind.OVERWRITE_PARTITION if metadata.partition_to_replace_file_ids else Kind.UPSERT
+
+
+def _log_base_instant(partition: str, stat: WriteStat) -> str | None:
+    """Return the base instant in a log file's name, None for a base file."""
+    name = (stat.path or "").rpartition("/")[2]
+    log = parse_log_file(name, partition)
+    return None if log is None else log.instant
+
+
+def _message(instant: str, mine: CommitMetadata, other: str, reason: str) -> str:
+    return (
+        f"instant {instant} ({mine.operation_type}) cannot be committed: {other} of another writer came first and "
+        f"{reason}. The table is as the other writer left it; run this write again"
+    )
+
+
+def committed_since(base: Timeline, current: Timeline) -> list[Instant]:
+    """Return the writes that completed after ``base`` was read."""
+    known = {(done.requested_time, done.action) for done in base.completed_writes}
+    return [done for done in current.completed_writes if (done.requested_time, done.action) not in known]

@@ -1,0 +1,205 @@
+"""The table's lock: one holder at a time, in this process and among all.
+
+The file is ``.hoodie/lock``, created exclusively, as Apache Hudi's file system lock provider does by default, so
+both exclude each other. It is held while an instant is started, rolled back or completed, never while data is
+written. The lock of a holder that is provably gone is broken: same machine and no such process, or no beat.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from hudi_engine.errors import StorageError, WriteConflictError
+from hudi_engine.storage.base import Storage
+from hudi_engine.txn.owner import Beating, Owner, OwnerState, register, storage_now_ms, unregister
+
+logger = logging.getLogger(__name__)
+
+LOCK_PATH = ".hoodie/lock"
+_BREAK_FOLDER = ".hoodie/.locks"
+_BREAK_KEPT_MS = 3_600_000
+
+
+@dataclass
+class _Local:
+    """The lock of one base path among the threads of this process."""
+
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+    holder: int | None = None
+    depth: int = 0
+
+
+_locals: dict[str, _Local] = {}
+_locals_guard = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_locals.clear)
+
+
+class TableLock:
+    """Context manager that holds the table's lock; the same thread may enter again.
+
+    Args:
+        storage: The table's storage.
+        wait_ms: Milliseconds to wait for it.
+        expire_ms: Age in ms after which the lock file of another program, which names no process, is broken;
+            0 never, as ``hoodie.write.lock.filesystem.expire``.
+
+    Raises:
+        WriteConflictError: on entry, when the holder keeps it for longer than ``wait_ms``.
+        StorageError: on entry, when the storage cannot create a file exclusively.
+    """
+
+    def __init__(self, storage: Storage, wait_ms: int = 60_000, expire_ms: int = 0) -> None:
+        self._storage = storage
+        self._wait_ms = wait_ms
+        self._expire_ms = expire_ms
+        self._owner = Owner.current()
+        self._beating: Beating | None = None
+        with _locals_guard:
+            self._local = _locals.setdefault(storage.base, _Local())
+
+    def __enter__(self) -> TableLock:
+        deadline = time.monotonic() + self._wait_ms / 1000
+        if self._local.holder == threading.get_ident():
+            self._local.depth += 1
+            return self
+        if not self._local.mutex.acquire(timeout=max(0.0, self._wait_ms / 1000)):
+            raise WriteConflictError(
+                f"the lock of {self._storage.base!r} was not free within {self._wait_ms} ms: another thread of "
+                "this process holds it. Try again, or raise hoodie.write.lock.wait_time_ms"
+            )
+        try:
+            self._acquire_file(deadline)
+        except BaseException:
+            unregister(self._owner)
+            self._local.mutex.release()
+            raise
+        self._local.holder, self._local.depth = threading.get_ident(), 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._local.depth -= 1
+        if self._local.depth:
+            return
+        try:
+            self._release_file()
+        finally:
+            unregister(self._owner)
+            self._local.holder = None
+            self._local.mutex.release()
+
+    def _acquire_file(self, deadline: float) -> None:
+        self._storage.require_exclusive_create("the table's lock")
+        register(self._owner)
+        content = self._owner.to_json(lockCreateTime=int(time.time() * 1000), lockThreadName=str(self._owner))
+        pause = 0.005
+        while True:
+            try:
+                self._storage.create(LOCK_PATH, content)
+                break
+            except FileExistsError:
+                if self._break_dead():
+                    continue
+            if time.monotonic() + pause > deadline:
+                raise WriteConflictError(self._timeout_message())
+            time.sleep(pause)
+            pause = min(pause * 2, 0.5)
+        self._beating = Beating(self._storage, LOCK_PATH, self._owner, content)
+        self._beating.start()
+
+    def _release_file(self) -> None:
+        """Remove the file if it is still this holder's; a failure leaves a lock that the next one breaks."""
+        if self._beating is not None:
+            self._beating.stop()
+            self._beating = None
+        try:
+            owner = Owner.parse(self._storage.read(LOCK_PATH))
+            if owner is not None and owner.token == self._owner.token:
+                self._storage.delete(LOCK_PATH)
+        except FileNotFoundError:
+            return
+        except (OSError, StorageError) as error:
+            logger.warning("could not remove the lock of %s, the next writer will: %s", self._storage.base, error)
+
+    def _timeout_message(self) -> str:
+        holder = _read_owner(self._storage)
+        named = "another program" if holder is None else str(holder)
+        return (
+            f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: {named} holds "
+            "it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder "
+            "is gone"
+        )
+
+    def _break_dead(self) -> bool:
+        """Remove the lock file of a dead holder; return whether trying again at once makes sense."""
+        status = self._storage.stat(LOCK_PATH)
+        if status is None:
+            return True
+        try:
+            content = self._storage.read(LOCK_PATH)
+        except FileNotFoundError:
+            return True
+        holder = Owner.parse(content)
+        if holder is None:
+            name = f"foreign-{status.modified_ms}"
+            age_ms = storage_now_ms(self._storage) - status.modified_ms if self._expire_ms else 0
+            dead = self._expire_ms > 0 and age_ms > self._expire_ms
+        else:
+            name = holder.token
+            now_ms = status.modified_ms if holder.process.is_here() else storage_now_ms(self._storage)
+            dead = holder.state(status.modified_ms, now_ms) is OwnerState.DEAD
+        if not dead or not self._may_break(name):
+            return False
+        logger.warning("breaking the lock of %s: its holder %s is gone", self._storage.base, holder or "(unnamed)")
+        try:
+            if self._storage.read(LOCK_PATH) == content:
+                self._storage.delete(LOCK_PATH)
+        except FileNotFoundError:
+            pass
+        self._sweep_breaks()
+        return True
+
+    def _may_break(self, name: str) -> bool:
+        """Win the right to break the lock called ``name``: of all that see it dead, exactly one removes it.
+
+        Without this, a slow second breaker could remove the lock that the first one holds by then.
+        """
+        for generation in range(100):
+            path = f"{_BREAK_FOLDER}/broken-{name}-{generation}"
+            try:
+                self._storage.create(path, self._owner.to_json())
+                return True
+            except FileExistsError:
+                status = self._storage.stat(path)
+                try:
+                    breaker = Owner.parse(self._storage.read(path))
+                except FileNotFoundError:
+                    return False
+                if breaker is None or status is None:
+                    continue
+                now_ms = status.modified_ms if breaker.process.is_here() else storage_now_ms(self._storage)
+                if breaker.state(status.modified_ms, now_ms) is not OwnerState.DEAD:
+                    return False
+        return False
+
+    def _sweep_breaks(self) -> None:
+        """Remove old permissions to break locks; the fresh ones still hold back slow breakers."""
+        found = self._storage.list(_BREAK_FOLDER)
+        newest_ms = max((status.modified_ms for status in found), default=0)
+        for status in found:
+            if newest_ms - status.modified_ms > _BREAK_KEPT_MS:
+                self._storage.delete(status.path)
+
+
+def _read_owner(storage: Storage) -> Owner | None:
+    try:
+        return Owner.parse(storage.read(LOCK_PATH))
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,203 @@
+"""Who works on an instant, and whether that writer is still there.
+
+Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its modification
+time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi ignores. A process on
+this machine is asked directly; of any other one the beat decides.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import uuid
+from dataclasses import asdict, dataclass
+from enum import Enum
+
+from hudi_engine.storage.base import Storage
+from hudi_engine.txn.process import ProcessIdentity
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_FOLDER = ".hoodie/.heartbeat"
+
+_live_tokens: set[str] = set()
+"""Owners whose work goes on in this process: an instant of this process that is not here was given up."""
+
+
+class OwnerState(str, Enum):
+    """What is known about the writer of an instant."""
+
+    ALIVE = "alive"
+    DEAD = "dead"
+    UNKNOWN = "unknown"
+    """There is no heartbeat file."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The writer of an instant or the holder of a lock.
+
+    Args:
+        process: The process.
+        token: Text that no other owner has.
+        interval_ms: Milliseconds between two beats.
+        tolerable_misses: Beats that may be missed before the owner counts as dead.
+    """
+
+    process: ProcessIdentity
+    token: str
+    interval_ms: int
+    tolerable_misses: int
+
+    @classmethod
+    def current(cls, interval_ms: int = 60_000, tolerable_misses: int = 2) -> Owner:
+        """Return a new owner in this process."""
+        return cls(ProcessIdentity.current(), uuid.uuid4().hex, interval_ms, tolerable_misses)
+
+    @classmethod
+    def parse(cls, data: bytes) -> Owner | None:
+        """Return the owner a file names, None for a file of another writer or a torn one."""
+        try:
+            raw = json.loads(data)
+            process = ProcessIdentity(
+                str(raw["process"]["machine"]), int(raw["process"]["pid"]), str(raw["process"]["started"])
+            )
+            return cls(process, str(raw["token"]), int(raw["interval_ms"]), int(raw["tolerable_misses"]))
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    def to_json(self, **more: object) -> bytes:
+        """Return the file content; ``more`` adds entries for people."""
+        return json.dumps({**asdict(self), **more}, sort_keys=True).encode()
+
+    def state(self, modified_ms: int, now_ms: int) -> OwnerState:
+        """Judge whether the owner lives.
+
+        Args:
+            modified_ms: Modification time of its file, epoch ms.
+            now_ms: Time by the storage's clock, epoch ms.
+        """
+        running = self.process.is_running()
+        if running and self.process == ProcessIdentity.current():
+            running = self.token in _live_tokens
+        if running is not None:
+            return OwnerState.ALIVE if running else OwnerState.DEAD
+        return _state_by_age(modified_ms, now_ms, self.interval_ms, self.tolerable_misses)
+
+    def __str__(self) -> str:
+        return f"process {self.process.pid} on {self.process.machine.partition('/')[0]}"
+
+
+def heartbeat_path(instant: str) -> str:
+    """Return the path of an instant's heartbeat file."""
+    return f"{HEARTBEAT_FOLDER}/{instant}"
+
+
+def write_owner(storage: Storage, instant: str, owner: Owner) -> None:
+    """Write, or beat, the heartbeat file of an instant."""
+    storage.replace(heartbeat_path(instant), owner.to_json())
+
+
+def owner_state(
+    storage: Storage, instant: str, *, interval_ms: int, tolerable_misses: int, now_ms: int
+) -> OwnerState:
+    """Return whether the writer of an instant lives.
+
+    Args:
+        interval_ms: Milliseconds between two beats of a writer whose file does not say it.
+        tolerable_misses: Beats it may miss.
+        now_ms: Time by the storage's clock, epoch ms.
+    """
+    path = heartbeat_path(instant)
+    status = storage.stat(path)
+    if status is None:
+        return OwnerState.UNKNOWN
+    try:
+        owner = Owner.parse(storage.read(path))
+    except FileNotFoundError:
+        return OwnerState.UNKNOWN
+    if owner is not None:
+        return owner.state(status.modified_ms, now_ms)
+    return _state_by_age(status.modified_ms, now_ms, interval_ms, tolerable_misses)
+
+
+def register(owner: Owner) -> None:
+    """Say that ``owner`` works in this process from now on."""
+    _live_tokens.add(owner.token)
+
+
+def unregister(owner: Owner) -> None:
+    """Say that ``owner`` works no longer; what it left behind may be rolled back by anybody."""
+    _live_tokens.discard(owner.token)
+
+
+def _state_by_age(modified_ms: int, now_ms: int, interval_ms: int, tolerable_misses: int) -> OwnerState:
+    return OwnerState.DEAD if now_ms - modified_ms > interval_ms * tolerable_misses else OwnerState.ALIVE
+
+
+class Beating:
+    """Keeps one file's modification time fresh from a thread until stopped.
+
+    Args:
+        storage: Where the file is.
+        path: The file; it must hold ``owner``.
+        owner: What it holds.
+        content: Bytes to write at each beat.
+    """
+
+    def __init__(self, storage: Storage, path: str, owner: Owner, content: bytes) -> None:
+        self._storage = storage
+        self._path = path
+        self._owner = owner
+        self._content = content
+        self._stopped = threading.Event()
+        self._busy = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=f"beat {path}", daemon=True)
+
+    def start(self) -> None:
+        """Start beating; the first beat comes after one interval."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop; no beat is written after the return."""
+        self._stopped.set()
+        with self._busy:
+            pass
+
+    def beat(self) -> bool:
+        """Write one beat; return False when the file is gone or belongs to another owner by now."""
+        with self._busy:
+            if self._stopped.is_set():
+                return False
+            try:
+                found = Owner.parse(self._storage.read(self._path))
+            except FileNotFoundError:
+                return False
+            if found is None or found.token != self._owner.token:
+                return False
+            self._storage.replace(self._path, self._content)
+            return True
+
+    def _run(self) -> None:
+        while not self._stopped.wait(self._owner.interval_ms / 1000):
+            try:
+                if not self.beat():
+                    return
+            except Exception as error:  # a missed beat is tolerable, a dead thread is not
+                logger.warning("could not refresh %s: %s", self._path, error)
+
+
+def storage_now_ms(storage: Storage) -> int:
+    """Return the time by the storage's clock, in epoch ms.
+
+    Beats are modification times, so ages are taken by the clock that made them and not by this machine's.
+    """
+    path = f".hoodie/.locks/now-{uuid.uuid4().hex}"
+    storage.create(path, b"")
+    try:
+        status = storage.stat(path)
+        return status.modified_ms if status is not None else int(time.time() * 1000)
+    finally:
+        storage.delete(path)

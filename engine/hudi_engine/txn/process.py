@@ -1,0 +1,89 @@
+"""Which process on which machine this is, and whether another one still lives.
+
+A process is told apart by machine, process number and start time, so that a number that the system gave to a
+newer process is not taken for the old one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A process.
+
+    Args:
+        machine: Host name, boot and process number space; processes with equal text can see each other.
+        pid: Process number.
+        started: Start time as the kernel tells it; ``""`` where it does not tell.
+    """
+
+    machine: str
+    pid: int
+    started: str
+
+    @classmethod
+    def current(cls) -> ProcessIdentity:
+        """Return the identity of this process."""
+        pid = os.getpid()
+        return cls(_machine(), pid, _start_time(pid) or "")
+
+    def is_here(self) -> bool:
+        """Return whether it runs, or ran, where this process can see it."""
+        return self.machine == _machine()
+
+    def is_running(self) -> bool | None:
+        """Return whether the process still runs; None when that cannot be told from here."""
+        if not self.is_here():
+            return None
+        if (_PROC / "self" / "stat").exists():
+            started = _start_time(self.pid)
+            return started is not None and (self.started in ("", started))
+        if sys.platform == "win32":
+            return None
+        return None if _answers_signal(self.pid) else False
+
+
+def _machine() -> str:
+    return "/".join((socket.gethostname(), _first_line(_PROC / "sys/kernel/random/boot_id"), _pid_namespace()))
+
+
+def _pid_namespace() -> str:
+    try:
+        return os.readlink(_PROC / "self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _start_time(pid: int) -> str | None:
+    """Return the start time of a running process, None when there is none or it has ended but was not reaped."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if len(fields) < 20 or fields[0] in "ZX" else fields[19]
+
+
+def _answers_signal(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

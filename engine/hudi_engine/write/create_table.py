@@ -1,0 +1,249 @@
+"""Making a table: its folders first, its properties last, so that a killed create leaves nothing that looks like a table."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, resolve_options
+from hudi_engine.config.properties import table_checksum
+from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.schema.avro import arrow_to_avro
+from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.storage.base import TEMP_PREFIX, Storage
+
+FOLDERS = (
+    ".hoodie/.aux/.bootstrap/.partitions",
+    ".hoodie/.aux/.bootstrap/.fileids",
+    ".hoodie/.schema",
+    ".hoodie/.temp",
+    ".hoodie/archived",
+)
+PACKAGE = "org.apache.hudi"
+KEYGEN_CLASSES = {
+    "SIMPLE": f"{PACKAGE}.keygen.SimpleKeyGenerator",
+    "COMPLEX": f"{PACKAGE}.keygen.ComplexKeyGenerator",
+    "TIMESTAMP": f"{PACKAGE}.keygen.TimestampBasedKeyGenerator",
+    "CUSTOM": f"{PACKAGE}.keygen.CustomKeyGenerator",
+    "NON_PARTITION": f"{PACKAGE}.keygen.NonpartitionedKeyGenerator",
+    "GLOBAL_DELETE": f"{PACKAGE}.keygen.GlobalDeleteKeyGenerator",
+}
+EVENT_TIME_PAYLOAD = f"{PACKAGE}.common.model.DefaultHoodieRecordPayload"
+COMMIT_TIME_PAYLOAD = f"{PACKAGE}.common.model.OverwriteWithLatestAvroPayload"
+EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+TABLE_TYPES = {"cow": "COPY_ON_WRITE", "copy_on_write": "COPY_ON_WRITE", "mor": "MERGE_ON_READ", "merge_on_read": "MERGE_ON_READ"}
+_PROPERTY_OPTIONS = (
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.partitionpath.urlencode",
+)
+_STICKY_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.payload.delete.")
+_STICKY_INDEX = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
+
+
+def table_properties(
+    *,
+    name: str,
+    record_key: Sequence[str] | None,
+    precombine_field: str | None,
+    partition_by: Sequence[str] | None,
+    table_type: str,
+    schema: pa.Schema | None,
+    options: Mapping[str, object] | None,
+) -> TableConfig:
+    """Check the definition of a table and turn it into its properties (table version 6).
+
+    Args:
+        name: Table name.
+        record_key: Key fields; None or empty lets the writer generate keys.
+        precombine_field: Ordering field; with it the newest row by this field wins (event time), without it the last written.
+        partition_by: Partition fields, ``field:timestamp`` or ``field:simple`` for the custom key generator.
+        table_type: ``cow`` or ``mor``.
+        schema: Data columns when they are known.
+        options: ``hoodie.*`` options; those that define the table are kept in its properties.
+
+    Raises:
+        ConfigError: All problems in one message.
+    """
+    problems: list[str] = []
+    resolved: Options = resolve_options({})
+    try:
+        resolved = resolve_options(options)
+    except ConfigError as error:
+        problems += error.problems
+    keys, partitions = tuple(record_key or ()), tuple(partition_by or ())
+    kind = TABLE_TYPES.get(str(table_type).lower())
+    problems += _definition_problems(name, keys, precombine_field, partitions, kind, table_type, schema, resolved)
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+    assert kind is not None
+    properties = {
+        "hoodie.table.name": name,
+        "hoodie.database.name": resolved.text("hoodie.database.name") or "default",
+        "hoodie.table.type": kind,
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.table.keygenerator.class": _key_generator(resolved, keys, partitions),
+        **{key: str(resolved.value(key)).lower() for key in _PROPERTY_OPTIONS},
+        **_payload(resolved, precombine_field, kind),
+        **_sticky(resolved),
+    }
+    if keys:
+        properties["hoodie.table.recordkey.fields"] = ",".join(keys)
+    if precombine_field:
+        properties["hoodie.table.precombine.field"] = precombine_field
+    if partitions:
+        properties["hoodie.table.partition.fields"] = ",".join(_stored_partition_fields(resolved, partitions))
+    if schema is not None:
+        properties["hoodie.table.create.schema"] = json.dumps(arrow_to_avro(schema, name), separators=(",", ":"))
+    properties["hoodie.table.checksum"] = str(table_checksum(properties))
+    config = TableConfig.from_properties(properties)
+    config.check_writable()
+    return config
+
+
+def create_table(storage: Storage, config: TableConfig) -> None:
+    """Write a new table's folders and properties.
+
+    A folder that a killed create left half made is finished.
+
+    Raises:
+        TableExistsError: A table, or anything else, is there already.
+    """
+    check_absent(storage)
+    for folder in FOLDERS:
+        storage.make_dirs(folder)
+    try:
+        storage.create(PROPERTIES_PATH, config.to_bytes())
+    except FileExistsError:
+        raise TableExistsError(_exists(storage)) from None
+
+
+def check_absent(storage: Storage) -> None:
+    """Raise TableExistsError unless the folder is missing, empty, or what a killed create left."""
+    if storage.exists(PROPERTIES_PATH):
+        raise TableExistsError(_exists(storage))
+    strangers = [each.name for each in storage.list("") if each.name != ".hoodie" and not each.name.startswith(TEMP_PREFIX)]
+    strangers += [each.path for each in storage.list(".hoodie") if not each.is_dir and re.match(r"\d{14}", each.name)]
+    if strangers:
+        raise TableExistsError(
+            f"{storage.base} holds {len(strangers)} file(s) or folder(s) ({', '.join(strangers[:3])}) but no readable Hudi "
+            "table; choose an empty folder, or remove them first"
+        )
+
+
+def _exists(storage: Storage) -> str:
+    return f"a Hudi table is already at {storage.base}; open it with HudiTable.open, or choose another path"
+
+
+def _definition_problems(
+    name: str,
+    keys: tuple[str, ...],
+    precombine: str | None,
+    partitions: tuple[str, ...],
+    kind: str | None,
+    table_type: str,
+    schema: pa.Schema | None,
+    options: Options,
+) -> list[str]:
+    problems = []
+    if not name or not re.fullmatch(r"[A-Za-z0-9_.\-]+", name):
+        problems.append(f"table name is {name!r}; legal: letters, digits, '_', '-', '.'")
+    if kind is None:
+        problems.append(f"table_type is {table_type!r}; legal values: cow, mor")
+    if len(set(keys)) != len(keys):
+        problems.append(f"record_key {list(keys)} names a column twice")
+    if options.is_set("hoodie.write.table.version") and options.int("hoodie.write.table.version") != 6:
+        problems.append(f"hoodie.write.table.version is {options.value('hoodie.write.table.version')}; only 6 is written")
+    for key, wrong in (
+        ("hoodie.populate.meta.fields", False),
+        ("hoodie.datasource.write.drop.partition.columns", True),
+        ("hoodie.table.cdc.enabled", True),
+    ):
+        if options.bool(key) is wrong:
+            problems.append(f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out")
+    problems += _column_problems(keys, precombine, partitions, schema)
+    if options.text("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not precombine:
+        problems.append("hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field")
+    return problems
+
+
+def _column_problems(
+    keys: tuple[str, ...], precombine: str | None, partitions: tuple[str, ...], schema: pa.Schema | None
+) -> list[str]:
+    fields = [*keys, *([precombine] if precombine else []), *[each.partition(":")[0] for each in partitions]]
+    problems = [f"{name!r} is a Hudi meta column and cannot be a key, ordering or partition field" for name in fields if name in META_FIELDS]
+    if schema is None:
+        return problems
+    known = {name.lower() for name in schema.names}
+    missing = sorted({name for name in fields if name.partition(".")[0].lower() not in known})
+    if missing:
+        problems.append(f"column(s) {missing} are not in the schema; it has {schema.names}")
+    elif precombine:
+        problems += ordering_problems(schema, precombine)
+    return problems
+
+
+def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
+    """Why a column cannot order rows; empty when it can."""
+    names = {name.lower(): name for name in schema.names}
+    found = names.get(field.lower())
+    if found is None:
+        return []
+    kind = schema.field(found).type
+    if pa.types.is_nested(kind) or pa.types.is_boolean(kind):
+        return [
+            f"precombine_field {field!r} has type {kind}, which has no order; use a number, text, date, timestamp or decimal column"
+        ]
+    return []
+
+
+def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[str, ...]) -> str:
+    given = options.text("hoodie.datasource.write.keygenerator.class")
+    if given:
+        return given
+    short = options.text("hoodie.datasource.write.keygenerator.type")
+    if short:
+        return KEYGEN_CLASSES[short]
+    if not partitions:
+        return KEYGEN_CLASSES["NON_PARTITION"]
+    if any(":" in each for each in partitions) or (len(partitions) > 1 and len(keys) == 1):
+        # CustomKeyGenerator writes the bare key in every Hudi release; ComplexKeyGenerator with one key field does not.
+        return KEYGEN_CLASSES["CUSTOM"]
+    return KEYGEN_CLASSES["SIMPLE" if len(partitions) == 1 and len(keys) <= 1 else "COMPLEX"]
+
+
+def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> list[str]:
+    custom = _key_generator(options, ("?",), partitions).endswith(".CustomKeyGenerator")
+    if custom or not any(":" in each for each in partitions):
+        return list(partitions)
+    return [each.partition(":")[0] for each in partitions]
+
+
+def _payload(options: Options, precombine: str | None, kind: str) -> dict[str, str]:
+    given = options.text("hoodie.datasource.write.payload.class")
+    mode = options.text("hoodie.record.merge.mode")
+    payload = given or (
+        COMMIT_TIME_PAYLOAD if mode == "COMMIT_TIME_ORDERING" or not precombine else EVENT_TIME_PAYLOAD
+    )
+    if kind == "COPY_ON_WRITE" and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
+        return {}
+    properties = {"hoodie.compaction.payload.class": payload}
+    if kind == "MERGE_ON_READ":
+        properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY
+    return properties
+
+
+def _sticky(options: Options) -> dict[str, str]:
+    kept = {key: value for key, value in options.raw.items() if key.startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE}
+    kept.update({key: str(options.value(key)) for key in _STICKY_INDEX if options.is_set(key)})
+    for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):
+        if options.is_set(key):
+            kept[key] = str(options.value(key)).lower()
+    return kept
