@@ -74,7 +74,15 @@ class WriteStat:
     def from_dict(cls, raw: Mapping[str, Any]) -> WriteStat:
         """Build from the JSON or Avro form; keys that are absent become None."""
         known = {attribute: raw.get(key) for key, attribute in _STAT_KEYS.items()}
-        return cls(**known, other={key: value for key, value in raw.items() if key not in _STAT_KEYS})
+        # A null under a key that is normally left out is kept: a parsed stat formats to the same JSON.
+        return cls(
+            **known,
+            other={
+                key: value
+                for key, value in raw.items()
+                if key not in _STAT_KEYS or (key in _WHEN_SET and value is None)
+            },
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form with Hudi's keys in Hudi's order."""
@@ -83,7 +91,7 @@ class WriteStat:
             value = getattr(self, attribute)
             if value is not None:
                 found[key] = value
-        return {**found, **self.other}
+        return found | {key: value for key, value in self.other.items() if key not in found}
 
 
 @dataclass
@@ -163,7 +171,7 @@ class CommitMetadata:
             ) from error
 
     def to_json(self) -> bytes:
-        """Format as version 6 JSON, laid out as Hudi does."""
+        """Format as the JSON of table version 6."""
         raw: dict[str, Any] = {
             "partitionToWriteStats": {
                 partition: [stat.to_dict() for stat in stats]
