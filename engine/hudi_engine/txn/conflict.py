@@ -1,25 +1,25 @@
 """Which commits of other writers a write can stand beside.
 
-A write reads the table as of its begin. Before its completed file is made, under the table's lock, everything that
-completed since is compared with what it did. The rule is by file group, by overwritten partition and by new keys:
+A write reads the table as of its begin. Before its completed file is made, under the table's lock, everything
+that completed since is compared with what it did, by file group, by overwritten partition and by new keys:
 
-=====================  ========================================================================================
-this write             conflicts with, when the other one completed first
-=====================  ========================================================================================
-insert, bulk insert    a change of a file group that it packed rows into; an overwrite of the table
-upsert, delete         a change of the same file group; new keys in a partition that gets new keys from both (with
-                       a global index: in any partition); an overwrite of a partition or of the table that it
-                       wrote into; clustering of its file groups; a compaction planned after it began, when it
-                       appended to that group
-overwrite partitions   anything but compaction in one of its partitions; an overwrite of the table
-overwrite table        anything but compaction
-clustering             a change or replacement of one of its input file groups, except by compaction
-compaction             a new base file of one of its file groups
-=====================  ========================================================================================
+==================  ========================================================================================
+this write          conflicts with, when the other one completed first
+==================  ========================================================================================
+insert              a change of a file group that it packed rows into; an overwrite of the table
+upsert, delete      a change of the same file group; new keys from both in one partition (global index: in any
+                    partitions); an overwrite of the table, or of a partition that it wrote into; clustering of
+                    its file groups; a compaction, planned after it began, of a group that it changed
+overwrite of        anything but compaction in one of its partitions; an overwrite of the table
+partitions
+overwrite of table  anything but compaction
+clustering          a change or replacement of one of its input file groups, except by compaction
+compaction          a new base file of one of its file groups
+==================  ========================================================================================
 
-Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file group
-ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this write has
-read was rolled back or restored away, every write conflicts.
+Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file
+group ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this
+write has read was rolled back or restored away, every write conflicts.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class Footprint:
     @classmethod
     def of(cls, metadata: CommitMetadata) -> Footprint:
         """Read the footprint of a commit from its metadata."""
-        stats = [(partition, stat, (partition, stat.file_id or "")) for partition, stat in metadata.write_stats()]
+        stats = [
+            (partition, stat, (partition, stat.file_id or "")) for partition, stat in metadata.write_stats()
+        ]
         replaced = metadata.partition_to_replace_file_ids or {}
         base_written: dict[FileGroup, str] = {}
         appended: dict[FileGroup, str] = {}
@@ -124,7 +126,9 @@ class Footprint:
             written=frozenset(group for _, _, group in stats),
             base_written=base_written,
             appended=appended,
-            replaced=frozenset((partition, file_id) for partition, ids in replaced.items() for file_id in ids),
+            replaced=frozenset(
+                (partition, file_id) for partition, ids in replaced.items() for file_id in ids
+            ),
             created=frozenset(group for _, stat, group in stats if stat.prev_commit in _NEW),
             partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
             with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
@@ -165,7 +169,9 @@ def check_conflicts(
         theirs = Footprint.of(current.commit_metadata(other))
         reason = conflict_reason(footprint, theirs, other.requested_time, key_scope)
         if reason is not None:
-            raise WriteConflictError(_message(instant, mine, f"{other.action} {other.requested_time}", reason))
+            raise WriteConflictError(
+                _message(instant, mine, f"{other.action} {other.requested_time}", reason)
+            )
     _check_pending_services(instant, mine, footprint, current)
 
 
@@ -235,7 +241,9 @@ def _append_or_upsert(
 
 
 def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction_time: str) -> str | None:
-    """Rows that this write put into a slice that the compaction has closed would be lost (v6 log file names)."""
+    """Rows that this write put into a slice that the compaction has closed would be lost (v6 log file
+    names).
+    """
     for group in compacted:
         slice_instant = mine.appended.get(group, mine.base_written.get(group))
         if slice_instant is None or (group in mine.created and group not in mine.appended):
@@ -246,7 +254,9 @@ def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction
 
 
 def _same_bucket(mine: Footprint, theirs: Footprint) -> str | None:
-    """A bucket has one file group, whose id starts with the bucket's number in eight digits (bucket index)."""
+    """A bucket has one file group, whose id starts with the bucket's number in eight digits (bucket
+    index).
+    """
     buckets = {(partition, file_id[:8]) for partition, file_id in theirs.created if file_id[:8].isdigit()}
     shared = {(partition, file_id[:8]) for partition, file_id in mine.created} & buckets
     return _both("both opened bucket", shared)
@@ -276,7 +286,8 @@ def _check_base_still_stands(instant: str, base: Timeline, current: Timeline) ->
         if (done.requested_time, done.action) in now or (first is not None and done.requested_time < first):
             continue
         raise WriteConflictError(
-            f"instant {instant} cannot be committed: {done.action} {done.requested_time}, which it has read, was "
+            f"instant {instant} cannot be committed: {done.action} {done.requested_time}, which it has "
+            "read, was "
             "rolled back meanwhile. The table is as the other writer left it; run this write again"
         )
 
@@ -296,7 +307,9 @@ def _check_pending_services(
         partition, file_id = min(being_clustered)
         raise WriteConflictError(
             _message(
-                instant, mine, "a planned clustering",
+                instant,
+                mine,
+                "a planned clustering",
                 f"file group {file_id!r} of partition {partition!r} must not change until it is done",
             )
         )
@@ -305,8 +318,8 @@ def _check_pending_services(
 def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:
     """Return the table schema that this write's commit must carry.
 
-    The newest commit's schema is the table's. When another writer has added columns meanwhile, a write that did not
-    change the schema takes theirs over, since its files read as null there.
+    The newest commit's schema is the table's. When another writer has added columns meanwhile, a write that
+    did not change the schema takes theirs over, since its files read as null there.
 
     Args:
         instant: Instant of this write.
@@ -325,7 +338,8 @@ def merged_schema(instant: str, mine: str | None, base: str | None, current: str
     for field in json.loads(current)["fields"]:
         if own.get(field["name"]) != field["type"]:
             raise WriteConflictError(
-                f"instant {instant} cannot be committed: another writer has changed the table's schema meanwhile, "
+                f"instant {instant} cannot be committed: another writer has changed the table's schema "
+                "meanwhile, "
                 f"and column {field['name']!r} is not the same here. Run this write again"
             )
     return mine
@@ -355,7 +369,8 @@ def _log_base_instant(partition: str, stat: WriteStat) -> str | None:
 
 def _message(instant: str, mine: CommitMetadata, other: str, reason: str) -> str:
     return (
-        f"instant {instant} ({mine.operation_type}) cannot be committed: {other} of another writer came first and "
+        f"instant {instant} ({mine.operation_type}) cannot be committed: {other} of another writer came "
+        "first and "
         f"{reason}. The table is as the other writer left it; run this write again"
     )
 

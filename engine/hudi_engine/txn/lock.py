@@ -1,8 +1,9 @@
 """The table's lock: one holder at a time, in this process and among all.
 
-The file is ``.hoodie/lock``, created exclusively, as Apache Hudi's file system lock provider does by default, so
-both exclude each other. It is held while an instant is started, rolled back or completed, never while data is
-written. The lock of a holder that is provably gone is broken: same machine and no such process, or no beat.
+The file is ``.hoodie/lock``, created exclusively, as Apache Hudi's file system lock provider does by default,
+so both exclude each other. It is held while an instant is started, rolled back or completed, never while data
+is written. The lock of a holder that is provably gone is broken: same machine and no such process, or no
+beat.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ class TableLock:
             return self
         if not self._local.mutex.acquire(timeout=max(0.0, self._wait_ms / 1000)):
             raise WriteConflictError(
-                f"the lock of {self._storage.base!r} was not free within {self._wait_ms} ms: another thread of "
+                f"the lock of {self._storage.base!r} was not free within {self._wait_ms} ms: another thread "
+                "of "
                 "this process holds it. Try again, or raise hoodie.write.lock.wait_time_ms"
             )
         try:
@@ -126,14 +128,18 @@ class TableLock:
         except FileNotFoundError:
             return
         except (OSError, StorageError) as error:
-            logger.warning("could not remove the lock of %s, the next writer will: %s", self._storage.base, error)
+            logger.warning(
+                "could not remove the lock of %s, the next writer will: %s", self._storage.base, error
+            )
 
     def _timeout_message(self) -> str:
         holder = _read_owner(self._storage)
         named = "another program" if holder is None else str(holder)
         return (
-            f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: {named} holds "
-            "it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its holder "
+            f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: "
+            f"{named} holds "
+            "it. Try again, raise hoodie.write.lock.wait_time_ms, or remove the file if you know that its "
+            "holder "
             "is gone"
         )
 
@@ -157,7 +163,9 @@ class TableLock:
             dead = holder.state(status.modified_ms, now_ms) is OwnerState.DEAD
         if not dead or not self._may_break(name):
             return False
-        logger.warning("breaking the lock of %s: its holder %s is gone", self._storage.base, holder or "(unnamed)")
+        logger.warning(
+            "breaking the lock of %s: its holder %s is gone", self._storage.base, holder or "(unnamed)"
+        )
         try:
             if self._storage.read(LOCK_PATH) == content:
                 self._storage.delete(LOCK_PATH)

@@ -1,8 +1,8 @@
 """Who works on an instant, and whether that writer is still there.
 
-Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its modification
-time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi ignores. A process on
-this machine is asked directly; of any other one the beat decides.
+Every open instant has a file ``.hoodie/.heartbeat/<instant>`` (Hudi table format, heartbeats): its
+modification time is the beat, as for Apache Hudi, and its content names the process, which Apache Hudi
+ignores. A process on this machine is asked directly; of any other one the beat decides.
 """
 
 from __future__ import annotations

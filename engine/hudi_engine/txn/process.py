@@ -52,7 +52,9 @@ class ProcessIdentity:
 
 
 def _machine() -> str:
-    return "/".join((socket.gethostname(), _first_line(_PROC / "sys/kernel/random/boot_id"), _pid_namespace()))
+    return "/".join(
+        (socket.gethostname(), _first_line(_PROC / "sys/kernel/random/boot_id"), _pid_namespace())
+    )
 
 
 def _pid_namespace() -> str:
@@ -70,7 +72,9 @@ def _first_line(path: Path) -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return the start time of a running process, None when there is none or it has ended but was not reaped."""
+    """Return the start time of a running process, None when there is none or it has ended but was not
+    reaped.
+    """
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,10 +1,10 @@
 """Cleaning up after writers that died, before a new write begins.
 
-Which instants are leftovers is decided by who owns them: an owner that is alive keeps its instant, one that is
-provably gone loses it (:mod:`hudi_engine.txn.owner`). An instant without any heartbeat file is another program's;
-``hoodie.cleaner.policy.failed.writes`` says what happens to it: ``EAGER`` rolls it back, as Apache Hudi does by
-default, ``LAZY`` leaves it until its heartbeat proves it dead, ``NEVER`` leaves everything alone. Plans of
-compaction and clustering are nobody's leftover: their service carries them out.
+Which instants are leftovers is decided by who owns them: an owner that is alive keeps its instant, one that
+is provably gone loses it (:mod:`hudi_engine.txn.owner`). An instant without any heartbeat file is another
+program's; ``hoodie.cleaner.policy.failed.writes`` says what happens to it: ``EAGER`` rolls it back, as Apache
+Hudi does by default, ``LAZY`` leaves it until its heartbeat proves it dead, ``NEVER`` leaves everything
+alone. Plans of compaction and clustering are nobody's leftover: their service carries them out.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def failed_writes(storage: Storage, timeline: Timeline, options: Options) -> lis
 
 
 def is_clustering(timeline: Timeline, instant: Instant) -> bool:
-    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under way."""
+    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under
+    way.
+    """
     try:
         plan = timeline.plan(instant)
     except CorruptTableError:
@@ -122,7 +124,9 @@ def is_clustering(timeline: Timeline, instant: Instant) -> bool:
 
 
 def _sweep(storage: Storage, timeline: Timeline, options: Options) -> None:
-    """Remove marker folders and heartbeats of instants that are completed or gone; trouble is not fatal here."""
+    """Remove marker folders and heartbeats of instants that are completed or gone; trouble is not fatal
+    here.
+    """
     pending = {instant.requested_time for instant in timeline.pending}
     try:
         for status in storage.list(MARKER_ROOT):
@@ -136,7 +140,9 @@ def _sweep(storage: Storage, timeline: Timeline, options: Options) -> None:
             if _owner_state(storage, status.name, options, now_ms) is OwnerState.DEAD:
                 storage.delete(status.path)
     except (OSError, StorageError) as error:
-        logger.warning("could not remove leftovers below %s/.hoodie, the next write will: %s", storage.base, error)
+        logger.warning(
+            "could not remove leftovers below %s/.hoodie, the next write will: %s", storage.base, error
+        )
 
 
 def _owner_state(storage: Storage, instant: str, options: Options, now_ms: int) -> OwnerState:

@@ -1,9 +1,9 @@
 """Undoing an instant, in Apache Hudi's layout, and finishing a rollback that was killed.
 
-The order is what makes it safe to be killed anywhere (Hudi table format, rollback): the plan is stored first; a
-completed instant is unpublished before any of its files goes; the instant's own timeline files go last but one, and
-the completed rollback is the last file written. Each step can be done again. All functions here expect the caller
-to hold the table's lock.
+The order is what makes it safe to be killed anywhere (Hudi table format, rollback): the plan is stored first;
+a completed instant is unpublished before any of its files goes; the instant's own timeline files go last but
+one, and the completed rollback is the last file written. Each step can be done again. All functions here
+expect the caller to hold the table's lock.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _PLANNED_AS = {"commit": ("commit", "compaction"), "deltacommit": ("deltacommit"
 _SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
 
 Republish = Callable[[], None]
-"""Called when a completed instant is no longer visible and before its files go, so that a published list of files
-can be renewed first."""
+"""Called when a completed instant is no longer visible and before its files go, so that a published list of
+files can be renewed first."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ def rollback_instant(
 
     Raises:
         TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
-            completed one, saved by a savepoint, built upon by a planned compaction, or the files before it are gone.
+            completed one, saved by a savepoint, built upon by a planned compaction, or the files before it
+            are gone.
     """
     timeline = Timeline.load(storage, config)
     current = timeline.find(instant.requested_time, instant.action)
@@ -127,8 +128,8 @@ def resume_rollbacks(
 ) -> tuple[RollbackResult, ...]:
     """Finish the rollbacks that somebody began and did not complete.
 
-    A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is no
-    longer the newest write, since nothing was taken away yet and later commits build on it.
+    A plan that was cut short is dropped: nothing was done under it. So is one for a completed instant that is
+    no longer the newest write, since nothing was taken away yet and later commits build on it.
 
     Raises:
         CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
@@ -297,23 +298,28 @@ def _check_allowed(timeline: Timeline, instant: Instant, drop_service: bool) -> 
     time_, action = instant.requested_time, instant.action
     if action not in WRITE_ACTIONS and not (drop_service and action in _SERVICES):
         raise TimelineError(
-            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A planned "
+            f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A "
+            "planned "
             "compaction or clustering is carried out by its service"
         )
     if time_ in {savepoint.requested_time for savepoint in timeline.savepoints}:
-        raise TimelineError(f"{action} {time_} cannot be rolled back: a savepoint keeps it. Delete the savepoint first")
+        raise TimelineError(
+            f"{action} {time_} cannot be rolled back: a savepoint keeps it. Delete the savepoint first"
+        )
     if not instant.is_completed:
         return
     newest = timeline.completed_writes[-1]
     if newest.requested_time != time_:
         raise TimelineError(
-            f"{action} {time_} cannot be rolled back: {newest.action} {newest.requested_time} was written after it. "
+            f"{action} {time_} cannot be rolled back: {newest.action} {newest.requested_time} was written "
+            "after it. "
             "Roll back the newest write first, or restore to a savepoint"
         )
     for pending in timeline.pending:
         if pending.action in _SERVICES and pending.requested_time > time_:
             raise TimelineError(
-                f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is planned on "
+                f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is "
+                "planned on "
                 "top of it. Run it, or drop its plan, first"
             )
 
@@ -327,7 +333,9 @@ def _check_older_files(storage: Storage, instant: Instant, metadata: CommitMetad
             if not stat.is_log_file and stat.prev_commit not in (None, "", "null")
         }
         if needed:
-            _check_slices(storage, instant, partition, {(str(file_id), str(prev)) for file_id, prev in needed})
+            _check_slices(
+                storage, instant, partition, {(str(file_id), str(prev)) for file_id, prev in needed}
+            )
     for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
         present = {file_id for file_id, _ in _slices_in(storage, partition)}
         for file_id in file_ids:
@@ -355,7 +363,8 @@ def _slices_in(storage: Storage, partition: str) -> set[tuple[str, str]]:
 
 def _cleaned(instant: Instant, partition: str, file_id: str) -> str:
     return (
-        f"{instant.action} {instant.requested_time} cannot be rolled back: the files of file group {file_id!r} in "
+        f"{instant.action} {instant.requested_time} cannot be rolled back: the files of file group "
+        f"{file_id!r} in "
         f"partition {partition!r} from before it were cleaned. Restore the data from its source instead"
     )
 
@@ -364,19 +373,26 @@ def _check_unprotected(plan: RollbackPlan, protect: Collection[str]) -> None:
     kept = sorted(set(plan.deleted_paths) & set(protect))
     if kept:
         raise TimelineError(
-            f"{plan.action} {plan.instant} cannot be rolled back: {len(kept)} of its files are still published to "
+            f"{plan.action} {plan.instant} cannot be rolled back: {len(kept)} of its files are still "
+            "published to "
             f"readers, such as {kept[0]!r}. Publish the state before it first"
         )
 
 
 def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
-    """Return commit metadata, or the workload of a pending write; None when there is none that can be read."""
+    """Return commit metadata, or the workload of a pending write; None when there is none that can be
+    read.
+    """
     if instant.is_completed:
         return timeline.commit_metadata(instant)
     try:
         return timeline.planned_metadata(instant)
     except CorruptTableError as error:
-        logger.warning("the inflight file of %s cannot be read, listing all partitions: %s", instant.requested_time, error)
+        logger.warning(
+            "the inflight file of %s cannot be read, listing all partitions: %s",
+            instant.requested_time,
+            error,
+        )
         return None
 
 

@@ -1,11 +1,11 @@
 """What a rollback removes: found by markers and listing, kept as the plan in ``R.rollback.requested``.
 
-Serves table version 6, where a failed instant's base files are deleted and its log blocks are neutralised by a
-command block in a new log file of the slice (Hudi table format, rollback). Log files whose own base instant is the
-failed one are deleted: nobody else can have written into a slice that never was.
+Serves table version 6, where a failed instant's base files are deleted and its log blocks are neutralised by
+a command block in a new log file of the slice (Hudi table format, rollback). Log files whose own base instant
+is the failed one are deleted: nobody else can have written into a slice that never was.
 
-Plans are read from the table, so they are not trusted: a path counts only if it lies in the partition it is listed
-under and its file name belongs to the instant being rolled back.
+Plans are read from the table, so they are not trusted: a path counts only if it lies in the partition it is
+listed under and its file name belongs to the instant being rolled back.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ def _checked(raw: Mapping[str, Any], instant: str, source: str) -> RollbackReque
     for path in deletes:
         if not belongs_to(path, partition, instant):
             raise CorruptTableError(
-                f"{source} wants to delete {path!r}, which instant {instant} did not write. Nothing was deleted; "
+                f"{source} wants to delete {path!r}, which instant {instant} did not write. Nothing was "
+                "deleted; "
                 "look at the file and remove it from the timeline if it is not Hudi's"
             )
     logs = {_path_in(partition, str(text), source): int(size) for text, size in _log_entries(raw)}
@@ -130,7 +131,8 @@ def _checked(raw: Mapping[str, Any], instant: str, source: str) -> RollbackReque
         log = parse_log_file(path.rpartition("/")[2], partition)
         if log is None or log.file_id != file_id or log.instant != base_instant:
             raise CorruptTableError(
-                f"{source} wants to roll back blocks of {path!r}, which is no log file of slice {base_instant} of "
+                f"{source} wants to roll back blocks of {path!r}, which is no log file of slice "
+                f"{base_instant} of "
                 f"file group {file_id!r}. Nothing was written; look at the file"
             )
     return RollbackRequest(partition, file_id, base_instant, deletes, logs)
@@ -143,8 +145,8 @@ def _log_entries(raw: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
 def _path_in(partition: str, text: str, source: str) -> str:
     """Return the path relative to the base path of a file that a plan names.
 
-    Plans hold the absolute path of the machine that wrote them, or just the file name, and the table may have been
-    moved since, so only partition and name count.
+    Plans hold the absolute path of the machine that wrote them, or just the file name, and the table may have
+    been moved since, so only partition and name count.
     """
     name = text.rpartition("/")[2]
     path = join(partition, name)
@@ -171,8 +173,8 @@ class RollbackFinder:
         config: Its settings.
         instant: The instant's time.
         metadata: Its commit metadata, or its inflight body, None when there is neither.
-        keep_logs: Keep log files that are based on the instant: for a compaction whose slice has rows of later
-            commits.
+        keep_logs: Keep log files that are based on the instant: for a compaction whose slice has rows of
+            later commits.
     """
 
     def __init__(
@@ -258,9 +260,7 @@ def _marked_paths(storage: Storage, instant: str) -> frozenset[str]:
     return frozenset(path for path, _ in list_markers(storage, instant))
 
 
-def slice_log_files(
-    storage: Storage, partition: str, file_id: str, base_instant: str
-) -> Sequence[LogFile]:
+def slice_log_files(storage: Storage, partition: str, file_id: str, base_instant: str) -> Sequence[LogFile]:
     """Return the log files of one slice, oldest version first."""
     found = []
     for status in list_partition_files(storage, partition):

@@ -1,8 +1,8 @@
 """One write: an instant from its request to its commit, or to its rollback.
 
-Killed anywhere before the completed file exists, readers never see the write and the next :meth:`begin` rolls it
-back; killed after, the commit stands. Writers may work side by side: each checks at its commit, under the table's
-lock, what the others committed meanwhile (:mod:`hudi_engine.txn.conflict`).
+Killed anywhere before the completed file exists, readers never see the write and the next :meth:`begin` rolls
+it back; killed after, the commit stands. Writers may work side by side: each checks at its commit, under the
+table's lock, what the others committed meanwhile (:mod:`hudi_engine.txn.conflict`).
 """
 
 from __future__ import annotations
@@ -43,12 +43,14 @@ def check_inflight(storage: Storage, config: TableConfig, instant: str, action: 
     """
     if not storage.exists(_path(config, instant, action, State.INFLIGHT)):
         raise WriteConflictError(
-            f"{action} {instant} is no longer in flight in {storage.base!r}: its writer was taken for dead and it was "
+            f"{action} {instant} is no longer in flight in {storage.base!r}: its writer was taken for dead "
+            "and it was "
             "rolled back. Nothing of it is visible; run the write again"
         )
     if storage.exists(_path(config, instant, action, State.COMPLETED)):
         raise WriteConflictError(
-            f"{action} {instant} is committed already in {storage.base!r}: this task is a late copy of one that was "
+            f"{action} {instant} is committed already in {storage.base!r}: this task is a late copy of one "
+            "that was "
             "done, and its file is not needed"
         )
 
@@ -110,7 +112,8 @@ class WriteTransaction:
         """Clean up after dead writers and announce a new instant.
 
         Args:
-            config: The table's settings; they are read again, since another writer may have upgraded the table.
+            config: The table's settings; they are read again, since another writer may have upgraded the
+                table.
             action: ``commit``, ``deltacommit`` or ``replacecommit``.
             operation: Hudi's operation name, such as ``UPSERT``.
             clock: Source of instants, for tests.
@@ -156,7 +159,9 @@ class WriteTransaction:
         self._state = State.INFLIGHT
 
     def still_ours(self) -> None:
-        """Raise WriteConflictError when the instant was rolled back, so that nothing more is written for it."""
+        """Raise WriteConflictError when the instant was rolled back, so that nothing more is written for
+        it.
+        """
         if self._state is State.INFLIGHT:
             check_inflight(self._storage, self.config, self.instant, self.action)
         elif not self._storage.exists(self._path(State.REQUESTED)):
@@ -165,16 +170,17 @@ class WriteTransaction:
     def commit(self, metadata: CommitMetadata, *, key_scope: KeyScope = KeyScope.PARTITION) -> None:
         """Make the write visible: one file, created under the table's lock after the conflict check.
 
-        Data files that were announced but are not in ``metadata`` are deleted first: they belong to attempts that
-        failed. On an error nothing is visible; leave the ``with`` block, or call :meth:`abort`.
+        Data files that were announced but are not in ``metadata`` are deleted first: they belong to attempts
+        that failed. On an error nothing is visible; leave the ``with`` block, or call :meth:`abort`.
 
         Args:
-            metadata: What was written. Its schema is replaced by the table's when another writer has evolved the
-                table meanwhile and this write has not.
+            metadata: What was written. Its schema is replaced by the table's when another writer has evolved
+                the table meanwhile and this write has not.
             key_scope: Where a record key must be unique.
 
         Raises:
-            WriteConflictError: when another writer's commit stands against this one, or the instant was rolled back.
+            WriteConflictError: when another writer's commit stands against this one, or the instant was
+                rolled back.
             StorageError: when the storage failed so that it is not known whether the commit landed.
         """
         self._require(State.INFLIGHT, "be committed")
@@ -204,7 +210,10 @@ class WriteTransaction:
             with table_lock(self._storage, self._options):
                 timeline = Timeline.load(self._storage, self.config)
                 for found in timeline.instants:
-                    if (found.requested_time, found.action) == (self.instant, self.action) and not found.is_completed:
+                    if (found.requested_time, found.action) == (
+                        self.instant,
+                        self.action,
+                    ) and not found.is_completed:
                         rollback_instant(
                             self._storage,
                             self.config,
@@ -214,7 +223,10 @@ class WriteTransaction:
             self._clean_up()
         except (OSError, HudiError) as error:
             logger.warning(
-                "could not roll back %s %s, the next write to the table will: %s", self.action, self.instant, error
+                "could not roll back %s %s, the next write to the table will: %s",
+                self.action,
+                self.instant,
+                error,
             )
         finally:
             self._end()
@@ -239,7 +251,8 @@ class WriteTransaction:
                     break
             else:
                 raise StorageError(
-                    f"no free instant after {newest} in {self._storage.base!r}: {_BEGIN_ATTEMPTS} were taken in a row"
+                    f"no free instant after {newest} in {self._storage.base!r}: {_BEGIN_ATTEMPTS} were "
+                    "taken in a row"
                 )
             self._state = State.REQUESTED
             self._beating = Beating(
@@ -267,14 +280,18 @@ class WriteTransaction:
         return True
 
     def _delete_unwanted(self, metadata: CommitMetadata) -> None:
-        """Delete files of attempts that failed or were overtaken: announced by a marker, not in the metadata."""
+        """Delete files of attempts that failed or were overtaken: announced by a marker, not in the
+        metadata.
+        """
         wanted = {stat.path for _, stat in metadata.write_stats()}
         for path, _ in list_markers(self._storage, self.instant):
             if path not in wanted and self._is_own_file(path) and self._storage.delete(path):
                 logger.info("deleted %s: the attempt that wrote it is not part of %s", path, self.instant)
 
     def _is_own_file(self, path: str) -> bool:
-        """Return whether a marked file holds nothing but this write: log files are never shared by this engine."""
+        """Return whether a marked file holds nothing but this write: log files are never shared by this
+        engine.
+        """
         partition, _, name = path.rpartition("/")
         base = parse_base_file(name, partition)
         if base is not None:
@@ -301,7 +318,9 @@ class WriteTransaction:
         return dataclasses.replace(metadata, extra_metadata={**metadata.extra_metadata, "schema": schema})
 
     def _complete(self, body: bytes) -> None:
-        """Create the completed file; when the storage reports an error, find out whether the file is there."""
+        """Create the completed file; when the storage reports an error, find out whether the file is
+        there.
+        """
         path = self._path(State.COMPLETED)
         try:
             self._storage.create(path, body)
@@ -310,15 +329,19 @@ class WriteTransaction:
                 landed = self._storage.exists(path) and self._storage.read(path) == body
             except (OSError, StorageError):
                 raise StorageError(
-                    f"{self.action} {self.instant} of {self._storage.base!r}: the storage failed during the commit and "
-                    f"cannot say whether it landed ({error}). Look whether {path} exists before you write again"
+                    f"{self.action} {self.instant} of {self._storage.base!r}: the storage failed during the "
+                    "commit and "
+                    f"cannot say whether it landed ({error}). Look whether {path} exists before you write "
+                    "again"
                 ) from error
             if not landed:
                 raise
             logger.warning("the commit of %s landed although the storage reported: %s", self.instant, error)
 
     def _withdraw_if_rolled_back(self) -> None:
-        """Take the commit back when somebody who took this writer for dead has rolled it back in that moment."""
+        """Take the commit back when somebody who took this writer for dead has rolled it back in that
+        moment.
+        """
         if self._storage.exists(self._path(State.INFLIGHT)):
             return
         self._storage.delete(self._path(State.COMPLETED))
@@ -346,12 +369,14 @@ class WriteTransaction:
         if self._ended or self._state is not state:
             known = "ended" if self._ended else str(getattr(self._state, "value", "new")).lower()
             raise TimelineError(
-                f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be {state.value.lower()}"
+                f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be "
+                f"{state.value.lower()}"
             )
 
     def _rolled_back_message(self) -> str:
         return (
-            f"{self.action} {self.instant} of {self._storage.base!r} was rolled back by another writer, which took "
+            f"{self.action} {self.instant} of {self._storage.base!r} was rolled back by another writer, "
+            "which took "
             "this one for dead. Nothing of it is visible; run the write again"
         )
 
