@@ -1,0 +1,191 @@
+"""Batches that are not small: prepared in the JVM, counted once, written by executor tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import DataError, InvalidKeyError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.batch import AlignedBatch
+from hudi_engine.write.executor_path import BUCKET, run_buckets, run_bulk
+from hudi_engine.write.join_location import combine_everywhere, locate, tag_files
+from hudi_engine.write.key_columns import key_columns
+from hudi_engine.write.operation import Operation
+from hudi_engine.write.partition_unit import PartitionUnit, UnitPlan
+from hudi_engine.write.profile import partition_profile
+from hudi_engine.write.shuffle import shuffle_by_bucket
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DistributedBatch:
+    """Rows with key columns, as a DataFrame.
+
+    Args:
+        frame: The rows; cached when ``rows`` is known.
+        rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
+        schema: Data columns.
+    """
+
+    frame: DataFrame
+    rows: Mapping[str, int] | None
+    schema: pa.Schema
+
+    def release(self) -> None:
+        """Free the cache."""
+        if self.rows is not None:
+            self.frame.unpersist()
+
+
+def prepare_distributed(
+    batch: AlignedBatch, config: TableConfig, options: Options, operation: Operation, *, prepped: bool
+) -> DistributedBatch:
+    """Add key columns; unless the write is one bulk pass, evaluate the rows once, keep them, count and check them.
+
+    Raises:
+        InvalidKeyError: Rows without a record key.
+        PathEscapeError: A partition value that would leave the table.
+        DataError: More partitions than one commit may touch.
+    """
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as F
+
+    frame = batch.frame if prepped else key_columns(batch.frame, config, schema=batch.schema)
+    if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
+        return DistributedBatch(frame, None, batch.schema)
+    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if RECORD_KEY in frame.columns else F.lit(0)
+        limit = options.int("hoodie.engine.max.partitions.per.commit")
+        counted = (
+            frame.groupBy(PARTITION_PATH)
+            .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
+            .limit(limit + 1)
+            .collect()
+        )
+        _check_profile(counted, limit, config)
+    except BaseException:
+        frame.unpersist()
+        raise
+    return DistributedBatch(frame, {row[PARTITION_PATH]: row["rows"] for row in counted}, batch.schema)
+
+
+def _check_profile(counted, limit: int, config: TableConfig) -> None:  # type: ignore[no-untyped-def]
+    if len(counted) > limit:
+        raise DataError(
+            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
+            "check partition_by, or raise the limit"
+        )
+    keyless = sum(row["keyless"] for row in counted)
+    if keyless:
+        fields = ", ".join(config.record_key_fields)
+        raise InvalidKeyError(
+            f"{keyless} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was written"
+        )
+    for row in counted:
+        check_partition_path(row[PARTITION_PATH])
+
+
+def write_distributed(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    batch: DistributedBatch,
+    transaction: WriteTransaction,
+    operation: Operation,
+) -> tuple[str, list[WriteStat]]:
+    """Write a distributed batch.
+
+    Returns:
+        The way taken (``bulk``, ``partitions`` or ``joined``) and the write stats.
+    """
+    if operation.bulk:
+        return "bulk", _write_bulk(spark, context, plan, batch, transaction)
+    rows = dict(batch.rows or {})
+    transaction.inflight(partition_profile(context.operation, rows, units))
+    frame = batch.frame
+    if plan.lookup and plan.index.is_global:
+        frame = combine_everywhere(frame, context, plan)
+        frame, rows = locate(spark, context, plan, units, frame)
+        plan = replace(plan, combine=False)
+    if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
+        frame, units, buckets = tag_files(spark, context, plan, units, frame, rows)
+        plan = replace(plan, combine=False, packing=False)
+        return "joined", run_buckets(spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context)))
+    from pyspark.sql import functions as F
+
+    bucketed = frame.withColumn(BUCKET, F.col(PARTITION_PATH))
+    largest_first = sorted(rows, key=lambda each: (-rows[each], each))
+    shuffled = shuffle_by_bucket(bucketed, largest_first, _tasks(context))
+    return "partitions", run_buckets(spark, context, plan, units, shuffled)
+
+
+def _write_bulk(
+    spark: SparkSession, context: WriteContext, plan: UnitPlan, batch: DistributedBatch, transaction: WriteTransaction
+) -> list[WriteStat]:
+    transaction.inflight(CommitMetadata(operation_type=context.operation))
+    frame = batch.frame
+    if plan.combine and RECORD_KEY in frame.columns:
+        frame = combine_everywhere(frame, context, plan)
+    return run_bulk(spark, context, _ordered(frame, context))
+
+
+def _ordered(frame: DataFrame, context: WriteContext) -> DataFrame:
+    """Rows distributed and sorted as ``hoodie.bulkinsert.*`` asks."""
+    from pyspark.sql import functions as F
+
+    options = context.options
+    mode = options.text("hoodie.bulkinsert.sort.mode")
+    tasks = options.int("hoodie.bulkinsert.shuffle.parallelism")
+    order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
+    if mode == "GLOBAL_SORT":
+        return frame.sort(*order)
+    if mode == "PARTITION_SORT":
+        return frame.sortWithinPartitions(*order)
+    by_partition = context.config.is_partitioned and options.bool("hoodie.bulkinsert.shuffle.by.partition")
+    if by_partition or mode != "NONE":
+        shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else frame.hint("rebalance", PARTITION_PATH)
+        sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
+        return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
+    return frame.repartition(tasks) if tasks else frame
+
+
+def _tasks(context: WriteContext) -> int:
+    return context.options.int("hoodie.upsert.shuffle.parallelism")
+
+
+def _is_wide(
+    spark: SparkSession, context: WriteContext, units: Mapping[str, PartitionUnit], rows: Mapping[str, int]
+) -> bool:
+    """Whether partitions are too big, or too few for the machine, to be one task each."""
+    touched = [units[partition] for partition in rows if partition in units]
+    sizes = [sum(_size(each) for each in unit.slices) for unit in touched]
+    limit = context.options.int("hoodie.engine.wide.partition.bytes")
+    if any(size > limit for size in sizes):
+        return True
+    files = sum(len(unit.slices) for unit in touched)
+    cores = spark.sparkContext.defaultParallelism
+    return len(rows) < cores and files > len(rows) and sum(sizes) > 64 * 1024 * 1024
+
+
+def _size(file_slice: FileSlice) -> int:
+    return file_slice.base_file.size if file_slice.base_file is not None else 0
+

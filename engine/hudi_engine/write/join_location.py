@@ -1,0 +1,165 @@
+"""Locating keys with Spark joins: global indexes on large batches, and partitions too wide for one task.
+
+Stored keys are read natively by Spark (two meta columns of the base files); slices that have logs only are read by tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.write.batch import cast_batch
+from hudi_engine.write.executor_path import BUCKET
+from hudi_engine.write.partition_unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SLOTS = 100
+
+
+def combine_everywhere(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
+    """Merge rows of the batch with the same key into one, whatever partition they name; one shuffle by key."""
+    if not plan.combine or RECORD_KEY not in frame.columns:
+        return frame
+    names = frame.columns
+    config = context.config
+    data = pa.schema([field for field in context.schema if field.name in names and field.name not in META_FIELDS])
+
+    def combine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if held:
+            table = cast_batch(pa.Table.from_batches(held), data)
+            yield from combine_batch(table, config).select(names).combine_chunks().to_batches()
+
+    return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.schema)
+
+
+def stored_keys(spark: SparkSession, context: WriteContext, slices: Sequence[FileSlice]) -> DataFrame:
+    """Key, partition path and file name of every stored row."""
+    from pyspark.sql import functions as F
+
+    if any(each.base_file is None for each in slices):
+        raise UnsupportedTableError(
+            f"table {context.config.name!r} has file groups without a base file (another writer's bucket index); compact it "
+            "first, or write in batches below hoodie.engine.small.batch.rows"
+        )
+    paths = [context.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
+    columns = f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"
+    if not paths:
+        return spark.createDataFrame([], f"{columns}, `file` string")
+    frame = spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*paths)
+    return frame.select(RECORD_KEY, PARTITION_PATH, F.col("_metadata.file_name").alias("file"))
+
+
+def locate(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+) -> tuple[DataFrame, dict[str, int]]:
+    """Global index: give every row its final partition, and add deletes for the partitions keys move away from."""
+    from pyspark.sql import functions as F
+
+    slices = [each for unit in units.values() for each in unit.slices]
+    stored = stored_keys(spark, context, slices).select(
+        F.col(RECORD_KEY).alias("__key"), F.col(PARTITION_PATH).alias("__old")
+    )
+    stays = plan.delete_only or not plan.index.moves_partition
+    if stays:
+        found = frame.join(stored.distinct(), F.col(RECORD_KEY) == F.col("__key"), "left")
+        final = found.withColumn(PARTITION_PATH, F.coalesce("__old", PARTITION_PATH)).drop("__key", "__old")
+    else:
+        moved = frame.join(stored.distinct(), (F.col(RECORD_KEY) == F.col("__key")) & (F.col(PARTITION_PATH) != F.col("__old")))
+        gone = moved.withColumn(PARTITION_PATH, F.col("__old")).drop("__key", "__old").withColumn(DELETE_FLAG, F.lit(True))
+        final = frame.withColumn(DELETE_FLAG, F.lit(False)).unionByName(gone)
+    final = final.persist()
+    rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
+    return final, rows
+
+
+def tag_files(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+    rows: Mapping[str, int],
+) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
+    """Wide partitions: a bucket is a file group, and new rows are spread over small and new files.
+
+    Returns:
+        Rows with their bucket, what is known of each bucket, and the buckets, largest first.
+    """
+    from pyspark.sql import functions as F
+
+    frame = combine_everywhere(frame, context, plan)
+    touched = [units[partition] for partition in rows if partition in units]
+    slices = [each for unit in touched for each in unit.slices]
+    stored = stored_keys(spark, context, slices).select(
+        F.col(RECORD_KEY).alias("__key"), F.col(PARTITION_PATH).alias("__old"), F.col("file").alias("__file")
+    )
+    same = (F.col(RECORD_KEY) == F.col("__key")) & (F.col(PARTITION_PATH) == F.col("__old"))
+    if INSERT_FLAG in frame.columns:
+        same = same & ~F.col(INSERT_FLAG)
+    joined = frame.join(stored, same, "left")
+    file_id = F.element_at(F.split("__file", "_"), 1)
+    bucket = F.when(
+        F.col("__file").isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), file_id)
+    ).otherwise(F.concat(F.lit("i:"), F.col(PARTITION_PATH)))
+    tagged = joined.withColumn(BUCKET, bucket).drop("__key", "__old", "__file").persist()
+    counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
+    buckets, known, slots = _plan_buckets(context, plan, units, counts)
+    spread = _spread_inserts(tagged, slots)
+    return spread, known, buckets
+
+
+def _plan_buckets(
+    context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], counts: Mapping[str, int]
+) -> tuple[list[str], dict[str, PartitionUnit], dict[str, list[str]]]:
+    sizes: dict[str, float] = {}
+    known: dict[str, PartitionUnit] = {}
+    slots: dict[str, list[str]] = {}
+    for bucket, count in counts.items():
+        if bucket.startswith("u:"):
+            partition, _, file_id = bucket[2:].rpartition("|")
+            unit = units[partition]
+            chosen = tuple(each for each in unit.slices if each.file_id == file_id)
+            known[bucket] = PartitionUnit(partition, chosen, unit.log_instants, (), True)
+            sizes[bucket] = sum(each.base_file.size for each in chosen if each.base_file) + count
+            continue
+        partition = bucket[2:]
+        unit = units.get(partition) or PartitionUnit(partition)
+        parts = max(1, -(-count // max(1, context.rows_per_file)))
+        names = [f"{bucket}|{number}" for number in range(parts)]
+        for name in names:
+            known[name] = PartitionUnit(partition, (), (), (), unit.exists)
+            sizes[name] = count / parts
+        slots[bucket] = [names[slot * parts // SLOTS] for slot in range(SLOTS)] if parts <= SLOTS else names
+    return sorted(sizes, key=lambda each: (-sizes[each], each)), known, slots
+
+
+def _spread_inserts(tagged: DataFrame, slots: Mapping[str, list[str]]) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    single = {bucket: names[0] for bucket, names in slots.items() if len(set(names)) == 1}
+    spread = {bucket: names for bucket, names in slots.items() if bucket not in single}
+    column = F.col(BUCKET)
+    for bucket, names in spread.items():
+        pick = F.element_at(
+            F.array(*[F.lit(name) for name in names]),
+            (F.pmod(F.xxhash64(RECORD_KEY), F.lit(len(names))) + 1).cast("int"),
+        )
+        column = F.when(F.col(BUCKET) == bucket, pick).otherwise(column)
+    if single:
+        column = F.when(F.col(BUCKET).startswith("i:") & F.col(BUCKET).isin(list(single)), F.concat(F.col(BUCKET), F.lit("|0"))).otherwise(column)
+    return tagged.withColumn(BUCKET, column)
+

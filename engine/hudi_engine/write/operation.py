@@ -1,0 +1,50 @@
+"""The write operations, each described by a few facts; one pipeline runs them all (see pipeline.py)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudi_engine.config.enums import TableType, WriteOperation
+
+NOTHING, TOUCHED_PARTITIONS, WHOLE_TABLE = "nothing", "touched partitions", "whole table"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What distinguishes a write operation.
+
+    Args:
+        name: Hudi's operation.
+        lookup: Rows are looked up by key.
+        combine_option: Option that merges rows of the batch with the same key first; None for never.
+        packing: New rows may go into small files.
+        delete_only: The batch holds keys to delete.
+        replaces: Which file groups the commit takes out: nothing, touched partitions or whole table.
+        bulk: Rows are written in one streaming pass.
+    """
+
+    name: WriteOperation
+    lookup: bool = False
+    combine_option: str | None = None
+    packing: bool = False
+    delete_only: bool = False
+    replaces: str = NOTHING
+    bulk: bool = False
+
+    def action(self, table_type: TableType) -> str:
+        """Timeline action of the commit."""
+        if self.replaces != NOTHING:
+            return "replacecommit"
+        return "deltacommit" if table_type is TableType.MERGE_ON_READ else "commit"
+
+
+UPSERT = Operation(WriteOperation.UPSERT, True, "hoodie.combine.before.upsert", packing=True)
+INSERT = Operation(WriteOperation.INSERT, False, "hoodie.combine.before.insert", packing=True)
+BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, "hoodie.combine.before.insert", bulk=True)
+DELETE = Operation(WriteOperation.DELETE, True, "hoodie.combine.before.delete", delete_only=True)
+INSERT_OVERWRITE = Operation(
+    WriteOperation.INSERT_OVERWRITE, False, "hoodie.combine.before.insert", replaces=TOUCHED_PARTITIONS, bulk=True
+)
+INSERT_OVERWRITE_TABLE = Operation(
+    WriteOperation.INSERT_OVERWRITE_TABLE, False, "hoodie.combine.before.insert", replaces=WHOLE_TABLE, bulk=True
+)

@@ -1,0 +1,376 @@
+"""One write from a DataFrame to a commit.
+
+align -> fetch or profile (all refusals happen up to here) -> begin -> look at the slices -> tag -> inflight with the
+workload -> write -> commit, the one atomic step.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.enums import WriteOperation
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, DataError, SchemaError
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.kinds import IndexKind, index_kind
+from hudi_engine.keygen.generator import build_key_generator
+from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.txn.conflict import KeyScope
+from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.batch import AlignedBatch, align, fetch_small, select_columns
+from hudi_engine.write.create_table import ordering_problems
+from hudi_engine.write.distributed import DistributedBatch, prepare_distributed, write_distributed
+from hudi_engine.write.driver_path import run_on_driver
+from hudi_engine.write.location import resolve_globally
+from hudi_engine.write.match import flag_unmatched
+from hudi_engine.write.metadata_table import drop_foreign_metadata_table
+from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
+from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
+from hudi_engine.write.profile import tagged_profile
+from hudi_engine.write.result import WriteResult, summarise
+from hudi_engine.write.state import TableState, commit_schema_text, full_avro
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """What a caller asks for.
+
+    Args:
+        operation: The operation.
+        frame: The rows, or the keys to delete.
+        options: Options of the call.
+        update_columns: Upsert only: columns of existing rows to replace; None for all.
+        match_condition: Upsert only: SQL over DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST that an existing row must fulfil
+            to count as a match; a row without a match is inserted, as in SQL MERGE.
+        prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
+    """
+
+    operation: Operation
+    frame: DataFrame
+    options: Options
+    update_columns: tuple[str, ...] | None = None
+    match_condition: str | None = None
+    prepped: bool = False
+
+
+@dataclass(frozen=True)
+class _Incoming:
+    """Rows ready to be written: on the driver, or distributed."""
+
+    schema: pa.Schema
+    table: pa.Table | None = None
+    distributed: DistributedBatch | None = None
+    index: IndexKind | None = None
+
+    @property
+    def partitions(self) -> list[str] | None:
+        """Partition paths of the rows, None when they are not known yet."""
+        if self.table is not None:
+            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
+        assert self.distributed is not None
+        return None if self.distributed.rows is None else list(self.distributed.rows)
+
+
+def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
+    """Run one write.
+
+    Args:
+        spark: The session.
+        storage: The table's storage.
+        request: What to write.
+
+    Returns:
+        Counts of the commit.
+
+    Raises:
+        HudiError: A typed error; the table is unchanged.
+    """
+    state = TableState.load(storage)
+    config = drop_foreign_metadata_table(storage, state.config)
+    config.check_writable()
+    state = TableState(storage, config, state.timeline)
+    operation = request.operation
+    index = index_kind(request.options, config)
+    _check_request(config, request, index)
+    incoming = _incoming(spark, state, request, index)
+    index = incoming.index or index
+    try:
+        return _commit(spark, state, request, incoming, index, operation)
+    finally:
+        if incoming.distributed is not None:
+            incoming.distributed.release()
+
+
+def _commit(
+    spark: SparkSession,
+    state: TableState,
+    request: WriteRequest,
+    incoming: _Incoming,
+    index: IndexKind,
+    operation: Operation,
+) -> WriteResult:
+    action = operation.action(state.config.table_type)
+    options = request.options
+    with WriteTransaction.begin(
+        state.storage, state.config, options, action=action, operation=operation.name.value
+    ) as transaction:
+        state = TableState(state.storage, transaction.config, transaction.timeline)
+        context = _context(state, request, transaction.instant, action, incoming.schema)
+        plan = UnitPlan(
+            index,
+            operation.lookup or _skips_existing(request),
+            _combines(request),
+            operation.delete_only,
+            _skips_existing(request),
+            operation.packing,
+            request.update_columns,
+        )
+        units = _units(state, incoming, index, operation)
+        if incoming.table is not None:
+            stats = _write_on_driver(context, plan, units, incoming.table, transaction, index)
+            path = "driver"
+        else:
+            assert incoming.distributed is not None
+            path, stats = write_distributed(spark, context, plan, units, incoming.distributed, transaction, operation)
+        replaced = _replaced(state, operation, units, stats)
+        metadata = _metadata(context, operation, stats, replaced, options)
+        rows_replaced = _rows_of(state, replaced) if replaced else 0
+        transaction.commit(metadata, key_scope=KeyScope.TABLE if index.is_global else KeyScope.PARTITION)
+    logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
+    return summarise(transaction.instant, metadata, path, rows_replaced)
+
+
+def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> _Incoming:
+    config, options, operation = state.config, request.options, request.operation
+    if operation.delete_only:
+        batch, index = _delete_batch(state, request, index)
+    else:
+        carry = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
+        batch = align(request.frame, state.data_schema(), options, carry=carry)
+        _check_columns(config, batch.schema)
+    frame_batch = batch
+    if request.match_condition is not None:
+        frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
+    table = fetch_small(frame_batch, options)
+    if table is None:
+        distributed = prepare_distributed(frame_batch, config, options, operation, prepped=request.prepped)
+        return _Incoming(_table_schema(state, batch, operation), distributed=distributed, index=index)
+    table = _with_keys(table, config, request, index)
+    return _Incoming(_table_schema(state, batch, operation), table=table, index=index)
+
+
+def _table_schema(state: TableState, batch: AlignedBatch, operation: Operation) -> pa.Schema:
+    if not operation.delete_only:
+        return batch.schema
+    schema = state.data_schema()
+    return batch.schema if schema is None else schema
+
+
+def _delete_batch(state: TableState, request: WriteRequest, index: IndexKind) -> tuple[AlignedBatch, IndexKind]:
+    """Only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
+    config = state.config
+    schema = state.data_schema()
+    if request.prepped:
+        frame = request.frame.select(RECORD_KEY, PARTITION_PATH)
+        return AlignedBatch(frame, pa.schema([]), (RECORD_KEY, PARTITION_PATH)), index
+    if not config.record_key_fields:
+        raise ConfigError(
+            f"table {config.name!r} has generated record keys, so rows cannot be deleted by key; "
+            "use delete_where(condition) instead"
+        )
+    given = {name.lower() for name in request.frame.columns}
+    keys = [name.partition(".")[0] for name in config.record_key_fields]
+    parts = [field.name.partition(".")[0] for field in config.partition_fields]
+    known = all(name.lower() in given for name in parts)
+    if not known:
+        index = replace(index, is_global=True, moves_partition=False, buckets=None)
+    wanted = list(dict.fromkeys([*keys, *(parts if known else [])]))
+    frame = select_columns(request.frame, wanted, f"delete from {config.name!r} needs the record key")
+    subset = None if schema is None else pa.schema([schema.field(name) for name in schema.names if name in set(wanted)])
+    return align(frame, subset, request.options), index
+
+
+def _with_keys(table: pa.Table, config: TableConfig, request: WriteRequest, index: IndexKind) -> pa.Table:
+    """Add record key and partition path, refusing rows without a key and partition values that would escape."""
+    if not request.prepped:
+        generator = build_key_generator(config)
+        keys = generator.record_keys(table)
+        unplaced = request.operation.delete_only and index.is_global and not _has_partition_columns(table, config)
+        partitions = (
+            pa.array([""] * table.num_rows, pa.string()) if unplaced else generator.partition_paths(table)
+        )
+        if keys is not None:
+            table = table.append_column(RECORD_KEY, keys)
+        table = table.append_column(PARTITION_PATH, partitions)
+    distinct = pc.unique(table.column(PARTITION_PATH))
+    limit = request.options.int("hoodie.engine.max.partitions.per.commit")
+    if len(distinct) > limit:
+        raise DataError(
+            f"the batch touches {len(distinct)} partitions, more than hoodie.engine.max.partitions.per.commit={limit}; "
+            "check partition_by, or raise the limit"
+        )
+    for partition in distinct.to_pylist():
+        check_partition_path(partition)
+    return table
+
+
+def _has_partition_columns(table: pa.Table, config: TableConfig) -> bool:
+    return all(field.name.partition(".")[0] in table.column_names for field in config.partition_fields)
+
+
+def _check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
+    operation = request.operation
+    if operation.name is WriteOperation.UPSERT and not config.record_key_fields and not request.prepped:
+        raise ConfigError(
+            f"table {config.name!r} has no record key, so there is nothing to upsert by; use insert, or make the table "
+            "with record_key"
+        )
+    if index.buckets is not None and not config.record_key_fields:
+        raise ConfigError("hoodie.index.type is BUCKET, which needs a record key; make the table with record_key")
+
+
+def _check_columns(config: TableConfig, schema: pa.Schema) -> None:
+    names = {name.lower() for name in schema.names}
+    roles = [("record key", name) for name in config.record_key_fields]
+    roles += [("ordering", name) for name in config.ordering_fields]
+    roles += [("partition", field.name) for field in config.partition_fields]
+    missing = [f"{role} field {name!r}" for role, name in roles if name.partition(".")[0].lower() not in names]
+    if missing:
+        raise SchemaError(f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {schema.names}")
+    problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+
+
+def _context(
+    state: TableState, request: WriteRequest, instant: str, action: str, data_schema: pa.Schema
+) -> WriteContext:
+    avro = state.avro_schema(data_schema)
+    read = state.read_context(data_schema, request.options)
+    return WriteContext(
+        storage=state.storage,
+        config=state.config,
+        options=request.options,
+        instant=instant,
+        action=action,
+        operation=request.operation.name.value,
+        schema=read.schema,
+        avro_schema=full_avro(avro),
+        read=read,
+        base_files=BaseFileOptions.from_options(request.options),
+        average_row_bytes=state.average_row_bytes(request.options),
+        auto_keys=not state.config.record_key_fields,
+    )
+
+
+def _units(
+    state: TableState, incoming: _Incoming, index: IndexKind, operation: Operation
+) -> dict[str, PartitionUnit]:
+    """Latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
+    partitions = incoming.partitions
+    everything = index.is_global or partitions is None or operation.replaces == WHOLE_TABLE
+    view = state.view(None if everything else partitions)
+    return state.units(view.latest_slices(), partitions or ())
+
+
+def _write_on_driver(
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    table: pa.Table,
+    transaction: WriteTransaction,
+    index: IndexKind,
+) -> list[WriteStat]:
+    if plan.lookup and index.is_global:
+        table = resolve_globally(context, plan, units, table)
+        plan = replace(plan, combine=False)
+
+    def planned(tagged: Sequence[TaggedUnit]) -> None:
+        transaction.inflight(tagged_profile(context.operation, tagged))
+
+    return run_on_driver(context, plan, units, table, planned)
+
+
+def _combines(request: WriteRequest) -> bool:
+    option = request.operation.combine_option
+    return option is not None and request.options.bool(option)
+
+
+def _skips_existing(request: WriteRequest) -> bool:
+    return request.operation.name is WriteOperation.INSERT and request.options.bool(
+        "hoodie.datasource.write.insert.drop.duplicates"
+    )
+
+
+def _replaced(
+    state: TableState, operation: Operation, units: Mapping[str, PartitionUnit], stats: Iterable[WriteStat]
+) -> dict[str, list[str]] | None:
+    if operation.replaces == NOTHING:
+        return None
+    touched = {stat.partition_path for stat in stats}
+    return {
+        partition: sorted({each.file_id for each in unit.slices})
+        for partition, unit in units.items()
+        if unit.slices and (operation.replaces == WHOLE_TABLE or partition in touched)
+    }
+
+
+def _rows_of(state: TableState, replaced: Mapping[str, Sequence[str]]) -> int:
+    """Rows the replaced file groups held, from the newest write stat of each; log records are not counted."""
+    wanted = {(partition, file_id) for partition, ids in replaced.items() for file_id in ids}
+    rows = 0
+    for instant in reversed(state.timeline.completed_writes):
+        for partition, stat in state.timeline.commit_metadata(instant).write_stats():
+            if (partition, stat.file_id) in wanted and not stat.is_log_file:
+                wanted.discard((partition, stat.file_id or ""))
+                rows += stat.num_writes or 0
+        if not wanted:
+            break
+    return rows
+
+
+def _metadata(
+    context: WriteContext,
+    operation: Operation,
+    stats: Sequence[WriteStat],
+    replaced: dict[str, list[str]] | None,
+    options: Options,
+) -> CommitMetadata:
+    by_partition: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        by_partition.setdefault(stat.partition_path or "", []).append(stat)
+    return CommitMetadata(
+        partition_to_write_stats=by_partition,
+        extra_metadata={"schema": _schema_text(context), **_extra(options)},
+        operation_type=operation.name.value,
+        compacted=False,
+        partition_to_replace_file_ids=replaced,
+    )
+
+
+def _schema_text(context: WriteContext) -> str:
+    avro: dict[str, Any] = dict(context.avro_schema)
+    avro["fields"] = [field for field in avro["fields"] if field["name"] not in META_FIELDS]
+    return commit_schema_text(avro)
+
+
+def _extra(options: Options) -> dict[str, str]:
+    prefix = options.text("hoodie.datasource.write.commitmeta.key.prefix") or "_"
+    return {key: value for key, value in options.raw.items() if key.startswith(prefix)}
+
