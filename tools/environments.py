@@ -197,8 +197,8 @@ def _install(environment: Environment) -> None:
         )
     except subprocess.CalledProcessError as error:
         raise SetupError(
-            f"pip could not install into {environment.folder} (exit code {error.returncode}, log: {log}). Next "
-            "step: check that this machine reaches a Python package index (`pip config list`), then run this again."
+            f"pip could not install into {environment.folder} (exit code {error.returncode}, log: {log}). "
+            "Next step: see that this machine reaches a package index (`pip config list`), then run again."
         ) from None
     detail(f"done in {seconds_since(start)}")
 

@@ -21,6 +21,7 @@ COMMIT_TIME, RECORD_KEY, PARTITION_PATH = (
     "_hoodie_partition_path",
 )
 NOT_COMPARED = ("_hoodie_commit_seqno", "_hoodie_file_name", "_hoodie_operation")
+META = (COMMIT_TIME, RECORD_KEY, PARTITION_PATH, *NOT_COMPARED)
 
 
 def plain(value: Any) -> Any:
