@@ -26,9 +26,9 @@ from hudi_engine.timeline.instant import (
     parse_instant,
     timeline_file_name,
 )
-from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.timeline.writer import TimelineWriter, check_inflight
 
-__all__ = ["FileGroupKey", "Timeline", "TimelineWriter"]
+__all__ = ["FileGroupKey", "Timeline", "TimelineWriter", "check_inflight"]
 
 FileGroupKey = tuple[str, str]
 """(partition path, file id)."""

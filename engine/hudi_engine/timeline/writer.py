@@ -7,7 +7,7 @@ time of a completed file as the completion time of the instant.
 from __future__ import annotations
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TimelineError, UnsupportedTableError
+from hudi_engine.errors import TimelineError, UnsupportedTableError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.instant import State, timeline_file_name
 
@@ -86,3 +86,32 @@ class TimelineWriter:
 
     def _path(self, time: str, action: str, state: State) -> str:
         return f"{self._folder}/{timeline_file_name(time, action, state)}"
+
+
+def check_inflight(storage: Storage, config: TableConfig, time: str, action: str) -> None:
+    """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a
+    file.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings.
+        time: Requested time.
+        action: Planned action, such as ``compaction``.
+
+    Raises:
+        WriteConflictError: when the instant was rolled back, or has completed.
+    """
+    inflight, completed = (
+        f"{config.timeline_path}/{timeline_file_name(time, action, state)}"
+        for state in (State.INFLIGHT, State.COMPLETED)
+    )
+    if not storage.exists(inflight):
+        raise WriteConflictError(
+            f"{action} {time} is not in flight in {storage.base!r}: another writer took its owner for dead "
+            "and rolled it back. No row of it is visible; run the write again"
+        )
+    if storage.exists(completed):
+        raise WriteConflictError(
+            f"{action} {time} has completed in {storage.base!r} without this task: it is a late attempt, "
+            "and its file is not needed"
+        )
