@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -41,16 +41,20 @@ class DistributedBatch:
         frame: The rows; cached when ``rows`` is known.
         rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
         schema: Data columns.
+        kept: Further frames cached while writing.
     """
 
     frame: DataFrame
     rows: Mapping[str, int] | None
     schema: pa.Schema
+    kept: list[DataFrame] = field(default_factory=list)
 
     def release(self) -> None:
-        """Free the cache."""
+        """Free every cache."""
         if self.rows is not None:
             self.frame.unpersist()
+        for frame in self.kept:
+            frame.unpersist()
 
 
 def prepare_distributed(
@@ -125,9 +129,10 @@ def write_distributed(
     if plan.lookup and plan.index.is_global:
         frame = combine_everywhere(frame, context, plan)
         frame, rows = locate(spark, context, plan, units, frame)
+        batch.kept.append(frame)
         plan = replace(plan, combine=False)
     if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
-        frame, units, buckets = tag_files(spark, context, plan, units, frame, rows)
+        frame, units, buckets = tag_files(spark, context, plan, units, frame, rows, batch.kept)
         plan = replace(plan, combine=False, packing=False)
         return "joined", run_buckets(spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context)))
     from pyspark.sql import functions as F

@@ -93,8 +93,18 @@ def tag_files(
     units: Mapping[str, PartitionUnit],
     frame: DataFrame,
     rows: Mapping[str, int],
+    kept: list[DataFrame],
 ) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
-    """Wide partitions: a bucket is a file group, and new rows are spread over small and new files.
+    """Wide partitions: a bucket is a file group, and new rows are spread over new files.
+
+    Args:
+        spark: The session.
+        context: The write.
+        plan: How rows are treated.
+        units: Every partition of the batch.
+        frame: The rows.
+        rows: Rows by partition.
+        kept: Frames that are cached here are added to it.
 
     Returns:
         Rows with their bucket, what is known of each bucket, and the buckets, largest first.
@@ -116,6 +126,7 @@ def tag_files(
         F.col("__file").isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), file_id)
     ).otherwise(F.concat(F.lit("i:"), F.col(PARTITION_PATH)))
     tagged = joined.withColumn(BUCKET, bucket).drop("__key", "__old", "__file").persist()
+    kept.append(tagged)
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
     buckets, known, slots = _plan_buckets(context, plan, units, counts)
     spread = _spread_inserts(tagged, slots)

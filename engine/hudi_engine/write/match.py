@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.read.spark_read import snapshot_frame
+from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.batch import AlignedBatch
 from hudi_engine.write.key_columns import key_columns
 from hudi_engine.write.partition_unit import INSERT_FLAG
-from hudi_engine.write.state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

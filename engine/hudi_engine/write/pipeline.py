@@ -23,6 +23,7 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.kinds import IndexKind, index_kind
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.read.state import TableState, commit_schema_text, full_avro
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -39,7 +40,7 @@ from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
 from hudi_engine.write.profile import tagged_profile
 from hudi_engine.write.result import WriteResult, summarise
-from hudi_engine.write.state import TableState, commit_schema_text, full_avro
+from hudi_engine.write.units import partition_units
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -286,7 +287,7 @@ def _units(
     partitions = incoming.partitions
     everything = index.is_global or partitions is None or operation.replaces == WHOLE_TABLE
     view = state.view(None if everything else partitions)
-    return state.units(view.latest_slices(), partitions or ())
+    return partition_units(state, view.latest_slices(), partitions or ())
 
 
 def _write_on_driver(

@@ -11,14 +11,12 @@ import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.slice_reader import ReadContext
 from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, with_meta_fields
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.write.partition_unit import PartitionUnit
 
 META_SCHEMA = pa.schema([(name, pa.string()) for name in META_FIELDS])
 RECORD_SIZE_DEFAULT = "hoodie.copyonwrite.record.size.estimate"
@@ -76,26 +74,6 @@ class TableState:
     def view(self, partitions: Iterable[str] | None = None, *, as_of: str | None = None) -> FileSystemView:
         """File slices of the table, of some partitions if named."""
         return FileSystemView.build(self.storage, self.config, self.timeline, as_of=as_of, partitions=partitions)
-
-    def units(self, slices: Iterable[FileSlice], partitions: Iterable[str]) -> dict[str, PartitionUnit]:
-        """What a writing task must know of each partition."""
-        compacting = self.timeline.pending_compaction_file_groups()
-        clustering = self.timeline.pending_clustering_file_groups()
-        grouped: dict[str, list[FileSlice]] = {partition: [] for partition in partitions}
-        for each in slices:
-            grouped.setdefault(each.partition, []).append(each)
-        return {
-            partition: PartitionUnit(
-                partition,
-                tuple(found),
-                tuple((each.file_id, compacting[partition, each.file_id]) for each in found
-                      if (partition, each.file_id) in compacting),
-                tuple(each.file_id for each in found
-                      if (partition, each.file_id) in compacting or (partition, each.file_id) in clustering),
-                bool(found),
-            )
-            for partition, found in grouped.items()
-        }
 
     def average_row_bytes(self, options: Options) -> int:
         """Bytes a row takes in a base file, from the newest commit that wrote enough (Hudi: more than the small file limit)."""

@@ -1,0 +1,161 @@
+"""Reading a table as a Spark DataFrame: base files natively, logs merged by tasks that read only what they must.
+
+A row of a base file never passes through Python unless the file's own layout cannot be read by Spark under the table's
+schema (renamed columns, widened types on Spark 3.5, dropped partition columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.config.options import Options
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.slice_reader import ReadContext, read_slice, resolve_delta
+from hudi_engine.read.native import natively_readable
+from hudi_engine.read.state import META_SCHEMA, TableState
+from hudi_engine.schema.spark_types import arrow_to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
+_FILE, _ROW = "__hudi_file", "__hudi_row"
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One slice to read in a Python task."""
+
+    file_slice: FileSlice
+    merge_type: str
+
+
+def snapshot_frame(
+    spark: SparkSession,
+    state: TableState,
+    options: Options,
+    *,
+    as_of: str | None = None,
+    merge_type: str = SNAPSHOT,
+) -> DataFrame:
+    """Rows of the table, the five meta columns first.
+
+    Args:
+        spark: The session.
+        state: The table.
+        options: Read options.
+        as_of: Newest requested time that counts, None for now.
+        merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge`` or ``log_only``.
+    """
+    data_schema = state.data_schema(as_of)
+    if data_schema is None:
+        return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
+    read = state.read_context(data_schema, options, as_of=as_of)
+    view = state.view(as_of=as_of)
+    slices = view.latest_slices()
+    if merge_type == READ_OPTIMIZED:
+        slices = [
+            FileSlice(base.partition, base.file_id, base.instant, base, ()) for base in view.latest_base_files()
+        ]
+    frames = [*_native_frames(spark, state, read, slices, merge_type), *_python_frames(spark, state, read, slices, merge_type)]
+    if not frames:
+        return spark.createDataFrame([], arrow_to_spark(read.schema))
+    result = frames[0]
+    for frame in frames[1:]:
+        result = result.unionByName(frame)
+    return result
+
+
+def _native_frames(
+    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice], merge_type: str
+) -> Iterator[DataFrame]:
+    if merge_type == LOG_ONLY:
+        return
+    plain = [each for each in slices if _is_native(spark, state, read, each) and (merge_type != SNAPSHOT or not each.log_files)]
+    if plain:
+        yield _scan(spark, state, read, plain)
+    if merge_type == SNAPSHOT:
+        logged = [each for each in slices if each.log_files and _is_native(spark, state, read, each)]
+        if logged:
+            yield _merged(spark, state, read, logged)
+
+
+def _python_frames(
+    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice], merge_type: str
+) -> Iterator[DataFrame]:
+    tasks = []
+    for each in slices:
+        native = _is_native(spark, state, read, each)
+        if merge_type == SKIP_MERGE and native and each.log_files:
+            tasks.append(_Task(each, LOG_ONLY))
+        elif merge_type == LOG_ONLY and each.log_files:
+            tasks.append(_Task(each, LOG_ONLY))
+        elif merge_type != LOG_ONLY and not native:
+            tasks.append(_Task(each, merge_type))
+    if tasks:
+        yield _map_tasks(spark, tasks, read.schema, lambda task: read_slice(read, task.file_slice, merge_type=task.merge_type))
+
+
+def _is_native(spark: SparkSession, state: TableState, read: ReadContext, each: FileSlice) -> bool:
+    return each.base_file is not None and natively_readable(state.storage, state.config, each.base_file.path, read.schema, spark.version)
+
+
+def _scan(spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]) -> DataFrame:
+    paths = [state.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
+    return spark.read.schema(arrow_to_spark(read.schema)).option("recursiveFileLookup", "true").parquet(*paths)
+
+
+def _merged(spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]) -> DataFrame:
+    """Base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file."""
+    from pyspark.sql import functions as F
+
+    base = _scan(spark, state, read, slices)
+    names = base.columns
+    positioned = base.select(
+        *[F.col(f"`{name}`") for name in names],
+        F.col("_metadata.file_name").alias(_FILE),
+        F.col("_metadata.row_index").alias(_ROW),
+    )
+    delta_schema = read.schema.append(pa.field(_FILE, pa.string())).append(pa.field(_ROW, pa.int64()))
+    delta = _map_tasks(spark, [_Task(each, SNAPSHOT) for each in slices], delta_schema, lambda task: _delta_rows(read, task.file_slice))
+    delta = delta.persist() if len(slices) > 1 else delta
+    masked = delta.where(F.col(_ROW).isNotNull()).select(_FILE, _ROW)
+    kept = positioned.join(F.broadcast(masked), [_FILE, _ROW], "left_anti").select(*[f"`{name}`" for name in names])
+    return kept.unionByName(delta.where(F.col(_ROW).isNull()).select(*[f"`{name}`" for name in names]))
+
+
+def _delta_rows(read: ReadContext, file_slice: FileSlice) -> pa.Table:
+    delta = resolve_delta(read, file_slice)
+    name = file_slice.base_file.name if file_slice.base_file is not None else ""
+    live = delta.live.append_column(_FILE, pa.nulls(delta.live.num_rows, pa.string()))
+    live = live.append_column(_ROW, pa.nulls(live.num_rows, pa.int64()))
+    count = len(delta.masked_positions)
+    columns = {field.name: pa.nulls(count, field.type) for field in read.schema}
+    masked = pa.table({**columns, _FILE: pa.repeat(name, count), _ROW: delta.masked_positions.cast(pa.int64())})
+    return pa.concat_tables([live, masked.select(live.column_names).cast(live.schema)])
+
+
+def _map_tasks(
+    spark: SparkSession, tasks: Sequence[_Task], schema: pa.Schema, function: Callable[[_Task], pa.Table]
+) -> DataFrame:
+    """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism."""
+    shared = spark.sparkContext.broadcast(list(tasks))
+    count = len(tasks)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                table = function(shared.value[number])
+                yield from table.combine_chunks().to_batches(max_chunksize=65536)
+
+    parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4))
+    return spark.range(0, count, 1, parallel).mapInArrow(run, arrow_to_spark(schema))
+
+
+def with_merge_limit(read: ReadContext, limit_bytes: int) -> ReadContext:
+    """The same context with another memory limit for log records."""
+    return replace(read, memory_limit_bytes=limit_bytes)
