@@ -14,11 +14,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError
 from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.schema.meta_fields import RECORD_KEY
 
 _PRIME = np.uint32(31)
 _MAX_BUCKETS = 99_999_999
+_PREFIXING = (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
 _KEYS_PER_BLOCK = 1 << 14
 
 
@@ -44,7 +49,35 @@ def java_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:
     return hashes
 
 
-def bucket_ids(
+def bucket_ids(batch: pa.Table, config: TableConfig, buckets: int, options: Options) -> pa.Int32Array:
+    """Give every row of a batch its bucket.
+
+    Args:
+        batch: Rows with their record key in ``_hoodie_record_key``, without nulls.
+        config: Settings of the table: its key fields and key generator.
+        buckets: Number of buckets of a partition, 1 to 99,999,999.
+        options: Options of the write; ``hoodie.bucket.index.hash.field`` names the fields to hash.
+
+    Raises:
+        ConfigError: The number of buckets is out of range, or an index field is no key field.
+        InvalidKeyError: A key does not have the form the table's key generator writes.
+    """
+    named = options.text("hoodie.bucket.index.hash.field") or ""
+    index_fields = [field.strip() for field in named.split(",") if field.strip()]
+    key_fields = config.record_key_fields
+    keys = batch.column(RECORD_KEY)
+    if len(key_fields) > 1:
+        return hashed_buckets(keys, buckets, key_fields=key_fields, index_fields=index_fields)
+    unknown = [field for field in index_fields if field not in key_fields]
+    if unknown:
+        raise _unknown_fields(unknown, key_fields)
+    if key_fields and config.key_generator in _PREFIXING:
+        # Releases of Hudi differ in whether a lone field is named in the key; its value is hashed either way.
+        keys = pc.replace_substring_regex(keys, pattern=f"(?s)^{re.escape(key_fields[0])}:", replacement="")
+    return hashed_buckets(keys, buckets)
+
+
+def hashed_buckets(
     keys: pa.Array | pa.ChunkedArray,
     buckets: int,
     *,
@@ -87,10 +120,7 @@ def _hashed_values(
         return [keys]
     unknown = [field for field in index_fields if field not in key_fields]
     if unknown:
-        raise ConfigError(
-            f"bucket index field(s) {', '.join(unknown)} are not record key fields; "
-            f"choose among {', '.join(key_fields)}"
-        )
+        raise _unknown_fields(unknown, key_fields)
     split = split_complex_keys(keys, key_fields)
     return [split[field] for field in index_fields or key_fields]
 
@@ -124,6 +154,13 @@ def split_complex_keys(keys: pa.StringArray, key_fields: Sequence[str]) -> dict[
         text = pc.if_else(pc.equal(text, NULL_PLACEHOLDER), pa.scalar(None, pa.string()), text)
         values[field] = pc.if_else(pc.equal(text, EMPTY_PLACEHOLDER), "", text)
     return values
+
+
+def _unknown_fields(unknown: Sequence[str], key_fields: Sequence[str]) -> ConfigError:
+    return ConfigError(
+        f"hoodie.bucket.index.hash.field names {', '.join(unknown)}, which no record key is made of; "
+        f"choose among {', '.join(key_fields) or 'none: the keys of this table are generated'}"
+    )
 
 
 def _ascii_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:

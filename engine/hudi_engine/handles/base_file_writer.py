@@ -1,0 +1,257 @@
+"""Writing base files: Parquet with Hudi's meta columns in front and its index data in the footer.
+
+Serves every table version (Hudi table spec, base files). Every column is optional, decimals are fixed-length
+byte arrays, timestamps are UTC microseconds and lists have three levels, all of which Hudi's own writers
+produce too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_engine.errors import SchemaError
+from hudi_engine.handles.base_file_footer import KeyCollector, KeyFooter, read_key_footer
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.keygen.bloom import BloomFilter
+from hudi_engine.schema.meta_fields import COMMIT_SEQNO, META_FIELDS, RECORD_KEY
+from hudi_engine.storage.base import Storage
+
+__all__ = [
+    "BaseFileInfo",
+    "KeyFooter",
+    "attach_meta_columns",
+    "read_key_footer",
+    "write_base_file",
+]
+
+_SAMPLE_ROWS = 10_000
+_UNIQUE_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class BaseFileInfo:
+    """A base file that was written.
+
+    Args:
+        path: Path below the table folder.
+        size: Bytes.
+        rows: Number of rows.
+        min_key: Smallest record key in the order of Java strings; None for a file without rows.
+        max_key: Largest record key in that order.
+    """
+
+    path: str
+    size: int
+    rows: int
+    min_key: str | None
+    max_key: str | None
+
+
+def write_base_file(
+    storage: Storage,
+    path: str,
+    table: pa.Table | Iterable[pa.RecordBatch],
+    *,
+    avro_schema_with_meta: Mapping[str, object],
+    options: BaseFileOptions,
+    before_publish: Callable[[], None] | None = None,
+    reuse_bloom: BloomFilter | None = None,
+) -> BaseFileInfo:
+    """Write one base file; it gets its name only when it is complete and durable.
+
+    Args:
+        storage: The table's storage.
+        path: Path below the table folder.
+        table: The rows, the five meta columns filled. Batches are written as they come, so they need not fit
+            into memory together; their keys do.
+        avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
+        options: Parquet layout.
+        before_publish: Called when the file is durable and before it gets its name; an error cancels it.
+        reuse_bloom: A filter that already holds every key of the file, written as it is. None builds one.
+
+    Raises:
+        InvalidKeyError: A row has no record key.
+        SchemaError: The meta columns are missing, or batches differ in schema.
+        FileExistsError: A file of that name is there.
+    """
+    tables = _as_tables(table)
+    first = next(tables)
+    schema = _file_schema(first.schema)
+    collector = KeyCollector(options, reuse_bloom)
+    with storage.open_output(path, before_publish=before_publish) as sink:
+        rows = 0
+        with _open_writer(sink, schema, first, options) as writer:
+            for part in _row_groups(_chain(first, tables), schema, options.row_group_bytes):
+                collector.add(part.column(RECORD_KEY))
+                writer.write_table(part, row_group_size=max(part.num_rows, 1))
+                rows += part.num_rows
+            writer.add_key_value_metadata(
+                {
+                    **collector.footer(),
+                    "parquet.avro.schema": json.dumps(avro_schema_with_meta, separators=(",", ":")),
+                    "writer.model.name": "avro",
+                }
+            )
+        size = sink.tell()
+    return BaseFileInfo(path, size, rows, collector.min_key, collector.max_key)
+
+
+def attach_meta_columns(
+    table: pa.Table,
+    *,
+    commit_time: str,
+    seqno_prefix_task: int,
+    keys: pa.Array | pa.ChunkedArray,
+    partition: str,
+    file_name: str,
+    start_row: int = 0,
+) -> pa.Table:
+    """Put the five meta columns before the columns of new rows.
+
+    Args:
+        table: The rows; meta columns they already have are replaced.
+        commit_time: Instant that writes the rows.
+        seqno_prefix_task: Number of the writing task, the middle part of ``_hoodie_commit_seqno``.
+        keys: Record key of each row.
+        partition: Partition path of all rows.
+        file_name: Name of the base file (for rows of a log: the file id).
+        start_row: Number of the first row in ``_hoodie_commit_seqno``.
+    """
+    count = table.num_rows
+    numbers = pc.cast(pa.array(np.arange(start_row, start_row + count, dtype=np.int64)), pa.string())
+    prefix = pa.scalar(f"{commit_time}_{seqno_prefix_task}_")
+    meta = [
+        _constant(commit_time, count),
+        pc.binary_join_element_wise(prefix, numbers, ""),
+        pc.cast(keys, pa.string()),
+        _constant(partition, count),
+        _constant(file_name, count),
+    ]
+    names = [name for name in table.column_names if name not in META_FIELDS]
+    columns = [*meta, *(table.column(name) for name in names)]
+    fields = [pa.field(name, pa.string()) for name in META_FIELDS]
+    return pa.Table.from_arrays(columns, schema=pa.schema([*fields, *map(table.schema.field, names)]))
+
+
+def _constant(text: str, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(text, pa.string()), count)
+
+
+def _as_tables(rows: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    if isinstance(rows, pa.Table):
+        yield rows
+        return
+    schema = None
+    for batch in rows:
+        schema = batch.schema
+        yield pa.Table.from_batches([batch])
+    if schema is None:
+        raise SchemaError("a base file cannot be written from no batches at all; pass one batch without rows")
+
+
+def _chain(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    yield first
+    yield from others
+
+
+def _file_schema(schema: pa.Schema) -> pa.Schema:
+    if tuple(schema.names[: len(META_FIELDS)]) != META_FIELDS:
+        raise SchemaError(
+            f"rows for a base file begin with the columns {schema.names[: len(META_FIELDS)]}; "
+            f"the meta columns {list(META_FIELDS)} must come first"
+        )
+    return pa.schema([pa.field(field.name, field.type, nullable=True) for field in schema])
+
+
+def _row_groups(parts: Iterator[pa.Table], schema: pa.Schema, group_bytes: int) -> Iterator[pa.Table]:
+    """Cut or gather the rows to tables of about the size of a row group."""
+    waiting: list[pa.Table] = []
+    waiting_bytes = 0
+    for part in parts:
+        if part.num_rows == 0:
+            continue
+        for piece in _pieces(_conform(part, schema), group_bytes):
+            waiting.append(piece)
+            waiting_bytes += piece.nbytes
+            if waiting_bytes >= group_bytes:
+                yield pa.concat_tables(waiting)
+                waiting, waiting_bytes = [], 0
+    if waiting:
+        yield pa.concat_tables(waiting)
+
+
+def _pieces(part: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
+    # Whole groups of equal size: a last group of a few rows would cost every reader a round trip.
+    count = max(1, round(part.nbytes / group_bytes))
+    rows = -(-part.num_rows // count)
+    for start in range(0, part.num_rows, rows):
+        yield part.slice(start, rows)
+
+
+def _conform(part: pa.Table, schema: pa.Schema) -> pa.Table:
+    if part.schema.equals(schema, check_metadata=False):
+        return part
+    if part.schema.names != schema.names:
+        raise SchemaError(
+            f"rows of one base file differ in columns: {part.schema.names} after {schema.names}"
+        )
+    return part.cast(schema)
+
+
+def _open_writer(
+    sink: BinaryIO, schema: pa.Schema, sample: pa.Table, options: BaseFileOptions
+) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression=options.parquet_codec,
+        compression_level=options.compression_level,
+        use_dictionary=_dictionary_leaves(schema, sample) if options.dictionary else False,
+        data_page_size=options.page_bytes,
+        write_statistics=True,
+        store_schema=False,
+    )
+
+
+def _dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
+    """Choose the leaves to dictionary encode: those whose values repeat.
+
+    A dictionary of values that hardly repeat is built, found too large and thrown away by the Parquet writer,
+    which costs more than it saves; keys and sequence numbers never repeat.
+    """
+    leaves: list[str] = []
+    head = sample.slice(0, _SAMPLE_ROWS)
+    for field in schema:
+        if field.name in (RECORD_KEY, COMMIT_SEQNO):
+            continue
+        if pa.types.is_nested(field.type) or _repeats(head.column(field.name)):
+            leaves.extend(_leaf_paths(field.name, field.type))
+    return leaves
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    if len(values) < _SAMPLE_ROWS or pa.types.is_dictionary(values.type):
+        return True
+    return bool(pc.count_distinct(values).as_py() <= len(values) * _UNIQUE_SHARE)
+
+
+def _leaf_paths(path: str, kind: pa.DataType) -> Iterator[str]:
+    types = pa.types
+    if types.is_struct(kind):
+        for field in kind:
+            yield from _leaf_paths(f"{path}.{field.name}", field.type)
+    elif types.is_map(kind):
+        yield from _leaf_paths(f"{path}.key_value.key", kind.key_type)
+        yield from _leaf_paths(f"{path}.key_value.value", kind.item_type)
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        yield from _leaf_paths(f"{path}.list.element", kind.value_type)
+    else:
+        yield path
