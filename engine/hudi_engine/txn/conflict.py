@@ -7,8 +7,8 @@ that completed since is compared with what it did, by file group, by overwritten
 this write          conflicts with, when the other one completed first
 ==================  ========================================================================================
 insert              a change of a file group that it packed rows into; an overwrite of the table
-upsert, delete      a change of the same file group; new keys from both in one partition (global index: in any
-                    partitions); an overwrite of the table, or of a partition that it wrote into; clustering of
+upsert, delete      a change of the same file group; new keys from both in one partition (global index: any
+                    partition); an overwrite of the table, or of a partition that it wrote into; clustering of
                     its file groups; a compaction, planned after it began, of a group that it changed
 overwrite of        anything but compaction in one of its partitions; an overwrite of the table
 partitions

@@ -11,39 +11,25 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
-from hudi_engine.filegroup.log_file import log_file_name, parse_log_file
-from hudi_engine.filegroup.markers import delete_markers
-from hudi_engine.logformat.format import HeaderKey
-from hudi_engine.logformat.reader import read_blocks
-from hudi_engine.logformat.writer import encode_rollback_block
+from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.paths import join
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
-from hudi_engine.txn.owner import heartbeat_path
-from hudi_engine.txn.rollback_plan import (
-    RollbackFinder,
-    RollbackPlan,
-    RollbackRequest,
-    absolute_path,
-    slice_log_files,
-)
+from hudi_engine.txn.removal import Removal
+from hudi_engine.txn.rollback_plan import RollbackFinder, RollbackPlan
 
 logger = logging.getLogger(__name__)
 
-ROLLBACK_TOKEN = "1-0-1"
-"""Write token of log files that no task wrote."""
-_PLANNED_AS = {"commit": ("commit", "compaction"), "deltacommit": ("deltacommit", "logcompaction")}
 _SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
 
 Republish = Callable[[], None]
@@ -68,15 +54,6 @@ class RollbackResult:
     action: str
     deleted: tuple[str, ...]
     command_blocks: tuple[str, ...]
-
-
-@dataclass
-class _PartitionOutcome:
-    """Entry of one partition in the rollback's metadata."""
-
-    deleted: list[str] = field(default_factory=list)
-    command_blocks: dict[str, int] = field(default_factory=dict)
-    failed_logs: dict[str, int] = field(default_factory=dict)
 
 
 def rollback_instant(
@@ -120,7 +97,7 @@ def rollback_instant(
     plan = RollbackPlan(current.requested_time, current.action, finder.find(everywhere=everywhere))
     _check_unprotected(plan, protect)
     TimelineWriter(storage, config).create_requested(rollback_time, "rollback", plan.to_bytes(storage))
-    return _Execution(storage, config, rollback_time, plan, republish).run()
+    return _carry_out(storage, config, rollback_time, plan, republish)
 
 
 def resume_rollbacks(
@@ -146,7 +123,7 @@ def resume_rollbacks(
             writer.delete(pending.requested_time, "rollback", State.INFLIGHT, State.REQUESTED)
             continue
         logger.info("finishing rollback %s of %s", pending.requested_time, plan.instant)
-        done.append(_Execution(storage, config, pending.requested_time, plan, republish).run())
+        done.append(_carry_out(storage, config, pending.requested_time, plan, republish))
     return tuple(done)
 
 
@@ -170,128 +147,27 @@ def read_rollback_plan(
     return RollbackPlan.from_bytes(data, f"{storage.base}/{path}")
 
 
-class _Execution:
-    """One run, first or repeated, of a stored plan."""
-
-    def __init__(
-        self,
-        storage: Storage,
-        config: TableConfig,
-        rollback_time: str,
-        plan: RollbackPlan,
-        republish: Republish | None,
-    ) -> None:
-        self._storage = storage
-        self._config = config
-        self._time = rollback_time
-        self._plan = plan
-        self._republish = republish
-        self._writer = TimelineWriter(storage, config)
-        self._partitions: dict[str, _PartitionOutcome] = {}
-
-    def run(self) -> RollbackResult:
-        started = time.monotonic()
-        if not self._exists("rollback", self._time, State.INFLIGHT):
-            self._writer.to_inflight(self._time, "rollback")
-        if self._unpublish() and self._republish is not None:
-            self._republish()
-        for request in self._plan.requests:
-            self._carry_out(request)
-        self._remove_pending(State.INFLIGHT)
-        self._delete_strays()
-        self._remove_pending(State.REQUESTED)
-        delete_markers(self._storage, self._plan.instant)
-        self._storage.delete(heartbeat_path(self._plan.instant))
-        self._complete(int((time.monotonic() - started) * 1000))
-        return RollbackResult(
-            self._time,
-            self._plan.instant,
-            self._plan.action,
-            tuple(path for outcome in self._partitions.values() for path in outcome.deleted),
-            tuple(path for outcome in self._partitions.values() for path in outcome.command_blocks),
-        )
-
-    def _unpublish(self) -> bool:
-        """Remove the completed file, so that no reader sees the instant while its files go."""
-        if self._plan.action not in WRITE_ACTIONS:
-            return False
-        name = timeline_file_name(self._plan.instant, self._plan.action, State.COMPLETED)
-        return self._storage.delete(f"{self._config.timeline_path}/{name}")
-
-    def _carry_out(self, request: RollbackRequest) -> None:
-        outcome = self._outcome(request.partition)
-        for path in request.delete:
-            self._storage.delete(path)
-            outcome.deleted.append(path)
-        if request.log_files:
-            path, size = self._neutralise(request)
-            outcome.command_blocks[path] = size
-            outcome.failed_logs.update(request.log_files)
-
-    def _neutralise(self, request: RollbackRequest) -> tuple[str, int]:
-        """Write the command block of a slice unless an earlier run did; return its file and size."""
-        logs = slice_log_files(self._storage, request.partition, request.file_id, request.base_instant)
-        block = encode_rollback_block(self._time, self._plan.instant)
-        for log in reversed(logs):
-            if log.size == len(block) and _is_command(self._storage.read(log.path), self._time):
-                return log.path, log.size
-        version = max((log.version for log in logs), default=0) + 1
-        while True:
-            name = log_file_name(request.file_id, request.base_instant, version, ROLLBACK_TOKEN)
-            path = join(request.partition, name)
-            try:
-                self._storage.create(path, block)
-                return path, len(block)
-            except FileExistsError:
-                version += 1
-
-    def _remove_pending(self, state: State) -> None:
-        for action in _PLANNED_AS.get(self._plan.action, (self._plan.action,)):
-            self._writer.delete(self._plan.instant, action, state)
-
-    def _delete_strays(self) -> None:
-        """Delete base files that tasks of a killed writer have finished since the plan was made.
-
-        Tasks look for the inflight file before they give a file its name, so after its removal no more come.
-        """
-        for partition, outcome in self._partitions.items():
-            for status in list_partition_files(self._storage, partition):
-                base = parse_base_file(status.name, partition, status)
-                if base is not None and base.instant == self._plan.instant:
-                    self._storage.delete(status.path)
-                    outcome.deleted.append(status.path)
-
-    def _complete(self, took_ms: int) -> None:
-        info = {"commitTime": self._plan.instant, "action": self._plan.action}
-        record = {
-            "startRollbackTime": self._time,
-            "timeTakenInMillis": took_ms,
-            "totalFilesDeleted": sum(len(outcome.deleted) for outcome in self._partitions.values()),
-            "commitsRollback": [self._plan.instant],
-            "partitionMetadata": {
-                partition: {
-                    "partitionPath": partition,
-                    "successDeleteFiles": [absolute_path(self._storage, path) for path in outcome.deleted],
-                    "failedDeleteFiles": [],
-                    "rollbackLogFiles": self._with_uris(outcome.command_blocks),
-                    "logFilesFromFailedCommit": self._with_uris(outcome.failed_logs),
-                }
-                for partition, outcome in self._partitions.items()
-            },
-            "version": 1,
-            "instantsRollback": [info],
-        }
-        self._writer.complete(self._time, "rollback", encode_avro_file(ROLLBACK_METADATA, record))
-
-    def _outcome(self, partition: str) -> _PartitionOutcome:
-        return self._partitions.setdefault(partition, _PartitionOutcome())
-
-    def _with_uris(self, sizes: dict[str, int]) -> dict[str, int]:
-        return {self._storage.uri(path): size for path, size in sizes.items()}
-
-    def _exists(self, action: str, instant: str, state: State) -> bool:
-        name = timeline_file_name(instant, action, state)
-        return self._storage.exists(f"{self._config.timeline_path}/{name}")
+def _carry_out(
+    storage: Storage,
+    config: TableConfig,
+    rollback_time: str,
+    plan: RollbackPlan,
+    republish: Republish | None,
+) -> RollbackResult:
+    """Carry out a stored plan, for the first time or again."""
+    started = time.monotonic()
+    writer = TimelineWriter(storage, config)
+    inflight = timeline_file_name(rollback_time, "rollback", State.INFLIGHT)
+    if not storage.exists(f"{config.timeline_path}/{inflight}"):
+        writer.to_inflight(rollback_time, "rollback")
+    removal = Removal(storage, config, rollback_time, plan)
+    if removal.unpublish() and republish is not None:
+        republish()
+    removal.remove_data()
+    removal.remove_instant()
+    took_ms = int((time.monotonic() - started) * 1000)
+    writer.complete(rollback_time, "rollback", encode_avro_file(ROLLBACK_METADATA, removal.metadata(took_ms)))
+    return RollbackResult(rollback_time, plan.instant, plan.action, removal.deleted, removal.command_blocks)
 
 
 def _check_allowed(timeline: Timeline, instant: Instant, drop_service: bool) -> None:
@@ -417,10 +293,3 @@ def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
 def _is_whole_avro(data: bytes) -> bool:
     """Return whether an Avro container file of one block ends with its own sync marker."""
     return len(data) > 36 and data.startswith(b"Obj\x01") and data.count(data[-16:]) >= 2
-
-
-def _is_command(data: bytes, rollback_time: str) -> bool:
-    return any(
-        block.is_rollback and block.header.get(HeaderKey.INSTANT_TIME) == rollback_time
-        for block in read_blocks(data)
-    )

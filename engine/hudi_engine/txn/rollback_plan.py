@@ -20,6 +20,7 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files, list_partitions
 from hudi_engine.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.filegroup.markers import list_markers
+from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
@@ -236,7 +237,7 @@ class RollbackFinder:
 
     def _suspect_slices(self, partition: str) -> set[tuple[str, str]]:
         """Return the slices that metadata, or a marker named after a base file, says were appended to."""
-        suspects = {(stat.file_id, stat.prev_commit or "") for stat in self._stats.get(partition, ())}
+        suspects = {(stat.file_id or "", stat.prev_commit or "") for stat in self._stats.get(partition, ())}
         for stat in self._stats.get(partition, ()):
             log = parse_log_file((stat.path or "").rpartition("/")[2], partition)
             if log is not None:
@@ -253,7 +254,18 @@ class RollbackFinder:
             data = self._storage.read(log.path)
         except FileNotFoundError:
             return False
-        return any(block.header.get(0) == self._instant for block in read_blocks(data))
+        return holds_blocks_of(data, self._instant)
+
+
+def holds_blocks_of(data: bytes, instant: str, *, only: bool = False) -> bool:
+    """Return whether a log file has blocks of an instant.
+
+    Args:
+        data: The whole log file.
+        only: Ask instead whether no block is of another instant.
+    """
+    found = {block.header.get(HeaderKey.INSTANT_TIME) for block in read_blocks(data)} - {None}
+    return found <= {instant} if only else instant in found
 
 
 def _marked_paths(storage: Storage, instant: str) -> frozenset[str]:

@@ -29,6 +29,7 @@ from hudi_engine.txn.conflict import KeyScope, check_conflicts, merged_schema
 from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
 from hudi_engine.txn.recovery import INSTANTS, next_instant, recover, table_lock
 from hudi_engine.txn.rollback import Republish, read_rollback_plan, rollback_instant
+from hudi_engine.txn.rollback_plan import holds_blocks_of
 
 logger = logging.getLogger(__name__)
 
@@ -289,14 +290,21 @@ class WriteTransaction:
                 logger.info("deleted %s: the attempt that wrote it is not part of %s", path, self.instant)
 
     def _is_own_file(self, path: str) -> bool:
-        """Return whether a marked file holds nothing but this write: log files are never shared by this
-        engine.
+        """Return whether a marked file holds nothing but this write.
+
+        The name of a base file tells. That of a log file may have been taken by another writer between the
+        marker and the create, so its blocks are looked at.
         """
         partition, _, name = path.rpartition("/")
         base = parse_base_file(name, partition)
         if base is not None:
             return base.instant == self.instant
-        return parse_log_file(name, partition) is not None
+        if parse_log_file(name, partition) is None:
+            return False
+        try:
+            return holds_blocks_of(self._storage.read(path), self.instant, only=True)
+        except FileNotFoundError:
+            return False
 
     def _check_ours(self, current: Timeline) -> None:
         """Refuse when somebody has rolled this instant back, or has begun to."""

@@ -1,0 +1,159 @@
+"""Taking one instant out of a table: the steps that rollback and restore share.
+
+Every step can be repeated, so whoever finishes after a crash starts over with the same plan. The order is the
+caller's: unpublish, remove data, remove the instant's own timeline files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.filegroup.base_file import parse_base_file
+from hudi_engine.filegroup.listing import list_partition_files
+from hudi_engine.filegroup.log_file import log_file_name
+from hudi_engine.filegroup.markers import delete_markers
+from hudi_engine.logformat.format import HeaderKey
+from hudi_engine.logformat.reader import read_blocks
+from hudi_engine.logformat.writer import encode_rollback_block
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.paths import join
+from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.owner import heartbeat_path
+from hudi_engine.txn.rollback_plan import RollbackPlan, RollbackRequest, absolute_path, slice_log_files
+
+ROLLBACK_TOKEN = "1-0-1"
+"""Write token of log files that no task wrote."""
+
+
+@dataclass
+class PartitionOutcome:
+    """What was done in one partition: paths relative to the base path, log files with their sizes."""
+
+    deleted: list[str] = field(default_factory=list)
+    command_blocks: dict[str, int] = field(default_factory=dict)
+    failed_logs: dict[str, int] = field(default_factory=dict)
+
+
+class Removal:
+    """Carries out the plan for one instant.
+
+    Args:
+        storage: The table's storage.
+        config: Its settings.
+        time: Instant of the rollback or restore; command blocks carry it.
+        plan: What to remove.
+    """
+
+    def __init__(self, storage: Storage, config: TableConfig, time: str, plan: RollbackPlan) -> None:
+        self.plan = plan
+        self.outcomes: dict[str, PartitionOutcome] = {}
+        self._storage = storage
+        self._config = config
+        self._time = time
+        self._writer = TimelineWriter(storage, config)
+
+    def unpublish(self) -> bool:
+        """Remove the completed file, so that no reader sees the instant while its files go; False if none."""
+        if self.plan.action not in WRITE_ACTIONS:
+            return False
+        name = timeline_file_name(self.plan.instant, self.plan.action, State.COMPLETED)
+        return self._storage.delete(f"{self._config.timeline_path}/{name}")
+
+    def remove_data(self) -> None:
+        """Delete the data files and neutralise the log blocks of the plan."""
+        for request in self.plan.requests:
+            outcome = self.outcomes.setdefault(request.partition, PartitionOutcome())
+            for path in request.delete:
+                self._storage.delete(path)
+                outcome.deleted.append(path)
+            if request.log_files:
+                path, size = self._neutralise(request)
+                outcome.command_blocks[path] = size
+                outcome.failed_logs.update(request.log_files)
+
+    def remove_instant(self) -> None:
+        """Remove the pending files of the instant, its markers and heartbeat.
+
+        Tasks of a killed writer may outlive it. They look for the inflight file before they give a file its
+        name, so what they have finished since the plan was made is looked for after its removal.
+        """
+        self._remove_pending(State.INFLIGHT)
+        self._delete_strays()
+        self._remove_pending(State.REQUESTED)
+        delete_markers(self._storage, self.plan.instant)
+        self._storage.delete(heartbeat_path(self.plan.instant))
+
+    @property
+    def deleted(self) -> tuple[str, ...]:
+        """Data files that went."""
+        return tuple(path for outcome in self.outcomes.values() for path in outcome.deleted)
+
+    @property
+    def command_blocks(self) -> tuple[str, ...]:
+        """Log files written to neutralise blocks."""
+        return tuple(path for outcome in self.outcomes.values() for path in outcome.command_blocks)
+
+    def metadata(self, took_ms: int) -> dict[str, Any]:
+        """Return the record ``HoodieRollbackMetadata``."""
+        return {
+            "startRollbackTime": self._time,
+            "timeTakenInMillis": took_ms,
+            "totalFilesDeleted": len(self.deleted),
+            "commitsRollback": [self.plan.instant],
+            "partitionMetadata": {
+                partition: {
+                    "partitionPath": partition,
+                    "successDeleteFiles": [absolute_path(self._storage, path) for path in outcome.deleted],
+                    "failedDeleteFiles": [],
+                    "rollbackLogFiles": self._with_uris(outcome.command_blocks),
+                    "logFilesFromFailedCommit": self._with_uris(outcome.failed_logs),
+                }
+                for partition, outcome in self.outcomes.items()
+            },
+            "version": 1,
+            "instantsRollback": [{"commitTime": self.plan.instant, "action": self.plan.action}],
+        }
+
+    def _neutralise(self, request: RollbackRequest) -> tuple[str, int]:
+        """Write the command block of a slice unless an earlier run did; return its file and size."""
+        logs = slice_log_files(self._storage, request.partition, request.file_id, request.base_instant)
+        block = encode_rollback_block(self._time, self.plan.instant)
+        for log in reversed(logs):
+            if log.size == len(block) and self._is_command(self._storage.read(log.path)):
+                return log.path, log.size
+        version = max((log.version for log in logs), default=0) + 1
+        while True:
+            name = log_file_name(request.file_id, request.base_instant, version, ROLLBACK_TOKEN)
+            path = join(request.partition, name)
+            try:
+                self._storage.create(path, block)
+                return path, len(block)
+            except FileExistsError:
+                version += 1
+
+    def _is_command(self, data: bytes) -> bool:
+        return any(
+            block.is_rollback
+            and block.header.get(HeaderKey.INSTANT_TIME) == self._time
+            and block.target_instant_time == self.plan.instant
+            for block in read_blocks(data)
+        )
+
+    def _remove_pending(self, state: State) -> None:
+        planned = [action for action, done in COMPLETED_ACTION.items() if done == self.plan.action]
+        for action in (self.plan.action, *planned):
+            self._writer.delete(self.plan.instant, action, state)
+
+    def _delete_strays(self) -> None:
+        for partition, outcome in self.outcomes.items():
+            for status in list_partition_files(self._storage, partition):
+                base = parse_base_file(status.name, partition, status)
+                if base is not None and base.instant == self.plan.instant:
+                    self._storage.delete(status.path)
+                    outcome.deleted.append(status.path)
+
+    def _with_uris(self, sizes: dict[str, int]) -> dict[str, int]:
+        return {self._storage.uri(path): size for path, size in sizes.items()}

@@ -1,0 +1,162 @@
+"""Who owns an instant, and when an owner counts as dead."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.txn.owner import (
+    Beating,
+    Owner,
+    OwnerState,
+    heartbeat_path,
+    owner_state,
+    register,
+    storage_now_ms,
+    unregister,
+    write_owner,
+)
+from hudi_engine.txn.process import ProcessIdentity
+
+INSTANT = "20260101000000001"
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return LocalStorage(str(tmp_path))
+
+
+def state_after(storage: LocalStorage, age_ms: int) -> OwnerState:
+    """State when the heartbeat file is ``age_ms`` old by the storage's clock."""
+    status = storage.stat(heartbeat_path(INSTANT))
+    now_ms = (status.modified_ms if status else 0) + age_ms
+    return owner_state(storage, INSTANT, interval_ms=60_000, tolerable_misses=2, now_ms=now_ms)
+
+
+def elsewhere(owner: Owner) -> Owner:
+    return dataclasses.replace(owner, process=ProcessIdentity("other-host/boot/pid:[1]", os.getpid(), "1"))
+
+
+def test_an_instant_without_a_heartbeat_file_has_an_unknown_owner(storage: LocalStorage) -> None:
+    assert state_after(storage, 0) is OwnerState.UNKNOWN
+
+
+def test_work_of_this_process_is_alive_until_it_is_given_up(storage: LocalStorage) -> None:
+    owner = Owner.current()
+    write_owner(storage, INSTANT, owner)
+    register(owner)
+    assert state_after(storage, HOUR_MS) is OwnerState.ALIVE
+    unregister(owner)
+    assert state_after(storage, 0) is OwnerState.DEAD
+
+
+def test_a_process_of_this_machine_that_has_ended_is_dead_at_once(storage: LocalStorage) -> None:
+    script = (
+        "from hudi_engine.storage.local import LocalStorage\n"
+        "from hudi_engine.txn.owner import Owner, write_owner\n"
+        f"write_owner(LocalStorage({storage.base!r}), {INSTANT!r}, Owner.current())\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    )
+    assert state_after(storage, 0) is OwnerState.DEAD
+
+
+def test_a_running_process_of_this_machine_is_alive_however_old_its_beat(storage: LocalStorage) -> None:
+    parent = ProcessIdentity.current().machine, os.getppid()
+    started = Path(f"/proc/{parent[1]}/stat")
+    if not started.exists():
+        pytest.skip("needs /proc")
+    start_time = started.read_text().rpartition(")")[2].split()[19]
+    write_owner(storage, INSTANT, Owner(ProcessIdentity(*parent, start_time), "t", 60_000, 2))
+    assert state_after(storage, HOUR_MS) is OwnerState.ALIVE
+
+
+def test_a_process_number_given_to_a_newer_process_is_not_the_old_owner(storage: LocalStorage) -> None:
+    if not Path("/proc/self/stat").exists():
+        pytest.skip("needs /proc")
+    here = ProcessIdentity.current()
+    write_owner(storage, INSTANT, Owner(dataclasses.replace(here, pid=os.getppid(), started="1"), "t", 60_000, 2))
+    assert state_after(storage, 0) is OwnerState.DEAD
+
+
+@pytest.mark.parametrize(
+    ("age_ms", "expected"),
+    [(0, OwnerState.ALIVE), (120_000, OwnerState.ALIVE), (120_001, OwnerState.DEAD)],
+)
+def test_a_process_elsewhere_is_judged_by_its_beat(
+    storage: LocalStorage, age_ms: int, expected: OwnerState
+) -> None:
+    write_owner(storage, INSTANT, elsewhere(Owner.current()))
+    assert state_after(storage, age_ms) is expected
+
+
+def test_a_process_elsewhere_is_judged_by_its_own_interval(storage: LocalStorage) -> None:
+    write_owner(storage, INSTANT, elsewhere(Owner.current(interval_ms=HOUR_MS, tolerable_misses=3)))
+    assert state_after(storage, 2 * HOUR_MS) is OwnerState.ALIVE
+
+
+def test_the_empty_heartbeat_of_another_program_is_judged_by_its_age(storage: LocalStorage) -> None:
+    storage.replace(heartbeat_path(INSTANT), b"")
+    assert state_after(storage, 120_000) is OwnerState.ALIVE
+    assert state_after(storage, 120_001) is OwnerState.DEAD
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"process": {}}', b"\xff\xfe", b"null"])
+def test_a_torn_owner_file_names_nobody(content: bytes) -> None:
+    assert Owner.parse(content) is None
+
+
+def test_an_owner_file_names_its_owner() -> None:
+    owner = Owner.current(1000, 3)
+    assert Owner.parse(owner.to_json(lockCreateTime=1)) == owner
+
+
+def test_a_beat_renews_the_modification_time(storage: LocalStorage) -> None:
+    owner = Owner.current()
+    write_owner(storage, INSTANT, owner)
+    os.utime(f"{storage.base}/{heartbeat_path(INSTANT)}", (1, 1))
+    assert Beating(storage, heartbeat_path(INSTANT), owner, owner.to_json()).beat()
+    status = storage.stat(heartbeat_path(INSTANT))
+    assert status is not None and status.modified_ms > 1_000_000
+
+
+def test_no_beat_comes_back_after_the_instant_was_rolled_back(storage: LocalStorage) -> None:
+    owner = Owner.current()
+    beating = Beating(storage, heartbeat_path(INSTANT), owner, owner.to_json())
+    assert not beating.beat()
+    assert storage.stat(heartbeat_path(INSTANT)) is None
+
+
+def test_no_beat_lands_on_the_file_of_a_newer_owner(storage: LocalStorage) -> None:
+    owner, newer = Owner.current(), Owner.current()
+    write_owner(storage, INSTANT, newer)
+    assert not Beating(storage, heartbeat_path(INSTANT), owner, owner.to_json()).beat()
+    assert Owner.parse(storage.read(heartbeat_path(INSTANT))) == newer
+
+
+def test_a_beating_file_stays_fresh_from_its_thread_until_stopped(storage: LocalStorage) -> None:
+    owner = Owner.current(interval_ms=5)
+    write_owner(storage, INSTANT, owner)
+    path = f"{storage.base}/{heartbeat_path(INSTANT)}"
+    os.utime(path, (1, 1))
+    beating = Beating(storage, heartbeat_path(INSTANT), owner, owner.to_json())
+    beating.start()
+    for _ in range(2000):
+        if os.stat(path).st_mtime > 1:
+            break
+    beating.stop()
+    storage.delete(heartbeat_path(INSTANT))
+    assert not beating.beat()
+
+
+def test_the_time_of_the_storage_leaves_no_file_behind(storage: LocalStorage) -> None:
+    assert storage_now_ms(storage) > 1_600_000_000_000
+    assert storage.list(".hoodie/.locks") == []
