@@ -74,7 +74,7 @@ def append_log(
             context.instant,
             block_format=_block_format(task, stamped),
             max_block_bytes=context.options.int("hoodie.logfile.data.block.max.size"),
-            codec=context.base_files.codec,
+            codec=context.base_files.parquet_codec,
         )
     deleted = 0
     if deletes is not None and len(deletes.keys):

@@ -31,7 +31,7 @@ def create_files(task: WriteTask, partition: str, rows: pa.Table, *, file_id: st
     if file_id is not None:
         return [create_file(task, partition, rows, file_id)]
     context = task.context
-    per_file = rows_per_file(rows, context.base_files.codec, context.max_file_bytes)
+    per_file = rows_per_file(rows, context.base_files.parquet_codec, context.max_file_bytes)
     return [create_file(task, partition, part, task.new_file_id()) for part in _even_parts(rows, per_file)]
 
 

@@ -35,6 +35,7 @@ from hudi_engine.write.distributed import DistributedBatch, prepare_distributed,
 from hudi_engine.write.driver_path import run_on_driver
 from hudi_engine.write.location import resolve_globally
 from hudi_engine.write.match import flag_unmatched
+from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.metadata_table import drop_foreign_metadata_table
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
@@ -60,6 +61,7 @@ class WriteRequest:
         match_condition: Upsert only: SQL over DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST that an existing row must fulfil
             to count as a match; a row without a match is inserted, as in SQL MERGE.
         prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
+        new_schema: The rows' columns become the table's, whatever it had before (rebuild).
     """
 
     operation: Operation
@@ -68,6 +70,7 @@ class WriteRequest:
     update_columns: tuple[str, ...] | None = None
     match_condition: str | None = None
     prepped: bool = False
+    new_schema: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def _commit(
             path, stats = write_distributed(spark, context, plan, units, incoming.distributed, transaction, operation)
         replaced = _replaced(state, operation, units, stats)
         metadata = _metadata(context, operation, stats, replaced, options)
-        rows_replaced = _rows_of(state, replaced) if replaced else 0
+        rows_replaced = rows_of_groups(state, replaced) if replaced else 0
         transaction.commit(metadata, key_scope=KeyScope.TABLE if index.is_global else KeyScope.PARTITION)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     return summarise(transaction.instant, metadata, path, rows_replaced)
@@ -163,7 +166,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         batch, index = _delete_batch(state, request, index)
     else:
         carry = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
-        batch = align(request.frame, state.data_schema(), options, carry=carry)
+        batch = align(request.frame, None if request.new_schema else state.data_schema(), options, carry=carry)
         _check_columns(config, batch.schema)
     frame_batch = batch
     if request.match_condition is not None:
@@ -330,20 +333,6 @@ def _replaced(
         for partition, unit in units.items()
         if unit.slices and (operation.replaces == WHOLE_TABLE or partition in touched)
     }
-
-
-def _rows_of(state: TableState, replaced: Mapping[str, Sequence[str]]) -> int:
-    """Rows the replaced file groups held, from the newest write stat of each; log records are not counted."""
-    wanted = {(partition, file_id) for partition, ids in replaced.items() for file_id in ids}
-    rows = 0
-    for instant in reversed(state.timeline.completed_writes):
-        for partition, stat in state.timeline.commit_metadata(instant).write_stats():
-            if (partition, stat.file_id) in wanted and not stat.is_log_file:
-                wanted.discard((partition, stat.file_id or ""))
-                rows += stat.num_writes or 0
-        if not wanted:
-            break
-    return rows
 
 
 def _metadata(

@@ -1,0 +1,462 @@
+"""The front of the engine: a Hudi table as an object."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hudi_engine.catalog import live_manifest_files, publish
+from hudi_engine.config.options import resolve_options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, HudiError, TimelineError
+from hudi_engine.read.spark_read import LOG_ONLY, READ_OPTIMIZED, SKIP_MERGE, SNAPSHOT, snapshot_frame
+from hudi_engine.read.state import TableState
+from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.instant import Instant
+from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.rollback import RollbackResult, rollback_instant
+from hudi_engine.write import operation as operations
+from hudi_engine.write.create_table import create_table, table_properties
+from hudi_engine.write.metadata_only import alter_schema, delete_partitions
+from hudi_engine.write.operation import Operation
+from hudi_engine.write.pipeline import WriteRequest, write
+from hudi_engine.write.rebuild import exists, recover_swap, remove_side, same_definition, side_folder, swap
+from hudi_engine.write.result import WriteResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+logger = logging.getLogger(__name__)
+
+RawOptions = Mapping[str, object]
+
+
+class HudiTable:
+    """A Hudi table at a path.
+
+    Made by :meth:`create` or :meth:`open`. Every call looks at the table anew, so several objects, processes and writers
+    may work on one path.
+
+    Attributes:
+        spark: The session that runs queries and writes.
+        path: Base path as given.
+        storage: The table's storage.
+    """
+
+    def __init__(self, spark: SparkSession, path: str, storage: Storage, options: RawOptions | None = None) -> None:
+        self.spark = spark
+        self.path = path
+        self.storage = storage
+        self._options = dict(options or {})
+
+    @classmethod
+    def create(
+        cls,
+        spark: SparkSession,
+        path: str,
+        *,
+        name: str,
+        record_key: Sequence[str] | None = None,
+        precombine_field: str | None = None,
+        partition_by: Sequence[str] | None = None,
+        table_type: str = "cow",
+        schema: StructType | None = None,
+        options: RawOptions | None = None,
+    ) -> HudiTable:
+        """Make an empty table (table version 6).
+
+        Args:
+            spark: The session.
+            path: Base path: absolute, relative or a URI.
+            name: Table name.
+            record_key: Columns of the record key; None lets the writer generate keys (append-only tables).
+            precombine_field: Ordering column: of two rows with a key the one with the larger value wins. Without it the
+                row written last wins.
+            partition_by: Partition columns; ``column:timestamp`` uses the timestamp key generator for that column.
+            table_type: ``cow`` (copy-on-write) or ``mor`` (merge-on-read).
+            schema: Columns when they are known; otherwise the first write brings them.
+            options: ``hoodie.*`` options. Those that define the table are stored with it; the others are defaults of this
+                object's calls.
+
+        Raises:
+            ConfigError: The definition makes no sense; all problems in one message.
+            TableExistsError: A table, or another folder with files, is there.
+        """
+        arrow = None if schema is None else spark_to_arrow(schema)
+        config = table_properties(
+            name=name,
+            record_key=_names(record_key, "record_key"),
+            precombine_field=precombine_field,
+            partition_by=_names(partition_by, "partition_by"),
+            table_type=table_type,
+            schema=arrow,
+            options=options,
+        )
+        storage = open_storage(path)
+        recover_swap(storage.base)
+        create_table(storage, config)
+        return cls(spark, path, storage, options)
+
+    @classmethod
+    def open(cls, spark: SparkSession, path: str, *, options: RawOptions | None = None) -> HudiTable:
+        """Open a table, also one that Apache Hudi wrote (table versions 6, 8, 9).
+
+        Args:
+            spark: The session.
+            path: Base path.
+            options: ``hoodie.*`` defaults of this object's calls.
+
+        Raises:
+            TableNotFoundError: There is none.
+            CorruptTableError: Its properties cannot be read.
+            UnsupportedTableError: A version or feature this engine does not read.
+        """
+        resolve_options(options)
+        storage = open_storage(path)
+        recover_swap(storage.base)
+        TableConfig.load(storage)
+        return cls(spark, path, storage, options)
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, read anew."""
+        return TableConfig.load(self.storage)
+
+    @property
+    def schema(self) -> StructType | None:
+        """Data columns (without meta columns), None for a table that never had any."""
+        arrow = TableState.load(self.storage).data_schema()
+        return None if arrow is None else arrow_to_spark(arrow)
+
+    # -- writing ---------------------------------------------------------------------------------------------------
+
+    def upsert(
+        self,
+        df: DataFrame,
+        *,
+        options: RawOptions | None = None,
+        update_columns: Sequence[str] | None = None,
+        match_condition: str | None = None,
+    ) -> WriteResult:
+        """Update the rows whose key is in the table and insert the others.
+
+        Args:
+            df: Rows; columns the table lacks are added to it.
+            options: ``hoodie.*`` options of this call.
+            update_columns: Columns of existing rows to replace; None replaces whole rows.
+            match_condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST: only stored rows that fulfil it
+                are updated, other rows of the batch are inserted, as in SQL MERGE.
+
+        Raises:
+            InvalidKeyError, SchemaError, PathEscapeError, DataError: Rows that cannot be written; nothing was.
+            ConfigError: Options or arguments that make no sense.
+            WriteConflictError: Another writer committed to the same file groups first.
+            UnsupportedTableError: A table version or feature this engine does not write.
+        """
+        return self._write(
+            operations.UPSERT,
+            df,
+            options,
+            update_columns=None if update_columns is None else self._known_columns(df, update_columns),
+            match_condition=match_condition,
+        )
+
+    def insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Add rows, small files first; keys are not looked up. Raises as upsert does."""
+        return self._write(operations.INSERT, df, options)
+
+    def bulk_insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Add rows in one streaming pass to new files; the fastest way for large loads. Raises as upsert does."""
+        return self._write(operations.BULK_INSERT, df, options)
+
+    def insert_overwrite(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
+        return self._write(operations.INSERT_OVERWRITE, df, options)
+
+    def insert_overwrite_table(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Replace all rows of the table, in one replace instant. Raises as upsert does."""
+        return self._write(operations.INSERT_OVERWRITE_TABLE, df, options)
+
+    def delete(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Delete the rows whose keys are in ``df``.
+
+        Args:
+            df: The record key columns, and the partition columns if there are any; without these a key is deleted
+                wherever it is. Other columns are ignored.
+            options: ``hoodie.*`` options of this call.
+        """
+        return self._write(operations.DELETE, df, options)
+
+    def delete_partitions(self, partitions: Sequence[str], *, options: RawOptions | None = None) -> WriteResult:
+        """Delete whole partitions, in one replace instant.
+
+        Args:
+            partitions: Partition paths, such as ``["dt=2026-01-01"]``.
+            options: ``hoodie.*`` options of this call.
+        """
+        resolved = resolve_options({**self._options, **(options or {})})
+        return self._published(delete_partitions(self.storage, partitions, resolved))
+
+    def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
+        """Delete the rows that fulfil a SQL condition over the table's columns."""
+        rows = self._rows_where(condition)
+        return self._write(operations.DELETE, rows, options, prepped=True)
+
+    def update_where(
+        self, condition: str, assignments: Mapping[str, str], *, options: RawOptions | None = None
+    ) -> WriteResult:
+        """Set columns of the rows that fulfil a SQL condition.
+
+        Args:
+            condition: SQL over the table's columns.
+            assignments: Column to SQL expression.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: An assignment to a key or partition column, or to one the table does not have.
+        """
+        from pyspark.sql import functions as F
+
+        self._check_assignments(assignments)
+        rows = self._rows_where(condition)
+        lowered = {name.lower(): expression for name, expression in assignments.items()}
+        columns = []
+        for field in rows.schema.fields:
+            expression = lowered.get(field.name.lower())
+            quoted = F.col("`" + field.name.replace("`", "``") + "`")
+            columns.append((quoted if expression is None else F.expr(expression).cast(field.dataType)).alias(field.name))
+        return self._write(operations.UPSERT, rows.select(*columns), options, prepped=True)
+
+    def alter_schema(self, schema: StructType, *, options: RawOptions | None = None) -> WriteResult:
+        """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
+
+        Raises:
+            SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
+        """
+        resolved = resolve_options({**self._options, **(options or {})})
+        return self._published(alter_schema(self.storage, spark_to_arrow(schema), resolved))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def snapshot(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
+        """The table's rows, Hudi's five meta columns first; a table without a commit is empty.
+
+        Args:
+            as_of: Instant time; the table as it was when that instant had completed.
+            options: ``hoodie.*`` read options.
+        """
+        return self._read(SNAPSHOT, as_of, options)
+
+    def read_optimized(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
+        """Rows of the base files only: merge-on-read tables as of their last compaction."""
+        return self._read(READ_OPTIMIZED, as_of, options)
+
+    def skip_merge(self, *, options: RawOptions | None = None) -> DataFrame:
+        """Base rows and log rows side by side, not merged."""
+        return self._read(SKIP_MERGE, None, options)
+
+    def log_only(self, *, options: RawOptions | None = None) -> DataFrame:
+        """Rows of the logs only."""
+        return self._read(LOG_ONLY, None, options)
+
+    def timeline(self) -> list[Instant]:
+        """Completed and pending instants of the active timeline, newest last."""
+        return list(Timeline.load(self.storage, self.config).instants)
+
+    # -- going back ------------------------------------------------------------------------------------------------
+
+    def rollback(self, instant: str, *, options: RawOptions | None = None) -> RollbackResult:
+        """Undo an instant: the newest completed write, or a pending one.
+
+        Raises:
+            TimelineError: The instant is not there, or something later stands on it.
+        """
+        resolved = resolve_options({**self._options, **(options or {})})
+        config = self.config
+        config.check_writable()
+        with table_lock(self.storage, resolved):
+            recover(self.storage, config, resolved, republish=self._republish)
+            timeline = Timeline.load(self.storage, config)
+            found = timeline.find(str(instant))
+            result = rollback_instant(
+                self.storage,
+                config,
+                found,
+                rollback_time=next_instant(timeline),
+                republish=self._republish,
+            )
+        self._publish(resolve_options(self._options).bool("hoodie.engine.publish.manifest"))
+        return result
+
+    def publish(self) -> None:
+        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
+        publish(self.storage)
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _write(
+        self,
+        operation: Operation,
+        df: DataFrame,
+        options: RawOptions | None,
+        *,
+        update_columns: Sequence[str] | None = None,
+        match_condition: str | None = None,
+        prepped: bool = False,
+        new_schema: bool = False,
+    ) -> WriteResult:
+        request = WriteRequest(
+            operation,
+            df,
+            resolve_options({**self._options, **(options or {})}),
+            None if update_columns is None else tuple(update_columns),
+            match_condition,
+            prepped,
+            new_schema,
+        )
+        return self._published(write(self.spark, self.storage, request), request.options.bool("hoodie.engine.publish.manifest"))
+
+    def _published(self, result: WriteResult, wanted: bool = True) -> WriteResult:
+        self._publish(wanted)
+        return result
+
+    def _publish(self, wanted: bool) -> None:
+        """The commit stands whatever happens here; the next session or writer publishes it if this fails."""
+        if not wanted:
+            return
+        try:
+            publish(self.storage)
+        except (HudiError, OSError) as error:
+            logger.warning("%s: the commit stands, but its manifest was not published: %s", self.path, error)
+
+    def _republish(self) -> None:
+        if live_manifest_files(self.storage):
+            publish(self.storage)
+
+    def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
+        state = TableState.load(self.storage)
+        if as_of is not None and not (as_of.isdigit() and len(as_of) in (14, 17)):
+            raise TimelineError(f"as_of is {as_of!r}; it must be an instant time of 17 digits, such as 20260101093000000")
+        resolved = resolve_options({**self._options, **(options or {})})
+        return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
+
+    def _rows_where(self, condition: str) -> DataFrame:
+        from pyspark.errors import PySparkException
+
+        try:
+            return self.snapshot().where(condition)
+        except PySparkException as error:
+            raise ConfigError(f"the condition {condition!r} cannot be resolved: {str(error).splitlines()[0]}") from error
+
+    def _check_assignments(self, assignments: Mapping[str, str]) -> None:
+        config = self.config
+        schema = TableState.load(self.storage).data_schema()
+        known = set() if schema is None else {name.lower() for name in schema.names}
+        fixed = {name.lower() for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))}
+        problems = [f"column {name!r} is not in the table" for name in assignments if name.lower() not in known]
+        problems += [
+            f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
+            for name in assignments
+            if name.lower() in fixed
+        ]
+        if problems:
+            raise ConfigError("; ".join(problems), tuple(problems))
+
+    def _known_columns(self, df: DataFrame, names: Sequence[str]) -> list[str]:
+        known = {name.lower() for name in df.columns}
+        missing = [name for name in names if name.lower() not in known]
+        if missing:
+            raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
+        return list(names)
+
+
+def rebuild_table(
+    spark: SparkSession,
+    path: str,
+    df: DataFrame,
+    *,
+    name: str,
+    record_key: Sequence[str] | None = None,
+    precombine_field: str | None = None,
+    partition_by: Sequence[str] | None = None,
+    table_type: str = "cow",
+    options: RawOptions | None = None,
+) -> WriteResult:
+    """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
+
+    While key, ordering, partitioning, type and merge rule stay, this is one replace instant and the history is kept. When
+    one of them changes the table is built beside the old one and the folders are swapped by two renames; for the moment
+    between them there is no table at the path, and the history starts anew.
+
+    Args:
+        spark: The session.
+        path: Base path.
+        df: All rows of the table; its columns become the table's.
+        name: Table name.
+        record_key: As in HudiTable.create.
+        precombine_field: As in HudiTable.create.
+        partition_by: As in HudiTable.create.
+        table_type: As in HudiTable.create.
+        options: As in HudiTable.create.
+
+    Raises:
+        HudiError: As create and upsert do; the old table stands.
+    """
+    wanted = table_properties(
+        name=name,
+        record_key=_names(record_key, "record_key"),
+        precombine_field=precombine_field,
+        partition_by=_names(partition_by, "partition_by"),
+        table_type=table_type,
+        schema=spark_to_arrow(_without_meta(df).schema),
+        options=options,
+    )
+    storage = open_storage(path)
+    recover_swap(storage.base)
+    fresh = not exists(storage)
+    if not fresh:
+        stored = TableConfig.load(storage)
+        if same_definition(stored, wanted) and stored.version == 6:
+            table = HudiTable(spark, path, storage, options)
+            return table._write(operations.INSERT_OVERWRITE_TABLE, df, None, new_schema=True)
+    if fresh:
+        create_table(storage, wanted)
+        table = HudiTable(spark, path, storage, options)
+        return table._write(operations.BULK_INSERT, df, None, new_schema=True)
+    return _rebuild_beside(spark, storage, wanted, df, options)
+
+
+def _rebuild_beside(
+    spark: SparkSession, storage: Storage, wanted: TableConfig, df: DataFrame, options: RawOptions | None
+) -> WriteResult:
+    side = side_folder(storage.base)
+    try:
+        side_storage = open_storage(side)
+        create_table(side_storage, wanted)
+        table = HudiTable(spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"})
+        result = table._write(operations.BULK_INSERT, df, None, new_schema=True)
+        swap(storage.base, side)
+    except BaseException:
+        remove_side(side)
+        raise
+    HudiTable(spark, storage.base, storage, options)._publish(True)
+    return result
+
+
+def _without_meta(df: DataFrame) -> DataFrame:
+    return df.select(*[f"`{name.replace('`', '``')}`" for name in df.columns if not name.startswith("_hoodie_") or name == "_hoodie_is_deleted"])
+
+
+def _names(value: Sequence[str] | None, what: str) -> list[str] | None:
+    if value is None:
+        return None
+    names = [value] if isinstance(value, str) else list(value)
+    if any(not isinstance(name, str) or not name.strip() for name in names):
+        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
+    return [name.strip() for name in names]
+

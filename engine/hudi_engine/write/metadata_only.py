@@ -1,0 +1,133 @@
+"""Commits that write no data file: dropping partitions, changing the schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.read.state import TableState
+from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
+from hudi_engine.schema.evolution import can_promote
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.metadata_table import drop_foreign_metadata_table
+from hudi_engine.write.result import WriteResult, summarise
+
+
+def delete_partitions(storage: Storage, partitions: Sequence[str], options: Options) -> WriteResult:
+    """Take every file group of some partitions out of the table in one replace instant.
+
+    Args:
+        storage: The table's storage.
+        partitions: Partition paths such as ``dt=2026-01-01``; ``"dt=2026-*"`` is not expanded.
+        options: Options of the call.
+
+    Raises:
+        ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
+    """
+    state = _writable_state(storage)
+    wanted = [partition.strip("/") for partition in ([partitions] if isinstance(partitions, str) else partitions)]
+    if not wanted:
+        raise ConfigError("delete_partitions needs at least one partition path, such as 'dt=2026-01-01'")
+    if not state.config.is_partitioned:
+        raise ConfigError(
+            f"table {state.config.name!r} has no partitions; use delete(keys) or insert_overwrite_table instead"
+        )
+    for partition in wanted:
+        check_partition_path(partition)
+    known = {each.partition for each in state.view().latest_slices()}
+    missing = [partition for partition in wanted if partition not in known]
+    if missing:
+        near = ", ".join(sorted(known)[:5])
+        raise ConfigError(f"partition(s) {missing} hold no rows in table {state.config.name!r}; it has, for example: {near}")
+    with WriteTransaction.begin(
+        storage, state.config, options, action="replacecommit", operation="DELETE_PARTITION"
+    ) as transaction:
+        state = TableState(storage, transaction.config, transaction.timeline)
+        transaction.inflight(CommitMetadata(operation_type="DELETE_PARTITION"))
+        replaced = _file_ids(state, wanted)
+        metadata = CommitMetadata(
+            extra_metadata=_schema(state), operation_type="DELETE_PARTITION", partition_to_replace_file_ids=replaced
+        )
+        rows = rows_of_groups(state, replaced)
+        transaction.commit(metadata)
+    return summarise(transaction.instant, metadata, "metadata", rows)
+
+
+def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> WriteResult:
+    """Give the table another set of columns in one commit; data files stay as they are.
+
+    Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
+    and widened.
+
+    Raises:
+        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
+    """
+    state = _writable_state(storage)
+    check_avro_names(schema)
+    old = state.data_schema()
+    if old is not None:
+        _check_change(state, old, schema)
+    action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
+    with WriteTransaction.begin(storage, state.config, options, action=action, operation="ALTER_SCHEMA") as transaction:
+        transaction.inflight(CommitMetadata(operation_type="ALTER_SCHEMA"))
+        text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
+        metadata = CommitMetadata(extra_metadata={"schema": text}, operation_type="ALTER_SCHEMA")
+        transaction.commit(metadata)
+    return summarise(transaction.instant, metadata, "metadata")
+
+
+def rows_of_groups(state: TableState, groups: dict[str, list[str]]) -> int:
+    """Rows that file groups hold, by their newest base files' write stats; log records are not counted."""
+    wanted = {(partition, file_id) for partition, ids in groups.items() for file_id in ids}
+    rows = 0
+    for instant in reversed(state.timeline.completed_writes):
+        if not wanted:
+            break
+        for partition, stat in state.timeline.commit_metadata(instant).write_stats():
+            if (partition, stat.file_id) in wanted and not stat.is_log_file:
+                wanted.discard((partition, stat.file_id or ""))
+                rows += stat.num_writes or 0
+    return rows
+
+
+def _writable_state(storage: Storage) -> TableState:
+    state = TableState.load(storage)
+    config = drop_foreign_metadata_table(storage, state.config)
+    config.check_writable()
+    return TableState(storage, config, state.timeline)
+
+
+def _file_ids(state: TableState, partitions: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for each in state.view(list(partitions)).latest_slices():
+        found.setdefault(each.partition, []).append(each.file_id)
+    return {partition: sorted(ids) for partition, ids in found.items()}
+
+
+def _schema(state: TableState) -> dict[str, str]:
+    text = state.schema_json()
+    return {} if text is None else {"schema": text}
+
+
+def _check_change(state: TableState, old: pa.Schema, new: pa.Schema) -> None:
+    config = state.config
+    needed = {*config.record_key_fields, *config.ordering_fields, *(field.name for field in config.partition_fields)}
+    gone = sorted(name for name in needed if name.partition(".")[0] not in new.names)
+    problems = [f"column {name!r} is a key, ordering or partition column and cannot be dropped" for name in gone]
+    for field in new:
+        place = old.get_field_index(field.name)
+        if place >= 0 and not old.field(place).type.equals(field.type) and not can_promote(old.field(place).type, field.type):
+            problems.append(
+                f"column {field.name!r} cannot change from {old.field(place).type} to {field.type}; only widening is allowed "
+                "(int to long, float or double, long to double, any number to string)"
+            )
+    if problems:
+        raise SchemaError("; ".join(problems))
