@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Protocol
 
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
+from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
 from hudi_engine.config.merge_mode import resolve_merge_mode
 from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
 from hudi_engine.errors import CorruptTableError, TableNotFoundError, UnsupportedTableError
@@ -32,21 +33,6 @@ _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.
 _DELETE_FIELD = "hoodie.payload.delete.field"
 _DELETE_MARKER = "hoodie.payload.delete.marker"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
-
-_KEY_GENERATOR_CLASSES = {
-    "SimpleKeyGenerator": KeyGeneratorType.SIMPLE,
-    "SimpleAvroKeyGenerator": KeyGeneratorType.SIMPLE,
-    "ComplexKeyGenerator": KeyGeneratorType.COMPLEX,
-    "ComplexAvroKeyGenerator": KeyGeneratorType.COMPLEX,
-    "TimestampBasedKeyGenerator": KeyGeneratorType.TIMESTAMP,
-    "TimestampBasedAvroKeyGenerator": KeyGeneratorType.TIMESTAMP,
-    "NonpartitionedKeyGenerator": KeyGeneratorType.NON_PARTITION,
-    "NonpartitionedAvroKeyGenerator": KeyGeneratorType.NON_PARTITION,
-    "CustomKeyGenerator": KeyGeneratorType.CUSTOM,
-    "CustomAvroKeyGenerator": KeyGeneratorType.CUSTOM,
-    "GlobalDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
-    "GlobalAvroDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
-}
 
 
 class PropertiesStorage(Protocol):
@@ -186,7 +172,9 @@ class TableConfig:
     @cached_property
     def partition_fields(self) -> tuple[PartitionField, ...]:
         """Columns of the partition path, in order."""
-        default = "timestamp" if self._declared_key_generator() is KeyGeneratorType.TIMESTAMP else "simple"
+        default = (
+            "timestamp" if declared_key_generator(self.properties) is KeyGeneratorType.TIMESTAMP else "simple"
+        )
         fields = []
         for text in self._names("hoodie.table.partition.fields"):
             name, colon, kind = text.rpartition(":")
@@ -207,22 +195,11 @@ class TableConfig:
         Raises:
             UnsupportedTableError: for a class that is not one of Hudi's own.
         """
-        declared = self._declared_key_generator()
-        if declared is not None:
-            return declared
-        raw = self._text("hoodie.table.keygenerator.type") or self._text("hoodie.table.keygenerator.class")
-        if raw:
-            legal = ", ".join(member.value for member in KeyGeneratorType)
-            raise UnsupportedTableError(
-                f"table {self.name!r} uses the key generator {raw!r}; this engine knows {legal} and Hudi's "
-                "classes for them. Write to the table with the engine that has this class"
-            )
-        if not self.partition_fields:
-            return KeyGeneratorType.NON_PARTITION
-        if ":" in self._text("hoodie.table.partition.fields"):
-            return KeyGeneratorType.CUSTOM
-        simple = len(self.partition_fields) == 1 and len(self.record_key_fields) <= 1
-        return KeyGeneratorType.SIMPLE if simple else KeyGeneratorType.COMPLEX
+        return resolve_key_generator(
+            self.properties,
+            key_fields=len(self.record_key_fields),
+            partition_fields=len(self.partition_fields),
+        )
 
     @cached_property
     def hive_style(self) -> bool:
@@ -387,12 +364,6 @@ class TableConfig:
             "populate_meta_fields",
         ):
             getattr(self, attribute)
-
-    def _declared_key_generator(self) -> KeyGeneratorType | None:
-        declared = self._text("hoodie.table.keygenerator.type").upper()
-        if declared in KeyGeneratorType.__members__:
-            return KeyGeneratorType(declared)
-        return _KEY_GENERATOR_CLASSES.get(self._text("hoodie.table.keygenerator.class").rpartition(".")[2])
 
     def _text(self, key: str, default: str = "") -> str:
         return self.properties.get(key, "").strip() or default

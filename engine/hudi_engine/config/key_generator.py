@@ -1,0 +1,72 @@
+"""Which key generator a table's properties ask for.
+
+Versions 8 and 9, and version 6 tables made by Hudi 1.x, name a type; older ones name a class (Hudi table
+config).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.errors import UnsupportedTableError
+
+TYPE_KEY = "hoodie.table.keygenerator.type"
+CLASS_KEY = "hoodie.table.keygenerator.class"
+KEY_GENERATOR_PACKAGE = "org.apache.hudi.keygen"
+
+_BY_CLASS = {
+    "SimpleKeyGenerator": KeyGeneratorType.SIMPLE,
+    "SimpleAvroKeyGenerator": KeyGeneratorType.SIMPLE,
+    "ComplexKeyGenerator": KeyGeneratorType.COMPLEX,
+    "ComplexAvroKeyGenerator": KeyGeneratorType.COMPLEX,
+    "TimestampBasedKeyGenerator": KeyGeneratorType.TIMESTAMP,
+    "TimestampBasedAvroKeyGenerator": KeyGeneratorType.TIMESTAMP,
+    "NonpartitionedKeyGenerator": KeyGeneratorType.NON_PARTITION,
+    "NonpartitionedAvroKeyGenerator": KeyGeneratorType.NON_PARTITION,
+    "CustomKeyGenerator": KeyGeneratorType.CUSTOM,
+    "CustomAvroKeyGenerator": KeyGeneratorType.CUSTOM,
+    "GlobalDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
+    "GlobalAvroDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
+}
+
+
+def declared_key_generator(properties: Mapping[str, str]) -> KeyGeneratorType | None:
+    """Return the key generator that the properties name; None when they name none, or one that is not
+    known.
+    """
+    declared = properties.get(TYPE_KEY, "").strip().upper()
+    if declared in KeyGeneratorType.__members__:
+        return KeyGeneratorType(declared)
+    package, _, name = properties.get(CLASS_KEY, "").strip().rpartition(".")
+    return _BY_CLASS.get(name) if package in ("", KEY_GENERATOR_PACKAGE) else None
+
+
+def resolve_key_generator(
+    properties: Mapping[str, str], *, key_fields: int, partition_fields: int
+) -> KeyGeneratorType:
+    """Return the key generator of a table, inferred from its fields as Hudi does when it names none.
+
+    Args:
+        properties: The table's properties.
+        key_fields: Number of record key fields.
+        partition_fields: Number of partition fields.
+
+    Raises:
+        UnsupportedTableError: for a class that is not one of Hudi's own.
+    """
+    declared = declared_key_generator(properties)
+    if declared is not None:
+        return declared
+    named = properties.get(TYPE_KEY, "").strip() or properties.get(CLASS_KEY, "").strip()
+    if named:
+        raise UnsupportedTableError(
+            f"table {properties.get('hoodie.table.name')!r} uses the key generator {named!r}; legal are "
+            f"{', '.join(member.value for member in KeyGeneratorType)} and Hudi's classes for them. Write "
+            "to the table with the engine that has this class"
+        )
+    if partition_fields == 0:
+        return KeyGeneratorType.NON_PARTITION
+    if ":" in properties.get("hoodie.table.partition.fields", ""):
+        return KeyGeneratorType.CUSTOM
+    return KeyGeneratorType.SIMPLE if partition_fields == 1 and key_fields <= 1 else KeyGeneratorType.COMPLEX
