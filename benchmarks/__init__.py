@@ -1,0 +1,1 @@
+"""Benchmarks: the same workload on dbt-hudi and its peers, reported as ratios of one run."""

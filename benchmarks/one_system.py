@@ -1,0 +1,99 @@
+"""Runs the workload on one system in a process of its own and prints one JSON line a step."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.systems import SYSTEMS, System
+from benchmarks.workload import SCAN, batch_folder, batches, prepare
+
+
+def main() -> None:
+    """Command line: system name, folder for data and tables, number of rows, repeats."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--system", choices=list(SYSTEMS), required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--jars", default="")
+    wanted = parser.parse_args()
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    spark = _session(SYSTEMS[wanted.system], wanted.jars, wanted.folder)
+    data = wanted.folder / f"data_{wanted.rows}"
+    prepare(spark, data, wanted.rows, wanted.repeats)
+    tables = wanted.folder / "tables" / wanted.system.replace(" ", "_")
+    shutil.rmtree(tables, ignore_errors=True)
+    tables.mkdir(parents=True)
+    system = SYSTEMS[wanted.system](spark, tables)
+    try:
+        _run(system, data, wanted.rows, wanted.repeats)
+    finally:
+        spark.stop()
+        shutil.rmtree(tables, ignore_errors=True)
+
+
+def _session(system: type[System], jars: str, folder: Path):  # type: ignore[no-untyped-def]
+    from pyspark.sql import SparkSession
+
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.driver.memory": "8g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.showConsoleProgress": "false",
+        **system.conf,
+    }
+    if jars:
+        conf["spark.jars"] = jars
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def _run(system: System, data: Path, rows: int, repeats: int) -> None:
+    spark = system.spark
+    _step(system, "load 100 k", lambda: system.load("small", spark.read.parquet(str(data / "small"))), report=False)
+    for number in range(repeats):
+        batch = spark.read.parquet(str(data / batch_folder("tiny", number)))
+        _step(system, "tiny upsert", lambda batch=batch: system.upsert("small", batch), report=number > 0)
+    _step(system, "load", lambda: system.load("big", spark.read.parquet(str(data / "load"))))
+    for name in list(batches(rows))[1:]:
+        for number in range(repeats):
+            batch = spark.read.parquet(str(data / batch_folder(name, number)))
+            _step(system, f"upsert {name}", lambda batch=batch: system.upsert("big", batch))
+    system.read("big").createOrReplaceTempView("bench_big")
+    for _ in range(max(3, repeats)):
+        _step(system, "scan", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
+    _step(system, "all columns", lambda: system.read("big").write.format("noop").mode("overwrite").save())
+    if type(system).compact is not System.compact:
+        _step(system, "compaction", lambda: system.compact("big"))
+        system.read("big").createOrReplaceTempView("bench_big")
+        for _ in range(3):
+            _step(system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
+
+
+def _step(system: System, name: str, work: Callable[[], object], *, report: bool = True) -> None:
+    tracker = system.spark.sparkContext.statusTracker()
+    group = f"bench-{name}-{time.monotonic_ns()}"
+    system.spark.sparkContext.setJobGroup(group, name)
+    before = time.monotonic()
+    work()
+    seconds = time.monotonic() - before
+    jobs = len(tracker.getJobIdsForGroup(group))
+    if report:
+        print(json.dumps({"step": name, "seconds": round(seconds, 3), "jobs": jobs}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
