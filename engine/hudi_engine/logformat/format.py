@@ -47,19 +47,17 @@ ROLLBACK_COMMAND = "0"
 
 
 @dataclass(frozen=True)
-class LogBlock:
-    """One block of a log file.
+class BlockHead:
+    """What a block says before its content.
 
     Attributes:
         kind: What the content is; ``CORRUPT`` for bytes between blocks that are no block.
         header: Header entries by ordinal; ordinals this engine does not know are kept as plain numbers.
-        content: The block's content, a view into the file's bytes.
         offset: Position of the block's magic in the file, in bytes.
     """
 
     kind: BlockType
     header: Mapping[int, str]
-    content: memoryview
     offset: int
 
     @property
@@ -109,3 +107,27 @@ class LogBlock:
     def is_data(self) -> bool:
         """Whether the content is rows of the table."""
         return self.kind in (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
+
+
+@dataclass(frozen=True)
+class BlockPlace(BlockHead):
+    """A block whose content has not been read.
+
+    Attributes:
+        content_start: Position of the content in the file, in bytes.
+        content_length: Length of the content in bytes.
+    """
+
+    content_start: int
+    content_length: int
+
+
+@dataclass(frozen=True)
+class LogBlock(BlockHead):
+    """One block of a log file.
+
+    Attributes:
+        content: The block's content, a view into the file's bytes.
+    """
+
+    content: memoryview

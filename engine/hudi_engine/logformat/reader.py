@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
 from hudi_engine.logformat.blocks import data_avro, data_parquet
-from hudi_engine.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockType, LogBlock
+from hudi_engine.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockPlace, BlockType, LogBlock
+from hudi_engine.logformat.source import BytesSource, LogSource
 
 _LOGGER = logging.getLogger(__name__)
 _INT = struct.Struct(">i")
@@ -38,18 +39,33 @@ def read_blocks(data: bytes | memoryview) -> Iterator[LogBlock]:
     """
     whole = data if isinstance(data, bytes) else bytes(data)
     view = memoryview(whole)
+    for place in scan_blocks(BytesSource(whole)):
+        content = view[place.content_start : place.content_start + place.content_length]
+        yield LogBlock(place.kind, place.header, place.offset, content)
+
+
+def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
+    """Where the blocks of a log file lie, without reading their contents.
+
+    Args:
+        source: The file.
+
+    Raises:
+        CorruptTableError: A block is framed rightly, but its header does not fit into it.
+        UnsupportedTableError: A block has a log format version or a type that this engine does not know.
+    """
     position = 0
-    while position < len(whole):
-        end = _block_end(whole, position)
+    while position < source.size:
+        end = _block_end(source, position)
         if end is not None:
-            yield _parse_block(whole, view, position, end)
+            yield _parse_block(source, position, end)
             position = end
             continue
-        following = whole.find(MAGIC, position + 1)
-        stop = len(whole) if following < 0 else following
+        following = source.find(MAGIC, position + 1)
+        stop = source.size if following < 0 else following
         if stop - position >= len(MAGIC):
             _LOGGER.warning("%d bytes at byte %d of a log file are no block", stop - position, position)
-            yield LogBlock(BlockType.CORRUPT, {}, view[position:stop], position)
+            yield BlockPlace(BlockType.CORRUPT, {}, position, position, stop - position)
         position = stop
 
 
@@ -75,23 +91,26 @@ def decode_data_block(block: LogBlock) -> pa.Table:
     )
 
 
-def _block_end(data: bytes, start: int) -> int | None:
+def _block_end(source: LogSource, start: int) -> int | None:
     """End of the block that starts at ``start``; None when there is no whole block."""
-    if start + _FRAME > len(data) or data[start : start + len(MAGIC)] != MAGIC:
+    frame = source.read(start, _FRAME)
+    if len(frame) < _FRAME or not frame.startswith(MAGIC):
         return None
-    size = _LONG.unpack_from(data, start + len(MAGIC))[0]
-    end = start + _FRAME + int(size)
-    if size < _MIN_SIZE or end > len(data):
+    size = int(_LONG.unpack_from(frame, len(MAGIC))[0])
+    end = start + _FRAME + size
+    if size < _MIN_SIZE or end > source.size:
         return None
-    if _LONG.unpack_from(data, end - _LONG.size)[0] != size + len(MAGIC):
+    tail = source.read(end - _LONG.size, _LONG.size + len(MAGIC))
+    if _LONG.unpack_from(tail)[0] != size + len(MAGIC):
         return None
-    if len(data) - end >= len(MAGIC) and data[end : end + len(MAGIC)] != MAGIC:
-        return None
-    return end
+    following = tail[_LONG.size :]
+    return end if len(following) < len(MAGIC) or following == MAGIC else None
 
 
-def _parse_block(data: bytes, view: memoryview, start: int, end: int) -> LogBlock:
-    version, ordinal = _PAIR.unpack_from(data, start + _FRAME)
+def _parse_block(source: LogSource, start: int, end: int) -> BlockPlace:
+    limit = end - _LONG.size
+    head = _Head(source, start, start + _FRAME, limit)
+    version, ordinal = head.pair()
     if version != LOG_FORMAT_VERSION:
         raise UnsupportedTableError(
             f"log block at byte {start} has log format version {version}; only {LOG_FORMAT_VERSION} can be read"
@@ -103,42 +122,49 @@ def _parse_block(data: bytes, view: memoryview, start: int, end: int) -> LogBloc
         raise UnsupportedTableError(
             f"log block at byte {start} has the unknown type {ordinal}; known are {legal}"
         ) from error
-    limit = end - _LONG.size
-    header, position = _parse_entries(data, start + _FRAME + _PAIR.size, limit, start)
-    if position + _LONG.size > limit:
-        raise _corrupt(start, "no content length")
-    length = _LONG.unpack_from(data, position)[0]
-    content_start = position + _LONG.size
-    if length < 0 or length > limit - content_start:
-        raise _corrupt(start, f"a content length of {length}, {limit - content_start} bytes are left")
-    return LogBlock(kind, header, view[content_start : content_start + length], start)
+    header = head.entries()
+    length = head.long()
+    if length < 0 or length > limit - head.position:
+        raise head.corrupt(f"a content length of {length}, {limit - head.position} bytes are left")
+    return BlockPlace(kind, header, start, head.position, length)
 
 
-def _parse_entries(data: bytes, position: int, limit: int, start: int) -> tuple[Mapping[int, str], int]:
-    if position + _INT.size > limit:
-        raise _corrupt(start, "no header")
-    count = _INT.unpack_from(data, position)[0]
-    position += _INT.size
-    if count < 0 or count > (limit - position) // _PAIR.size:
-        raise _corrupt(start, f"{count} header entries")
-    entries: dict[int, str] = {}
-    for _ in range(count):
-        if position + _PAIR.size > limit:
-            raise _corrupt(start, f"fewer than {count} header entries")
-        key, length = _PAIR.unpack_from(data, position)
-        position += _PAIR.size
-        if length < 0 or length > limit - position:
-            raise _corrupt(start, f"a header entry of {length} bytes, {limit - position} are left")
-        try:
-            entries[key] = data[position : position + length].decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise _corrupt(start, "a header entry that is no UTF-8 text") from error
-        position += length
-    return entries, position
+class _Head:
+    """Reads the numbers and texts at the start of a block; nothing is read beyond the block."""
 
+    def __init__(self, source: LogSource, start: int, position: int, limit: int) -> None:
+        self._source, self._start, self._limit = source, start, limit
+        self.position = position
 
-def _corrupt(start: int, what: str) -> CorruptTableError:
-    return CorruptTableError(
-        f"log block at byte {start} is framed as a whole block but has {what}; the file was damaged later: "
-        "restore it or roll back its commit"
-    )
+    def pair(self) -> tuple[int, int]:
+        first, second = _PAIR.unpack(self._take(_PAIR.size, "a header that ends early"))
+        return int(first), int(second)
+
+    def long(self) -> int:
+        return int(_LONG.unpack(self._take(_LONG.size, "no content length"))[0])
+
+    def entries(self) -> dict[int, str]:
+        count = int(_INT.unpack(self._take(_INT.size, "no header"))[0])
+        if count < 0 or count > (self._limit - self.position) // _PAIR.size:
+            raise self.corrupt(f"{count} header entries")
+        found: dict[int, str] = {}
+        for _ in range(count):
+            key, length = self.pair()
+            try:
+                found[key] = self._take(length, f"a header entry of {length} bytes").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise self.corrupt("a header entry that is no UTF-8 text") from error
+        return found
+
+    def _take(self, count: int, what: str) -> bytes:
+        if count < 0 or count > self._limit - self.position:
+            raise self.corrupt(f"{what}, {self._limit - self.position} bytes are left")
+        data = self._source.read(self.position, count)
+        self.position += count
+        return data
+
+    def corrupt(self, what: str) -> CorruptTableError:
+        return CorruptTableError(
+            f"log block at byte {self._start} is framed as a whole block but has {what}; the file was damaged "
+            "later: restore it or roll back its commit"
+        )

@@ -1,0 +1,69 @@
+"""Rows that delete, and the ordering values that deletes carry.
+
+A row deletes its key when ``_hoodie_is_deleted`` is true, when the table's delete field holds the delete
+marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` for AWSDmsAvroPayload), or when
+``_hoodie_operation`` is ``D``. Source: Hudi table format, merging.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.schema.evolution import cast_array
+from hudi_engine.schema.meta_fields import IS_DELETED, OPERATION
+
+_DELETE_OPERATION = "D"
+
+
+def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
+    """Which rows of a batch are deletes; None when no row can be one.
+
+    Args:
+        table: Rows with the data columns.
+        config: The table's settings.
+    """
+    masks = []
+    names = set(table.column_names)
+    if IS_DELETED in names and pa.types.is_boolean(table.schema.field(IS_DELETED).type):
+        masks.append(table.column(IS_DELETED))
+    if config.delete_marker is not None and config.delete_marker[0] in names:
+        field, marker = config.delete_marker
+        masks.append(_equals_text(table.column(field), marker))
+    if OPERATION in names:
+        masks.append(_equals_text(table.column(OPERATION), _DELETE_OPERATION))
+    if not masks:
+        return None
+    joined = masks[0]
+    for mask in masks[1:]:
+        joined = pc.or_kleene(joined, mask)
+    filled = pc.fill_null(joined, False)
+    return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
+
+
+def ordering_values(table: pa.Table, config: TableConfig) -> pa.Array | None:
+    """Ordering values of rows, for a delete block.
+
+    Args:
+        table: Rows with the data columns.
+        config: The table's settings.
+
+    Returns:
+        The ordering column; a struct array of them where the table has several ordering fields; None where it
+        has none, or the rows lack one.
+    """
+    fields = config.ordering_fields
+    if not fields or any(name not in table.column_names for name in fields):
+        return None
+    columns = [table.column(name).combine_chunks() for name in fields]
+    if len(columns) == 1:
+        return columns[0]
+    return pa.StructArray.from_arrays(columns, list(fields))
+
+
+def _equals_text(column: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
+    if pa.types.is_string(column.type):
+        return pc.equal(column, text)
+    chunks = [pc.equal(cast_array(chunk, pa.string()), text) for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.bool_())

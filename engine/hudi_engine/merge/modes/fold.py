@@ -1,0 +1,101 @@
+"""Folding many records of a file group, or of one batch, into one record a key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_engine.merge.entries import Entries, concat_entries
+from hudi_engine.merge.modes.rule import MergeRule
+from hudi_engine.merge.ordering import ordering_ranks
+
+Positions = npt.NDArray[np.int64]
+
+
+def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> Entries:
+    """One entry a key.
+
+    Args:
+        entries: Records in the order in which they were written.
+        rule: How two records of one key become one.
+        ordering_fields: Ordering fields of the table; all are columns of ``entries``.
+    """
+    codes, distinct = key_codes(entries.keys)
+    if distinct == len(entries):
+        return entries
+    if rule.fills or entries.provided is not None:
+        return _fold_by_rank(entries, codes, distinct, rule, ordering_fields)
+    return entries.take(np.sort(winners(entries, codes, distinct, rule, ordering_fields)))
+
+
+def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
+    """A number for each row, the same for equal keys, and how many different keys there are."""
+    encoded = keys.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
+    codes: Positions = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, len(encoded.dictionary)
+
+
+def winners(
+    entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
+) -> Positions:
+    """Position of the winning row of each key, for rules that keep one row whole.
+
+    Args:
+        entries: Records in order.
+        codes: Key number of each row.
+        distinct: How many keys there are.
+        rule: The merge rule.
+        ordering_fields: Ordering fields of the table.
+    """
+    positions = np.arange(len(entries))
+    if not rule.compares or not ordering_fields:
+        return _last(codes, positions, distinct)
+    resets = entries.always if rule.deletes_obey_order else entries.deleted
+    candidates = positions
+    reset = np.full(distinct, -1)
+    if resets.any():
+        # Whatever came before a delete that always wins has lost; the delete itself is older than
+        # all after it.
+        reset[codes[resets]] = positions[resets]
+        candidates = positions[positions > reset[codes]]
+    ranks = ordering_ranks([entries.rows.column(name) for name in ordering_fields])
+    sort_keys = [rank[candidates] for rank in reversed(ranks)]
+    order = np.lexsort((candidates, *sort_keys, codes[candidates]))
+    best = reset
+    ordered = candidates[order]
+    best[codes[ordered]] = ordered
+    return best
+
+
+def _last(codes: Positions, positions: Positions, distinct: int) -> Positions:
+    last = np.empty(distinct, np.int64)
+    last[codes] = positions
+    return last
+
+
+def _fold_by_rank(
+    entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
+) -> Entries:
+    """Merge the first with the second record of every key, the result with the third, and so on: a step
+    merges many keys at once."""
+    counts = np.bincount(codes, minlength=distinct)
+    by_count = np.argsort(-counts, kind="stable")
+    number = np.empty(distinct, np.int64)
+    number[by_count] = np.arange(distinct)
+    order = np.argsort(number[codes], kind="stable")
+    sizes = counts[by_count]
+    starts = np.cumsum(sizes) - sizes
+    folded = entries.take(order[starts])
+    done: list[Entries] = []
+    for rank in range(1, int(sizes[0])):
+        active = int(np.searchsorted(-sizes, -rank, side="left"))
+        done.append(folded.slice(active, len(folded) - active))
+        folded = rule.merge(
+            folded.slice(0, active), entries.take(order[starts[:active] + rank]), ordering_fields
+        )
+    return concat_entries([folded, *reversed(done)])

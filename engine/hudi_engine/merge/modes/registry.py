@@ -1,0 +1,94 @@
+"""Which merge rule belongs to which merge mode of a table.
+
+A payload or merger class that is not known is refused by name: guessing would change rows in silence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.merge.entries import plain_entries
+from hudi_engine.merge.modes.fold import fold, key_codes
+from hudi_engine.merge.modes.rule import MergeRule
+from hudi_engine.merge.ordering import is_default, ordering_ranks
+from hudi_engine.schema.meta_fields import RECORD_KEY
+
+COMMIT_TIME = MergeRule(compares=False)
+EVENT_TIME = MergeRule(compares=True)
+RULES: dict[MergeMode, MergeRule] = {
+    MergeMode.COMMIT_TIME_ORDERING: COMMIT_TIME,
+    MergeMode.EVENT_TIME_ORDERING: EVENT_TIME,
+    MergeMode.PARTIAL_UPDATE: MergeRule(compares=True, fills=True, deletes_obey_order=False),
+    MergeMode.OVERWRITE_NON_DEFAULTS: MergeRule(compares=False, fills=True),
+    MergeMode.AWS_DMS: COMMIT_TIME,
+}
+_POSITION = "__hudi_position"
+
+
+def merge_rule(config: TableConfig) -> MergeRule:
+    """The rule by which a table merges records.
+
+    Args:
+        config: The table's settings.
+
+    Raises:
+        UnsupportedTableError: The table merges with a class that this engine does not know.
+    """
+    rule = RULES.get(config.merge_mode)
+    if rule is None:
+        legal = ", ".join(mode.value for mode in RULES)
+        raise UnsupportedTableError(
+            f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} in merge mode "
+            f"{config.merge_mode.value}, which this engine does not know; known modes are {legal}. Read its base files "
+            "only (read optimized), or compact it with the engine that has the class"
+        )
+    if rule.compares and config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version >= 9:
+        # From table version 9 on partial updates are event time ordering with gaps filled; deletes
+        # are ordered as well.
+        return MergeRule(compares=True, fills=True)
+    return rule
+
+
+def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
+    """Combine the rows of one incoming batch that have the same record key.
+
+    The greater ordering value wins, on equal values the later row; without ordering fields the later row. In
+    partial update modes the nulls of the winner are filled from the others.
+
+    Args:
+        table: Rows with ``_hoodie_record_key`` and data columns; other columns travel along.
+        config: The table's settings.
+
+    Raises:
+        UnsupportedTableError: The table merges with a class that this engine does not know.
+    """
+    rule = merge_rule(config)
+    keys = table.column(RECORD_KEY)
+    codes, distinct = key_codes(keys)
+    if distinct == table.num_rows:
+        return table
+    fields = [name for name in config.ordering_fields if name in table.column_names]
+    if len(fields) < len(config.ordering_fields):
+        fields = []
+    deletes = delete_mask(table, config)
+    deleted = np.zeros(table.num_rows, dtype=bool) if deletes is None else np.asarray(deletes)
+    always = deleted & is_default([table.column(name) for name in fields]) if fields else deleted
+    if not rule.fills:
+        batch_rule = MergeRule(compares=bool(fields))
+        index_only = table.select(fields).append_column(_POSITION, pa.array(np.arange(table.num_rows)))
+        winners = fold(plain_entries(index_only, keys, deleted, always), batch_rule, fields)
+        return table.take(winners.rows.column(_POSITION))
+    rows = table
+    if not rule.compares and fields:
+        # The newer write wins column by column; within a batch "newer" is said by the ordering fields.
+        order = np.lexsort(
+            (np.arange(table.num_rows), *reversed(ordering_ranks([table.column(name) for name in fields])))
+        )
+        rows, deleted, always = table.take(pa.array(order)), deleted[order], always[order]
+    entries = plain_entries(rows, rows.column(RECORD_KEY), deleted, always)
+    return fold(entries, rule, fields).rows

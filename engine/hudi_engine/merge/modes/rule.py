@@ -1,0 +1,130 @@
+"""The rule by which an older and a newer record of one key become one.
+
+Source: Hudi table format, merging base and log records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hudi_engine.merge.entries import Entries
+from hudi_engine.merge.ordering import newer_wins
+from hudi_engine.schema.meta_fields import META_FIELDS
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MergeRule:
+    """What a merge mode does to aligned pairs of records.
+
+    Attributes:
+        compares: Whether ordering values decide which record comes first; otherwise the newer does.
+        fills: Whether nulls of the winning record are filled from the other one.
+        deletes_obey_order: Whether a delete can lose against a record with a greater ordering value.
+    """
+
+    compares: bool
+    fills: bool = False
+    deletes_obey_order: bool = True
+
+    def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
+        """Columns of the older record that :meth:`merge` looks at.
+
+        Args:
+            ordering_fields: Ordering fields of the table.
+            columns: Columns of the result.
+        """
+        if self.fills:
+            return list(columns)
+        return list(ordering_fields) if self.compares else []
+
+    def first(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Mask:
+        """For aligned entries: where the newer record comes before the older one.
+
+        Args:
+            old: Older records.
+            new: Newer records with the same keys.
+            ordering_fields: Ordering fields of the table.
+        """
+        if not self.compares or not ordering_fields:
+            return np.ones(len(new), dtype=bool)
+        wins = newer_wins(
+            [old.rows.column(name) for name in ordering_fields],
+            [new.rows.column(name) for name in ordering_fields],
+        )
+        wins |= new.always | old.always
+        if not self.deletes_obey_order:
+            wins |= new.deleted | old.deleted
+        return wins
+
+    def merge(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Entries:
+        """Fold the newer records into the older ones, aligned.
+
+        Args:
+            old: Older records.
+            new: Newer records with the same keys.
+            ordering_fields: Ordering fields of the table.
+        """
+        wins = self.first(old, new, ordering_fields)
+        # A row that replaces a delete has nothing older behind it: not within a log, nor in the base file.
+        severed = np.where(wins, new.severed | old.deleted | old.severed, old.severed)
+        lends = np.where(wins, ~old.deleted & ~new.severed, ~new.deleted)
+        rows, provided = self._compose(old, new, wins, lends)
+        if provided is not None:
+            provided |= severed[:, None]
+        deleted = np.where(wins, new.deleted, old.deleted)
+        always = np.where(wins, new.always, old.always)
+        return Entries(rows, new.keys, deleted, always, severed, provided)
+
+    def _compose(self, old: Entries, new: Entries, wins: Mask, lends: Mask) -> tuple[pa.Table, Mask | None]:
+        """Column by column: the winner's value, or the loser's where the winner has none to give."""
+        columns, provided = [], []
+        for number, name in enumerate(new.rows.column_names):
+            older, newer = old.rows.column(name), new.rows.column(name)
+            has_old, has_new = _says(old, number), _says(new, number)
+            says, other_says = np.where(wins, has_new, has_old), np.where(wins, has_old, has_new)
+            takes_new = wins
+            gap = ~says & other_says & lends
+            if self.fills and name in META_FIELDS:
+                takes_new, gap = np.ones_like(wins), np.zeros_like(wins)
+            elif self.fills:
+                gap |= _nulls(older, newer, wins) & other_says & lends
+            columns.append(pick(older, newer, takes_new ^ gap))
+            provided.append(says | gap)
+        rows = pa.Table.from_arrays(columns, schema=new.rows.schema)
+        partial = old.provided is not None or new.provided is not None
+        return rows, np.column_stack(provided) if partial and provided else None
+
+
+def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.ChunkedArray:
+    """Row by row the newer or the older value; works for nested types too.
+
+    Args:
+        older: Values of the older rows.
+        newer: Values of the newer rows, of the same type.
+        takes_new: Where the newer value is taken.
+    """
+    if takes_new.all():
+        return newer
+    count = len(takes_new)
+    both = pa.chunked_array([*older.chunks, *newer.chunks], newer.type)
+    return both.take(pa.array(np.arange(count) + takes_new * count))
+
+
+def _nulls(older: pa.ChunkedArray, newer: pa.ChunkedArray, wins: Mask) -> Mask:
+    old_nulls, new_nulls = (column.is_null().to_numpy().astype(bool) for column in (older, newer))
+    nulls: Mask = np.where(wins, new_nulls, old_nulls)
+    return nulls
+
+
+def _says(entries: Entries, column: int) -> Mask:
+    if entries.provided is None:
+        return np.ones(len(entries), dtype=bool)
+    says: Mask = entries.provided[:, column]
+    return says

@@ -1,0 +1,80 @@
+"""What reading a file slice needs to know, as one frozen value that can be shipped to an executor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.schema.internal_schema import SchemaHistory
+from hudi_engine.storage.base import Storage
+
+InstantRange = tuple[str | None, str | None] | frozenset[str]
+"""(start, end], either end open; or the instants themselves, where requested times do not say it."""
+
+DEFAULT_MEMORY_LIMIT_BYTES = 100 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ReadContext:
+    """The fixed facts of one read.
+
+    Args:
+        storage: The table's storage.
+        config: The table's properties.
+        schema: Columns of the table, the five meta columns first.
+        is_committed: Whether a requested instant time is committed; picklable.
+        as_of: Newest requested time that counts, None for now.
+        memory_limit_bytes: Log records beyond this many bytes are merged on disk.
+        spill_dir: Folder for that, None for the system's temp folder.
+        instant_range: Only rows whose commit time lies in it are read, before anything is merged; None for
+            all.
+        schema_history: Column ids of a table that was altered by schema on read, None for other tables.
+    """
+
+    storage: Storage
+    config: TableConfig
+    schema: pa.Schema
+    is_committed: Callable[[str], bool]
+    as_of: str | None = None
+    memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    spill_dir: str | None = None
+    instant_range: InstantRange | None = None
+    schema_history: SchemaHistory | None = None
+
+    def is_visible(self, instant: str) -> bool:
+        """Whether log blocks of ``instant`` count in this read."""
+        if self.as_of is not None and instant > self.as_of:
+            return False
+        return self.is_committed(instant)
+
+
+def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> pa.ChunkedArray:
+    """Which rows a range of instants lets through, by their commit time.
+
+    Args:
+        commit_times: ``_hoodie_commit_time`` of the rows.
+        instants: The range.
+    """
+    if isinstance(instants, frozenset):
+        return pc.is_in(commit_times, value_set=pa.array(sorted(instants), pa.string()))
+    start, end = instants
+    inside = pc.is_valid(commit_times)
+    if start is not None:
+        inside = pc.and_kleene(inside, pc.greater(commit_times, start))
+    if end is not None:
+        inside = pc.and_kleene(inside, pc.less_equal(commit_times, end))
+    return pc.fill_null(inside, False)
+
+
+def range_allows(instant: str, instants: InstantRange | None) -> bool:
+    """Whether blocks of ``instant`` can hold rows of the range."""
+    if instants is None:
+        return True
+    if isinstance(instants, frozenset):
+        return instant in instants
+    start, end = instants
+    return (start is None or instant > start) and (end is None or instant <= end)

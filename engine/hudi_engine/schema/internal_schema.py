@@ -1,0 +1,179 @@
+"""Schema history of tables changed by ALTER TABLE (schema on read): every column has an id that survives a
+rename.
+
+Hudi keeps the versions as JSON in ``.hoodie/.schema/<instant>.schemacommit``; each file holds all versions up
+to its instant. A data file was written with the newest version that is not younger than the file's instant. A
+column is found in an old file by its id: under its old name if it was renamed, and not at all if a new column
+merely took the name of a dropped one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import CorruptTableError
+
+
+@dataclass(frozen=True)
+class ColumnNode:
+    """One column, field, list element or map value of a schema version.
+
+    Attributes:
+        column_id: Identity of the column.
+        name: Its name in this version.
+        children: Fields of a struct; the element of a list, the key and value of a map.
+    """
+
+    column_id: int
+    name: str
+    children: tuple[ColumnNode, ...] = ()
+
+    def child(self, name: str) -> ColumnNode | None:
+        """The child of that name."""
+        return next((each for each in self.children if each.name == name), None)
+
+
+@dataclass(frozen=True)
+class SchemaHistory:
+    """All versions of a table's schema, oldest first.
+
+    Attributes:
+        versions: Instant (0 for the schema before the first change) and root of each version.
+    """
+
+    versions: tuple[tuple[int, ColumnNode], ...]
+
+    def version_at(self, instant: str) -> ColumnNode:
+        """The schema with which a file of ``instant`` was written."""
+        number = int(instant)
+        at_most = [root for version, root in self.versions if version <= number]
+        return at_most[-1] if at_most else self.versions[0][1]
+
+    def newest(self, as_of: str | None = None) -> ColumnNode:
+        """The schema now, or at ``as_of``."""
+        return self.versions[-1][1] if as_of is None else self.version_at(as_of)
+
+
+def parse_history(
+    text: str | bytes, name: str, is_committed: Callable[[str], bool] = lambda instant: True
+) -> SchemaHistory:
+    """Parse the content of a ``schemacommit`` file.
+
+    Args:
+        text: JSON with a list ``schemas``.
+        name: File name for messages.
+        is_committed: Whether the commit of an instant completed; versions of others are left out.
+
+    Raises:
+        CorruptTableError: The content is truncated or of another shape.
+    """
+    try:
+        schemas = json.loads(text)["schemas"]
+        versions = [(int(entry["version_id"]), _node(0, "", entry)) for entry in schemas]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptTableError(f"the schema history {name!r} cannot be parsed: {error!r}") from error
+    kept = sorted(
+        ((version, root) for version, root in versions if version == 0 or is_committed(str(version))),
+        key=lambda entry: entry[0],
+    )
+    if not kept:
+        raise CorruptTableError(f"the schema history {name!r} holds no committed version")
+    return SchemaHistory(tuple(kept))
+
+
+def restore_names(
+    stored: pa.Schema, written: ColumnNode, wanted: ColumnNode, schema: pa.Schema
+) -> dict[str, str]:
+    """Stored name of every top-level column of ``schema`` that the file holds.
+
+    Args:
+        stored: Schema of the file.
+        written: Schema version of the file.
+        wanted: Schema version of the read.
+        schema: Columns of the read.
+    """
+    by_id = {node.column_id: node.name for node in written.children}
+    found: dict[str, str] = {}
+    for field in schema:
+        node = wanted.child(field.name)
+        name = field.name if node is None else by_id.get(node.column_id)
+        if name is not None and stored.get_field_index(name) >= 0:
+            found[field.name] = name
+    return found
+
+
+def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
+    """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are
+    left out.
+
+    Args:
+        array: Values as stored.
+        written: The column in the file's version.
+        wanted: The same column in the version of the read.
+    """
+    if not wanted.children or not written.children:
+        return array
+    kind = array.type
+    if pa.types.is_struct(kind):
+        return _rename_struct(array, written, wanted)
+    if pa.types.is_list(kind):
+        values = rename_nested(array.values, written.children[0], wanted.children[0])
+        return pa.ListArray.from_arrays(array.offsets, values, mask=_nulls(array))
+    if pa.types.is_map(kind):
+        items = rename_nested(array.items, written.children[-1], wanted.children[-1])
+        kind = pa.map_(array.keys.type, items.type)
+        return pa.MapArray.from_arrays(array.offsets, array.keys, items, type=kind, mask=_nulls(array))
+    return array
+
+
+def _rename_struct(array: pa.StructArray, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
+    names = {node.column_id: node for node in wanted.children}
+    children, labels = [], []
+    for position, field in enumerate(array.type):
+        old = written.child(field.name)
+        new = names.get(old.column_id) if old is not None else None
+        if old is None or new is not None:
+            child = array.flatten()[position]
+            children.append(child if old is None or new is None else rename_nested(child, old, new))
+            labels.append(field.name if new is None else new.name)
+    if not children:
+        return pa.nulls(len(array), pa.struct([]))
+    return pa.StructArray.from_arrays(children, labels, mask=_nulls(array))
+
+
+def _nulls(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+def _node(column_id: int, name: str, entry: Mapping[str, Any]) -> ColumnNode:
+    return ColumnNode(column_id, name, _children(entry))
+
+
+def _children(entry: Mapping[str, Any]) -> tuple[ColumnNode, ...]:
+    kind = entry.get("type")
+    if isinstance(kind, Mapping):
+        return _children(kind)
+    if kind == "record":
+        return tuple(
+            ColumnNode(int(field["id"]), str(field["name"]), _children(_type_of(field)))
+            for field in entry["fields"]
+        )
+    if kind == "array":
+        return (ColumnNode(int(entry["element_id"]), "element", _children(_wrap(entry["element"]))),)
+    if kind == "map":
+        key = ColumnNode(int(entry["key_id"]), "key", _children(_wrap(entry["key"])))
+        return (key, ColumnNode(int(entry["value_id"]), "value", _children(_wrap(entry["value"]))))
+    return ()
+
+
+def _type_of(field: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _wrap(field["type"])
+
+
+def _wrap(kind: Any) -> Mapping[str, Any]:
+    return kind if isinstance(kind, Mapping) else {"type": kind}
