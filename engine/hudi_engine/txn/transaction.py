@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from hudi_engine.config.options import Options
@@ -22,7 +24,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import WRITE_ACTIONS, State, timeline_file_name
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.conflict import KeyScope, check_conflicts, merged_schema
@@ -34,6 +36,19 @@ from hudi_engine.txn.rollback_plan import holds_blocks_of
 logger = logging.getLogger(__name__)
 
 _BEGIN_ATTEMPTS = 100
+
+
+@contextmanager
+def _typed_errors(storage: Storage, doing: str) -> Iterator[None]:
+    """Turn an error of the file system into one of the engine's, naming what was being done."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"the storage failed to {doing} in {storage.base!r}: {error}. The write is not visible and will "
+            "be "
+            "rolled back; mend the storage and run it again"
+        ) from error
 
 
 def check_inflight(storage: Storage, config: TableConfig, instant: str, action: str) -> None:
@@ -130,7 +145,7 @@ class WriteTransaction:
             raise ConfigError(
                 f"action {action!r} is no write; legal values: {', '.join(sorted(WRITE_ACTIONS))}"
             )
-        with table_lock(storage, options):
+        with _typed_errors(storage, "begin a write"), table_lock(storage, options):
             config = TableConfig.load(storage)
             config.check_writable()
             recovery = recover(storage, config, options, clock=clock, republish=republish)
@@ -155,8 +170,9 @@ class WriteTransaction:
             TimelineError: when the transaction is in flight or has ended.
         """
         self._require(State.REQUESTED, "go in flight")
-        self.still_ours()
-        self._writer.to_inflight(self.instant, self.action, profile.to_json())
+        with _typed_errors(self._storage, f"start {self.action} {self.instant}"):
+            self.still_ours()
+            self._writer.to_inflight(self.instant, self.action, profile.to_json())
         self._state = State.INFLIGHT
 
     def still_ours(self) -> None:
@@ -185,6 +201,12 @@ class WriteTransaction:
             StorageError: when the storage failed so that it is not known whether the commit landed.
         """
         self._require(State.INFLIGHT, "be committed")
+        with _typed_errors(self._storage, f"commit {self.action} {self.instant}"):
+            self._commit(metadata, key_scope)
+        self._state = State.COMPLETED
+        self._clean_up()
+
+    def _commit(self, metadata: CommitMetadata, key_scope: KeyScope) -> None:
         self.still_ours()
         self._delete_unwanted(metadata)
         with table_lock(self._storage, self._options):
@@ -195,8 +217,6 @@ class WriteTransaction:
             )
             self._complete(self._with_schema(metadata, current).to_json())
             self._withdraw_if_rolled_back()
-        self._state = State.COMPLETED
-        self._clean_up()
 
     def abort(self, cause: BaseException | None = None) -> None:
         """Roll the instant back, unless it is committed; trouble is logged and left to the next writer.
@@ -210,19 +230,12 @@ class WriteTransaction:
         try:
             with table_lock(self._storage, self._options):
                 timeline = Timeline.load(self._storage, self.config)
-                for found in timeline.instants:
-                    if (found.requested_time, found.action) == (
-                        self.instant,
-                        self.action,
-                    ) and not found.is_completed:
-                        rollback_instant(
-                            self._storage,
-                            self.config,
-                            found,
-                            rollback_time=next_instant(timeline, self._clock),
-                        )
+                mine = self._find_pending(timeline)
+                if mine is not None:
+                    time = next_instant(timeline, self._clock)
+                    rollback_instant(self._storage, self.config, mine, rollback_time=time)
             self._clean_up()
-        except (OSError, HudiError) as error:
+        except Exception as error:  # the caller raises the cause, which nothing here may hide
             logger.warning(
                 "could not roll back %s %s, the next write to the table will: %s",
                 self.action,
@@ -308,14 +321,20 @@ class WriteTransaction:
 
     def _check_ours(self, current: Timeline) -> None:
         """Refuse when somebody has rolled this instant back, or has begun to."""
-        mine = [i for i in current.pending if (i.requested_time, i.action) == (self.instant, self.action)]
-        if not mine or mine[0].state is not State.INFLIGHT:
+        mine = self._find_pending(current)
+        if mine is None or mine.state is not State.INFLIGHT:
             raise WriteConflictError(self._rolled_back_message())
         for pending in current.pending:
             if pending.action == "rollback":
                 plan = read_rollback_plan(self._storage, self.config, current, pending)
                 if plan is not None and plan.instant == self.instant:
                     raise WriteConflictError(self._rolled_back_message())
+
+    def _find_pending(self, timeline: Timeline) -> Instant | None:
+        for instant in timeline.pending:
+            if (instant.requested_time, instant.action) == (self.instant, self.action):
+                return instant
+        return None
 
     def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
         schema = merged_schema(
@@ -350,7 +369,13 @@ class WriteTransaction:
         """Take the commit back when somebody who took this writer for dead has rolled it back in that
         moment.
         """
-        if self._storage.exists(self._path(State.INFLIGHT)):
+        try:
+            if self._storage.exists(self._path(State.INFLIGHT)):
+                return
+        except (OSError, StorageError) as error:
+            logger.warning(
+                "the commit of %s landed; it could not be looked at again: %s", self.instant, error
+            )
             return
         self._storage.delete(self._path(State.COMPLETED))
         raise WriteConflictError(self._rolled_back_message())
