@@ -22,7 +22,7 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.logformat.writer import encode_block
-from hudi_engine.storage.base import Storage
+from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.active import Timeline
@@ -157,7 +157,12 @@ class Work:
             except FileExistsError:
                 version += 1
         self._stat(
-            piece.partition, piece.file_id, path, piece.base_instant, updates=len(updates), log_version=version
+            piece.partition,
+            piece.file_id,
+            path,
+            piece.base_instant,
+            updates=len(updates),
+            log_version=version,
         )
 
     def _create(self, partition: str, rows: Mapping[str, int]) -> None:
@@ -237,12 +242,18 @@ def write(
 
 
 def leftovers(storage: Storage) -> list[str]:
-    """Return what a clean table must not have: pending instants, markers, heartbeats, locks, dead data files."""
+    """Return what a clean table must not have: pending instants, markers, heartbeats, locks, dead data
+    files.
+    """
     config = TableConfig.load(storage)
     timeline = Timeline.load(storage, config)
     found = [instant.file_name for instant in timeline.pending]
     for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
-        found += [status.path for status in storage.list(folder, recursive=True)]
+        found += [
+            status.path
+            for status in storage.list(folder, recursive=True)
+            if not status.name.startswith(TEMP_PREFIX)
+        ]
     found += [".hoodie/lock"] if storage.exists(".hoodie/lock") else []
     for partition, statuses in list_table_files(storage, config).items():
         for status in statuses:

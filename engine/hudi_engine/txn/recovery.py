@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, StorageError
-from hudi_engine.storage.base import Storage
+from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
@@ -26,6 +26,7 @@ from hudi_engine.txn.rollback import Republish, resume_rollbacks, rollback_insta
 logger = logging.getLogger(__name__)
 
 MARKER_ROOT = ".hoodie/.temp"
+_TEMPORARY_KEPT_MS = 3_600_000
 INSTANTS = InstantClock()
 """Source of instants of this process."""
 
@@ -134,10 +135,14 @@ def _sweep(storage: Storage, timeline: Timeline, options: Options) -> None:
                 storage.delete_tree(status.path)
         now_ms: int | None = None
         for status in storage.list(HEARTBEAT_FOLDER):
-            if status.is_dir or not status.name.isdigit() or status.name in pending:
+            if status.is_dir or status.name in pending:
                 continue
             now_ms = _now_ms(storage) if now_ms is None else now_ms
-            if _owner_state(storage, status.name, options, now_ms) is OwnerState.DEAD:
+            if status.name.startswith(TEMP_PREFIX):
+                gone = now_ms - status.modified_ms > _TEMPORARY_KEPT_MS
+            else:
+                gone = _owner_state(storage, status.name, options, now_ms) is OwnerState.DEAD
+            if gone:
                 storage.delete(status.path)
     except (OSError, StorageError) as error:
         logger.warning(

@@ -145,22 +145,28 @@ class WriteTransaction:
             raise ConfigError(
                 f"action {action!r} is no write; legal values: {', '.join(sorted(WRITE_ACTIONS))}"
             )
-        with _typed_errors(storage, "begin a write"), table_lock(storage, options):
-            config = TableConfig.load(storage)
-            config.check_writable()
-            recovery = recover(storage, config, options, clock=clock, republish=republish)
-            transaction = cls(
-                storage,
-                config,
-                options,
-                action=action,
-                operation=operation.upper(),
-                timeline=recovery.timeline,
-                rolled_back=recovery.rolled_back,
-                clock=clock,
-            )
-            transaction._announce()
-        return transaction
+        transaction: WriteTransaction | None = None
+        try:
+            with _typed_errors(storage, "begin a write"), table_lock(storage, options):
+                config = TableConfig.load(storage)
+                config.check_writable()
+                recovery = recover(storage, config, options, clock=clock, republish=republish)
+                transaction = cls(
+                    storage,
+                    config,
+                    options,
+                    action=action,
+                    operation=operation.upper(),
+                    timeline=recovery.timeline,
+                    rolled_back=recovery.rolled_back,
+                    clock=clock,
+                )
+                transaction._announce()
+            return transaction
+        except BaseException as error:
+            if transaction is not None:
+                transaction._give_up(error)
+            raise
 
     def inflight(self, profile: CommitMetadata) -> None:
         """Store the planned workload; data files may be written from now on.
@@ -258,27 +264,27 @@ class WriteTransaction:
         """Take a free instant: first the owner file, so that no instant is ever without an owner."""
         newest = self.timeline.latest_instant_time
         register(self._owner)
-        try:
-            for _ in range(_BEGIN_ATTEMPTS):
-                newest = self.instant = (self._clock or INSTANTS).next(newest)
-                if self._try_announce():
-                    break
-            else:
-                raise StorageError(
-                    f"no free instant after {newest} in {self._storage.base!r}: {_BEGIN_ATTEMPTS} were "
-                    "taken in a row"
-                )
-            self._state = State.REQUESTED
-            self._beating = Beating(
-                self._storage, heartbeat_path(self.instant), self._owner, self._owner.to_json()
+        for _ in range(_BEGIN_ATTEMPTS):
+            newest = self.instant = (self._clock or INSTANTS).next(newest)
+            if self._try_announce():
+                break
+        else:
+            raise StorageError(
+                f"no free instant after {newest} in {self._storage.base!r}: {_BEGIN_ATTEMPTS} were taken in "
+                "a row"
             )
-            self._beating.start()
-        except Exception as error:
+        self._state = State.REQUESTED
+        content = self._owner.to_json()
+        self._beating = Beating(self._storage, heartbeat_path(self.instant), self._owner, content)
+        self._beating.start()
+
+    def _give_up(self, error: BaseException) -> None:
+        """End a transaction that its caller never gets; after an interruption it is left to the next
+        writer.
+        """
+        if isinstance(error, Exception) and self.instant:
             self.abort(error)
-            raise
-        except BaseException:
-            self._end()
-            raise
+        self._end()
 
     def _try_announce(self) -> bool:
         try:

@@ -1,0 +1,101 @@
+"""A writer that is killed at any mutating storage call leaves the old or the new state, and the next one
+cleans up.
+
+Each test runs one scenario as often as it has mutating calls, times three: killed before the call, after it,
+and in the middle of it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.storage.fault import FaultInjectingStorage
+
+import tests.faults.mini_table as mini
+from tests.faults.scenarios import MOR, SCENARIOS, Bench, Scenario, dead_writer, killed, recover_now
+
+BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+
+
+@pytest.mark.parametrize("when", ["before", "after", "torn"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_killed_anywhere_the_table_is_old_or_new_and_the_next_writer_cleans_up(
+    scenario: Scenario, when: str, tmp_path: Path
+) -> None:
+    bench = Bench(scenario, tmp_path)
+    for call in range(1, len(bench.calls) + 1):
+        where = f"killed {when} call {call}: {bench.calls[call - 1]}"
+        storage = bench.copy()
+        if not killed(storage, scenario.act, call, when):
+            # The call was a create that found the file there: nothing comes after it, the next call is looked
+            # at.
+            assert when == "after" and bench.calls[call - 1][0] == "create", where
+            continue
+        seen = mini.content(storage)
+        assert seen in (bench.old, bench.new), where
+        settled = bench.next_write(storage)
+        allowed = [seen, bench.new] if scenario.goes_on else [seen]
+        assert settled in allowed, where
+        assert mini.leftovers(storage) == [], where
+        bench.drop(storage)
+
+
+@pytest.mark.parametrize("name", ["cow_upsert", "mor_upsert", "cow_overwrite_partition", "mor_abort"])
+def test_after_a_kill_the_same_write_gives_what_it_would_have_given(name: str, tmp_path: Path) -> None:
+    scenario = BY_NAME[name]
+    bench = Bench(scenario, tmp_path)
+    for call in range(1, len(bench.calls) + 1, 2):
+        storage = bench.copy()
+        killed(storage, scenario.act, call, "before")
+        scenario.act(storage)
+        assert mini.content(storage) == bench.new, f"killed before call {call}: {bench.calls[call - 1]}"
+        assert mini.leftovers(storage) == []
+        bench.drop(storage)
+
+
+@pytest.mark.parametrize("name", ["cow_upsert", "mor_upsert", "mor_rollback_of_commit"])
+def test_killed_again_in_the_recovery_the_table_is_old_or_new(name: str, tmp_path: Path) -> None:
+    scenario = BY_NAME[name]
+    bench = Bench(scenario, tmp_path)
+    for call in range(2, len(bench.calls) + 1, 3):
+        again = 0
+        while True:
+            again += 1
+            storage = bench.copy()
+            killed(storage, scenario.act, call, "before")
+            seen = mini.content(storage)
+            went_on = killed(storage, recover_now, again, ("before", "after", "torn")[again % 3])
+            where = f"killed before {bench.calls[call - 1]}, and in the recovery at call {again}"
+            between = mini.content(storage)
+            assert between == seen or (scenario.goes_on and between == bench.new), where
+            settled = bench.next_write(storage)
+            assert settled == between or (scenario.goes_on and settled == bench.new), where
+            assert mini.leftovers(storage) == [], where
+            bench.drop(storage)
+            if not went_on:
+                break
+
+
+def test_a_rollback_killed_at_every_call_in_a_row_still_ends(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path), MOR)
+    dead_writer(storage)
+    old = mini.content(storage)
+    kills = 0
+    for call in range(1, 60):
+        if not killed(storage, recover_now, call, "after"):
+            break
+        kills += 1
+        assert mini.content(storage) == old
+    assert kills > 10
+    recover_now(storage)
+    assert mini.content(storage) == old
+    assert mini.leftovers(storage) == []
+
+
+def test_a_recovery_of_a_clean_table_changes_nothing_but_the_lock(tmp_path: Path) -> None:
+    storage = FaultInjectingStorage(mini.create_table(str(tmp_path)))
+    mini.write(storage, {"a": {"k": 1}})
+    storage.calls.clear()
+    recover_now(storage)
+    assert storage.calls == [("create", ".hoodie/lock"), ("delete", ".hoodie/lock")]
