@@ -16,6 +16,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.slice_reader import ReadContext, read_slice, resolve_delta
 from hudi_engine.read.native import natively_readable
+from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import META_SCHEMA, TableState
 from hudi_engine.schema.spark_types import arrow_to_spark
 
@@ -51,6 +52,7 @@ def snapshot_frame(
         as_of: Newest requested time that counts, None for now.
         merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge`` or ``log_only``.
     """
+    prepare_session(spark)
     data_schema = state.data_schema(as_of)
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
@@ -122,7 +124,6 @@ def _merged(spark: SparkSession, state: TableState, read: ReadContext, slices: S
     )
     delta_schema = read.schema.append(pa.field(_FILE, pa.string())).append(pa.field(_ROW, pa.int64()))
     delta = _map_tasks(spark, [_Task(each, SNAPSHOT) for each in slices], delta_schema, lambda task: _delta_rows(read, task.file_slice))
-    delta = delta.persist() if len(slices) > 1 else delta
     masked = delta.where(F.col(_ROW).isNotNull()).select(_FILE, _ROW)
     kept = positioned.join(F.broadcast(masked), [_FILE, _ROW], "left_anti").select(*[f"`{name}`" for name in names])
     return kept.unionByName(delta.where(F.col(_ROW).isNull()).select(*[f"`{name}`" for name in names]))

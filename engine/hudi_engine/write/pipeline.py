@@ -23,6 +23,7 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.kinds import IndexKind, index_kind
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState, commit_schema_text, full_avro
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
@@ -105,6 +106,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     Raises:
         HudiError: A typed error; the table is unchanged.
     """
+    prepare_session(spark)
     state = TableState.load(storage)
     config = drop_foreign_metadata_table(storage, state.config)
     config.check_writable()

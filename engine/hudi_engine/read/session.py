@@ -1,0 +1,63 @@
+"""Making a Spark session fit for the engine's Python tasks: the same Python, and the engine on the executors."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+from hudi_engine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+_prepared: WeakSet[SparkContext] = WeakSet()
+
+
+def prepare_session(spark: SparkSession) -> None:
+    """See that Python tasks of this session can run the engine; done once a session.
+
+    In local mode the workers get the driver's Python. On a cluster the engine is sent to the executors, whose Python must
+    have pyarrow, fastavro and numpy.
+
+    Raises:
+        ConfigError: A Spark Connect session, which gives no access to the driver.
+    """
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        raise ConfigError(
+            "this is a Spark Connect session; the engine needs a classic one: make it with SparkSession.builder.master(...)"
+        )
+    if context in _prepared:
+        return
+    if context.master.startswith("local") and "cluster" not in context.master:
+        context.pythonExec = sys.executable
+    else:
+        context.addPyFile(str(_zipped_engine()))
+    _prepared.add(context)
+
+
+def _zipped_engine() -> Path:
+    """The package as a zip file in the temp folder, named by its content."""
+    root = Path(__file__).resolve().parent.parent
+    sources = sorted(root.rglob("*.py"))
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes())
+    target = Path(tempfile.gettempdir()) / f"hudi_engine-{digest.hexdigest()[:16]}.zip"
+    if not target.exists():
+        part = target.with_suffix(f".{id(digest)}.part")
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+            for source in sources:
+                archive.write(source, f"{root.name}/{source.relative_to(root).as_posix()}")
+        part.replace(target)
+        logger.info("packed the engine for the executors: %s", target)
+    return target

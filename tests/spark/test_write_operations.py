@@ -1,0 +1,332 @@
+"""Every write operation on both table types, partitioned and not, read back by our reader and by hudi-rs."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_engine import (
+    ConfigError,
+    HudiTable,
+    InvalidKeyError,
+    PathEscapeError,
+    SchemaError,
+    TableExistsError,
+    TableNotFoundError,
+    rebuild_table,
+)
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+COLUMNS = "id int, ts bigint, dt string, name string"
+
+
+def frame(spark, *rows):
+    return spark.createDataFrame([tuple(row) for row in rows], COLUMNS)
+
+
+def rows_of(table):
+    return sorted(tuple(row) for row in table.snapshot().select("id", "ts", "dt", "name").collect())
+
+
+def check_readers(table, expected):
+    """Our reader and hudi-rs return exactly these rows."""
+    assert rows_of(table) == sorted(expected)
+    assert rows_by_hudi_rs(table.path, ["id", "ts", "dt", "name"]) == sorted(expected)
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table_type(request):
+    return request.param
+
+
+@pytest.fixture(params=["driver", "executors"])
+def options(request):
+    """The small-batch path on the driver and the distributed path give the same table."""
+    return {**HIVE, **({} if request.param == "driver" else {"hoodie.engine.small.batch.rows": "0"})}
+
+
+@pytest.fixture(params=[["dt"], None], ids=["partitioned", "unpartitioned"])
+def table(request, spark, tmp_path, table_type, options):
+    return HudiTable.create(
+        spark,
+        str(tmp_path / "orders"),
+        name="orders",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=request.param,
+        table_type=table_type,
+        options=options,
+    )
+
+
+FIRST = [(1, 10, "a", "one"), (2, 10, "a", "two"), (3, 10, "b", "three")]
+
+
+def test_a_table_without_a_commit_reads_as_empty(spark, table):
+    assert table.snapshot().count() == 0
+    assert table.timeline() == []
+
+
+def test_upsert_updates_known_keys_and_inserts_new_ones(spark, table):
+    first = table.upsert(frame(spark, *FIRST))
+    second = table.upsert(frame(spark, (2, 20, "a", "TWO"), (4, 20, "c", "four")))
+    assert (first.rows_inserted, first.rows_updated) == (3, 0)
+    assert (second.rows_inserted, second.rows_updated, second.rows_deleted) == (1, 1, 0)
+    assert second.files_written > 0 and second.bytes_written > 0
+    check_readers(table, [(1, 10, "a", "one"), (2, 20, "a", "TWO"), (3, 10, "b", "three"), (4, 20, "c", "four")])
+
+
+def test_a_late_row_with_a_smaller_precombine_value_loses(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 5, "a", "late")))
+    check_readers(table, FIRST)
+
+
+def test_rows_of_one_batch_with_the_same_key_become_the_newest(spark, table):
+    table.upsert(frame(spark, (1, 10, "a", "old"), (1, 30, "a", "newest"), (1, 20, "a", "middle")))
+    check_readers(table, [(1, 30, "a", "newest")])
+
+
+def test_delete_removes_the_keys_given(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    result = table.delete(frame(spark, (1, 0, "a", ""), (9, 0, "a", "")))
+    assert result.rows_deleted == 1
+    check_readers(table, FIRST[1:])
+
+
+def test_delete_without_partition_columns_finds_the_key_anywhere(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.delete(spark.createDataFrame([(3,)], "id int"))
+    check_readers(table, FIRST[:2])
+
+
+def test_a_deleted_key_can_come_back(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.delete(frame(spark, (1, 0, "a", "")))
+    table.upsert(frame(spark, (1, 11, "a", "again")))
+    check_readers(table, [(1, 11, "a", "again"), *FIRST[1:]])
+
+
+def test_insert_keeps_rows_with_a_known_key(spark, table):
+    table.insert(frame(spark, *FIRST))
+    result = table.insert(frame(spark, (1, 20, "a", "again")))
+    assert result.rows_inserted == 1
+    assert rows_of(table) == sorted([*FIRST, (1, 20, "a", "again")])
+
+
+def test_insert_without_duplicates_drops_rows_whose_key_is_known(spark, table):
+    table.insert(frame(spark, *FIRST))
+    options = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
+    table.insert(frame(spark, (1, 20, "a", "again"), (5, 20, "a", "five")), options=options)
+    check_readers(table, [*FIRST, (5, 20, "a", "five")])
+
+
+def test_bulk_insert_then_upsert(spark, table):
+    table.bulk_insert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (3, 20, "b", "THREE")))
+    check_readers(table, [*FIRST[:2], (3, 20, "b", "THREE")])
+
+
+def test_insert_overwrite_replaces_touched_partitions(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    result = table.insert_overwrite(frame(spark, (7, 20, "a", "seven")))
+    kept = [FIRST[2]] if table.config.is_partitioned else []
+    assert result.rows_deleted == 3 - len(kept)
+    check_readers(table, [(7, 20, "a", "seven"), *kept])
+
+
+def test_insert_overwrite_table_replaces_everything(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.insert_overwrite_table(frame(spark, (7, 20, "c", "seven")))
+    check_readers(table, [(7, 20, "c", "seven")])
+
+
+def test_overwriting_with_no_rows_empties_the_table(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.insert_overwrite_table(frame(spark, *FIRST).limit(0))
+    assert rows_of(table) == []
+
+
+def test_update_columns_leave_the_others(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 20, "a", "ignored")), update_columns=["ts"])
+    check_readers(table, [(1, 20, "a", "one"), *FIRST[1:]])
+
+
+def test_match_condition_inserts_what_does_not_match(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(
+        frame(spark, (1, 20, "a", "hit"), (2, 20, "a", "miss")), match_condition="DBT_INTERNAL_DEST.id <> 2"
+    )
+    assert rows_of(table) == sorted([(1, 20, "a", "hit"), (2, 10, "a", "two"), (2, 20, "a", "miss"), FIRST[2]])
+
+
+def test_delete_where_and_update_where(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.update_where("id = 2", {"name": "upper(name)"})
+    table.delete_where("id = 3")
+    check_readers(table, [FIRST[0], (2, 10, "a", "TWO")])
+
+
+def test_a_new_column_is_null_in_old_rows(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    wider = spark.createDataFrame([(1, 20, "a", "one", 1.5)], COLUMNS + ", price double")
+    table.upsert(wider)
+    found = {row.id: row.price for row in table.snapshot().collect()}
+    assert found == {1: 1.5, 2: None, 3: None}
+
+
+def test_a_batch_without_a_column_writes_null(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(spark.createDataFrame([(1, 20, "a")], "id int, ts bigint, dt string"))
+    assert {row.id: row.name for row in table.snapshot().collect()} == {1: None, 2: "two", 3: "three"}
+
+
+def test_rollback_of_the_newest_commit_brings_the_old_rows_back(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    result = table.upsert(frame(spark, (1, 20, "a", "x"), (9, 20, "z", "nine")))
+    table.rollback(result.instant)
+    check_readers(table, FIRST)
+    table.upsert(frame(spark, (1, 30, "a", "after")))
+    check_readers(table, [(1, 30, "a", "after"), *FIRST[1:]])
+
+
+def test_time_travel_to_an_instant(spark, table):
+    first = table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 20, "a", "x")))
+    rows = table.snapshot(as_of=first.instant).select("id", "ts", "dt", "name").collect()
+    assert sorted(tuple(row) for row in rows) == FIRST
+
+
+def test_meta_columns_come_first_and_are_filled(spark, table):
+    result = table.upsert(frame(spark, *FIRST))
+    row = table.snapshot().where("id = 3").first()
+    assert table.snapshot().columns[:5] == [
+        "_hoodie_commit_time",
+        "_hoodie_commit_seqno",
+        "_hoodie_record_key",
+        "_hoodie_partition_path",
+        "_hoodie_file_name",
+    ]
+    assert row["_hoodie_commit_time"] == result.instant
+    assert row["_hoodie_record_key"] == "3"
+    assert row["_hoodie_partition_path"] == ("dt=b" if table.config.is_partitioned else "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "error"),
+    [
+        ([(None, 1, "a", "x")], COLUMNS, InvalidKeyError),
+        ([(1, "a", "x")], "ts bigint, dt string, name string", SchemaError),
+        ([(1, [1], "a", "x")], "id int, ts array<int>, dt string, name string", Exception),
+    ],
+    ids=["null key", "no key column", "ordering column without order"],
+)
+def test_bad_rows_leave_the_table_as_it_was(spark, table, rows, columns, error):
+    table.upsert(frame(spark, *FIRST))
+    before = table.timeline()
+    with pytest.raises(error):
+        table.upsert(spark.createDataFrame(rows, columns))
+    assert rows_of(table) == FIRST
+    assert [each for each in table.timeline() if each.action != "rollback"] == before
+
+
+def test_a_partition_value_cannot_leave_the_table(spark, tmp_path, table_type):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type
+    )
+    with pytest.raises(PathEscapeError, match="nothing was read or written"):
+        table.upsert(frame(spark, (1, 1, "../../out", "x")))
+    assert not (tmp_path.parent / "out").exists()
+    assert table.snapshot().count() == 0
+
+
+def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_type):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type, options=HIVE
+    )
+    table.upsert(frame(spark, *FIRST))
+    result = table.delete_partitions(["dt=a"])
+    assert result.rows_deleted == 2
+    check_readers(table, FIRST[2:])
+    with pytest.raises(ConfigError, match="hold no rows"):
+        table.delete_partitions(["dt=nowhere"])
+
+
+@pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "executors"])
+def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options={**HIVE, "hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": rows_limit},
+    )
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 20, "b", "moved"), (4, 20, "c", "four")))
+    check_readers(table, [(1, 20, "b", "moved"), *FIRST[1:], (4, 20, "c", "four")])
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
+def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options={**HIVE, "hoodie.index.type": index, "hoodie.parquet.small.file.limit": "0"},
+    )
+    table.upsert(frame(spark, *[(n, 1, "ab"[n % 2], f"v{n}") for n in range(40)]))
+    table.upsert(frame(spark, *[(n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)]))
+    expected = [(n, 1, "ab"[n % 2], f"v{n}") for n in range(30)] + [(n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)]
+    check_readers(table, expected)
+
+
+def test_a_model_without_a_key_gets_generated_keys(spark, tmp_path, table_type):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", table_type=table_type)
+    table.insert(frame(spark, *FIRST))
+    table.insert(frame(spark, FIRST[0]))
+    keys = [row[0] for row in table.snapshot().select("_hoodie_record_key").collect()]
+    assert len(set(keys)) == 4
+    with pytest.raises(ConfigError, match="no record key"):
+        table.upsert(frame(spark, *FIRST))
+
+
+def test_create_and_open_refuse_by_name(spark, tmp_path):
+    HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    with pytest.raises(TableExistsError, match="already"):
+        HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    with pytest.raises(TableNotFoundError, match="no Hudi table"):
+        HudiTable.open(spark, str(tmp_path / "nothing"))
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.csv").write_text("1")
+    with pytest.raises(TableExistsError):
+        HudiTable.create(spark, str(tmp_path / "files"), name="t", record_key=["id"])
+
+
+def test_rebuild_replaces_rows_and_columns_in_one_instant(spark, tmp_path, table_type):
+    path = str(tmp_path / "t")
+    definition = {"name": "t", "record_key": ["id"], "partition_by": ["dt"], "table_type": table_type, "options": HIVE}
+    rebuild_table(spark, path, frame(spark, *FIRST), **definition)
+    narrower = spark.createDataFrame([(8, "z")], "id int, dt string")
+    result = rebuild_table(spark, path, narrower, **definition)
+    table = HudiTable.open(spark, path)
+    assert [tuple(row)[5:] for row in table.snapshot().collect()] == [(8, "z")]
+    assert result.operation == "INSERT_OVERWRITE_TABLE"
+    assert len(table.timeline()) == 2
+
+
+def test_rebuild_with_another_key_swaps_the_table(spark, tmp_path, table_type):
+    path = str(tmp_path / "t")
+    rebuild_table(spark, path, frame(spark, *FIRST), name="t", record_key=["id"], table_type=table_type)
+    rebuild_table(spark, path, frame(spark, *FIRST), name="t", record_key=["id", "dt"], table_type=table_type)
+    table = HudiTable.open(spark, path)
+    assert table.config.record_key_fields == ("id", "dt")
+    assert rows_of(table) == FIRST
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
