@@ -65,6 +65,16 @@ def partition_paths(
         PathEscapeError: A value would leave the table folder or cannot be a folder name; see
             `check_partition_path`.
     """
+    paths = join_partition_paths(columns, hive_style=hive_style, url_encode=url_encode)
+    for path in pc.unique(paths).to_pylist():
+        check_partition_path(path)
+    return paths
+
+
+def join_partition_paths(
+    columns: Sequence[tuple[str, pa.StringArray]], *, hive_style: bool, url_encode: bool
+) -> pa.StringArray:
+    """Build partition paths like `partition_paths`, without a check."""
     folders = []
     for name, values in columns:
         encoded = pc.fill_null(values, "").dictionary_encode()
@@ -76,10 +86,7 @@ def partition_paths(
             pa.string(),
         )
         folders.append(texts.take(encoded.indices))
-    paths = folders[0] if len(folders) == 1 else pc.binary_join_element_wise(*folders, "/")
-    for path in pc.unique(paths).to_pylist():
-        check_partition_path(path)
-    return paths
+    return folders[0] if len(folders) == 1 else pc.binary_join_element_wise(*folders, "/")
 
 
 def check_partition_path(path: str) -> str:
