@@ -17,7 +17,10 @@ setup(
     python_requires=">=3.10",
     packages=find_namespace_packages(include=["dbt.adapters.hudi*", "dbt.include.hudi*"]) + find_packages("engine"),
     package_dir={"hudi_engine": "engine/hudi_engine"},
-    package_data={"hudi_engine": ["py.typed"]},
+    package_data={
+        "hudi_engine": ["py.typed"],
+        "dbt.include.hudi": ["*.yml", "*.properties", "macros/**/*.sql"],
+    },
     include_package_data=True,
     install_requires=[
         "dbt-core>=1.10,<1.13",

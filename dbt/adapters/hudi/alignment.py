@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dbt.adapters.hudi.column import stored_type
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+
+from dbt.adapters.hudi.column import stored_type
 
 META_PREFIX = "_hoodie_"
 # Marks a row as deleted in an upsert; the one reserved name a model may produce.
@@ -15,11 +16,15 @@ _ALLOWED_RESERVED = ("_hoodie_is_deleted",)
 
 def without_meta_columns(frame: DataFrame) -> DataFrame:
     """The frame without Hudi's own columns, which ``select *`` over a Hudi source brings along."""
-    drop = [c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _ALLOWED_RESERVED]
+    drop = [
+        c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _ALLOWED_RESERVED
+    ]
     return frame.drop(*drop) if drop else frame
 
 
-def align(frame: DataFrame, table: T.StructType, *, keep_new: bool = False, fill_missing: bool = False) -> DataFrame:
+def align(
+    frame: DataFrame, table: T.StructType, *, keep_new: bool = False, fill_missing: bool = False
+) -> DataFrame:
     """Name, order and cast the columns as the table has them.
 
     Args:
@@ -33,7 +38,9 @@ def align(frame: DataFrame, table: T.StructType, *, keep_new: bool = False, fill
     for target in table.fields:
         source = given.pop(target.name.lower(), None)
         if source is not None:
-            selected.append(exact_cast(F.col(_quoted(source.name)), source.dataType, target.dataType, target.name))
+            selected.append(
+                exact_cast(F.col(_quoted(source.name)), source.dataType, target.dataType, target.name)
+            )
         elif fill_missing:
             selected.append(F.lit(None).cast(target.dataType).alias(target.name))
     if keep_new:
@@ -70,7 +77,9 @@ def exact_cast(column: Column, given: T.DataType, wanted: T.DataType, name: str)
         return column.cast(wanted).alias(name)
     tried = column.try_cast(wanted) if hasattr(column, "try_cast") else _try_cast(column, given, wanted)
     problem = F.concat(
-        F.lit("value "), column.cast("string"), F.lit(f" of column {name} does not fit its type {wanted.simpleString()}")
+        F.lit("value "),
+        column.cast("string"),
+        F.lit(f" of column {name} does not fit its type {wanted.simpleString()}"),
     )
     failed = F.raise_error(problem).cast(wanted)
     return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)

@@ -5,18 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.contracts.connection import AdapterResponse, Connection, ConnectionState
+from dbt.adapters.contracts.connection import (
+    AdapterRequiredConfig,
+    AdapterResponse,
+    Connection,
+    ConnectionState,
+)
 from dbt.adapters.events.types import ConnectionUsed, SQLQuery, SQLQueryStatus
-from dbt.adapters.hudi.errors import spark_errors
-from dbt.adapters.hudi.handle import HudiHandle
-from dbt.adapters.hudi.warehouse import warehouse_of
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.functions import fire_event
 from dbt_common.utils import cast_to_str
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi.errors import spark_errors
+from dbt.adapters.hudi.handle import HudiHandle
+from dbt.adapters.hudi.router import StatementRouter
+from dbt.adapters.hudi.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import agate
@@ -27,12 +35,15 @@ class HudiConnectionManager(SparkConnectionManager):
 
     TYPE = "hudi"
 
-    @classmethod
-    def open(cls, connection: Connection) -> Connection:
+    def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
+        super().__init__(profile, mp_context)
+        self.warehouse = Warehouse(profile.credentials, getattr(profile, "project_root", None))
+        self.router = StatementRouter(self.warehouse)
+
+    def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         """Attach a handle; Spark starts when the first statement comes."""
         if connection.state != ConnectionState.OPEN:
-            warehouse = warehouse_of(connection.credentials)
-            connection.handle = HudiHandle(warehouse.open_session, warehouse.router)
+            connection.handle = HudiHandle(self.warehouse.open_session, self.router, self.warehouse.writes)
             connection.state = ConnectionState.OPEN  # type: ignore[assignment]
         return connection
 
@@ -81,12 +92,16 @@ class HudiConnectionManager(SparkConnectionManager):
         connection = self.get_thread_connection()
         text = self._add_query_comment(description)
         fire_event(
-            ConnectionUsed(conn_type=self.TYPE, conn_name=cast_to_str(connection.name), node_info=get_node_info())
+            ConnectionUsed(
+                conn_type=self.TYPE, conn_name=cast_to_str(connection.name), node_info=get_node_info()
+            )
         )
         fire_event(SQLQuery(conn_name=cast_to_str(connection.name), sql=text, node_info=get_node_info()))
         start = time.perf_counter()
         with self.exception_handler(text), connection.handle.job(description) as session:
             yield session
         fire_event(
-            SQLQueryStatus(status="OK", elapsed=time.perf_counter() - start, node_info=get_node_info(), query_id=None)
+            SQLQueryStatus(
+                status="OK", elapsed=time.perf_counter() - start, node_info=get_node_info(), query_id=None
+            )
         )

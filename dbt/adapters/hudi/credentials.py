@@ -46,7 +46,9 @@ class HudiCredentials(SparkCredentials):
     def __post_init__(self) -> None:
         problems = self._problems()
         if problems:
-            raise DbtRuntimeError("The profile for dbt-hudi cannot be used:\n" + "\n".join(f"  * {p}" for p in problems))
+            raise DbtRuntimeError(
+                "The profile for dbt-hudi cannot be used:\n" + "\n".join(f"  * {p}" for p in problems)
+            )
         given = {**self.server_side_parameters, **self.spark_conf}
         super().__post_init__()
         self.spark_conf = {str(key): _conf_text(value) for key, value in given.items()}

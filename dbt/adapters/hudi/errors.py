@@ -13,10 +13,17 @@ from pyspark.errors import PySparkException
 
 logger = AdapterLogger("Hudi")
 
-_CANCEL_MARKS = ("cancelled part of cancelled job group", "cancelled because job group", "Job cancelled", "was cancelled")
+_CANCEL_MARKS = (
+    "cancelled part of cancelled job group",
+    "cancelled because job group",
+    "Job cancelled",
+    "was cancelled",
+)
 _STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
 _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
-_TASK_FAILURE = re.compile(r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL)
+_TASK_FAILURE = re.compile(
+    r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
+)
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interrupt)): (.*)", re.MULTILINE)
 
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt.adapters.hudi.errors import spark_errors
-from dbt.adapters.hudi.statements import split_statements
 from dbt_common.exceptions import DbtDatabaseError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
+
+from dbt.adapters.hudi.errors import spark_errors
+from dbt.adapters.hudi.statements import split_statements
 
 _CANCEL_PERIOD_S = 0.3
 _DESCRIPTION_LENGTH = 200
@@ -49,10 +50,15 @@ class HudiHandle:
     Args:
         open_session: Makes the connection's Spark session on first use.
         router: Takes statements on Hudi tables.
+        writes: Counts commits of this process; when it moved, what the session remembers of table files is stale.
     """
 
-    def __init__(self, open_session: Callable[[], SparkSession], router: Router) -> None:
+    def __init__(
+        self, open_session: Callable[[], SparkSession], router: Router, writes: Callable[[], int] = lambda: 0
+    ) -> None:
         self._open_session = open_session
+        self._writes = writes
+        self._seen_writes = 0
         self._session: SparkSession | None = None
         self._views: set[str] = set()
         self._closed = threading.Event()
@@ -68,8 +74,14 @@ class HudiHandle:
         with spark_errors(description):
             if self._session is None:
                 self._session = self._open_session()
+                self._seen_writes = self._writes()
+            elif self._seen_writes != self._writes():
+                self._seen_writes = self._writes()
+                self._session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
             context = self._session.sparkContext
-            context.setJobGroup(self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True)
+            context.setJobGroup(
+                self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True
+            )
             yield self._session
 
     def cursor(self) -> HudiCursor:
@@ -192,7 +204,8 @@ class HudiCursor:
         if not any(converters):
             return rows
         return [
-            tuple(convert(value) if convert else value for convert, value in zip(converters, row)) for row in rows
+            tuple(convert(value) if convert else value for convert, value in zip(converters, row))
+            for row in rows
         ]
 
 
@@ -205,7 +218,11 @@ def _converter(kind: T.DataType) -> Converter | None:
         return _naive_utc
     if isinstance(kind, T.ArrayType):
         inner = _converter(kind.elementType)
-        return None if inner is None else lambda value: None if value is None else [inner(item) for item in value]
+        return (
+            None
+            if inner is None
+            else lambda value: None if value is None else [inner(item) for item in value]
+        )
     if isinstance(kind, T.MapType):
         return _map_converter(_converter(kind.keyType), _converter(kind.valueType))
     if isinstance(kind, T.StructType):
@@ -226,8 +243,10 @@ def _struct_converter(kind: T.StructType) -> Converter | None:
     if not any(inner):
         return None
     build = Row(*kind.names)
-    return lambda value: None if value is None else build(
-        *(convert(item) if convert else item for convert, item in zip(inner, value))
+    return lambda value: (
+        None
+        if value is None
+        else build(*(convert(item) if convert else item for convert, item in zip(inner, value)))
     )
 
 

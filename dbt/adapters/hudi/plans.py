@@ -103,7 +103,9 @@ def expression_sql(expression: JavaPlan, statement: str, own_names: list[list[st
     lowered = [[part.lower() for part in name] for name in own_names]
     for leaf in sorted(_attributes(expression), key=lambda item: item[0]):
         leaf_start, leaf_end, parts = leaf
-        qualifier = next((q for q in lowered if [p.lower() for p in parts[: len(q)]] == q and len(parts) > len(q)), None)
+        qualifier = next(
+            (q for q in lowered if [p.lower() for p in parts[: len(q)]] == q and len(parts) > len(q)), None
+        )
         if qualifier is None or leaf_start < position:
             continue
         pieces.append(statement[position:leaf_start])

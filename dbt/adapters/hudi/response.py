@@ -67,7 +67,9 @@ def write_response(
     """
     code = operation.upper()
     counts = " ".join(
-        f"{sign}{count}" for sign, count in (("+", inserted), ("~", updated), ("-", deleted)) if count or sign == "+"
+        f"{sign}{count}"
+        for sign, count in (("+", inserted), ("~", updated), ("-", deleted))
+        if count or sign == "+"
     )
     plural = "file" if files == 1 else "files"
     message = f"{code} {instant or 'no commit'} {counts} rows, {files} {plural}, {format_bytes(size)}"

@@ -10,10 +10,11 @@ from importlib import resources
 from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi.credentials import HudiCredentials
 
 logger = AdapterLogger("Hudi")
 
@@ -30,7 +31,11 @@ _LOCAL_CONF: Mapping[str, str] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
 }
-_METASTORE_KEYS = ("spark.hadoop.javax.jdo.option.ConnectionURL", "spark.hadoop.hive.metastore.uris", "spark.sql.hive.metastore.jars")
+_METASTORE_KEYS = (
+    "spark.hadoop.javax.jdo.option.ConnectionURL",
+    "spark.hadoop.hive.metastore.uris",
+    "spark.sql.hive.metastore.jars",
+)
 
 _lock = threading.Lock()
 _owned: SparkSession | None = None

@@ -82,7 +82,12 @@ def _end_of_block_comment(sql: str, start: int) -> int:
 def _end_of_quote(sql: str, start: int) -> int:
     quote = sql[start]
     # a raw literal r'...' takes backslashes as they are
-    raw = quote != "`" and start > 0 and sql[start - 1] in "rR" and not (start > 1 and (sql[start - 2].isalnum() or sql[start - 2] == "_"))
+    raw = (
+        quote != "`"
+        and start > 0
+        and sql[start - 1] in "rR"
+        and not (start > 1 and (sql[start - 2].isalnum() or sql[start - 2] == "_"))
+    )
     index = start + 1
     while index < len(sql):
         if sql[index] == "\\" and quote != "`" and not raw:

@@ -49,7 +49,9 @@ def read_index(raw: RawConfig, table: TableConfig) -> IndexConfig:
     given, settings = _given_index(raw, problems)
     if not table.record_key:
         if given is not None:
-            problems.add(f"index is {given.lower()!r} but the model has no unique_key; give the key, or leave index out")
+            problems.add(
+                f"index is {given.lower()!r} but the model has no unique_key; give the key, or leave index out"
+            )
         return IndexConfig()
     if given is None:
         lowered = {column.lower() for column in table.record_key}
@@ -70,7 +72,9 @@ def _given_index(raw: RawConfig, problems: Problems) -> tuple[str | None, dict[s
             if key in _BUCKET_KEYS:
                 settings[_BUCKET_KEYS[key]] = option_text(value)
             elif key != "type":
-                problems.add(f"index has the unknown key {key!r}; legal keys: type, {', '.join(_BUCKET_KEYS)}")
+                problems.add(
+                    f"index has the unknown key {key!r}; legal keys: type, {', '.join(_BUCKET_KEYS)}"
+                )
         configured = configured.get("type")
         if configured is None:
             problems.add(f"index lacks its type; legal values: {', '.join(INDEX_TYPES)}")
@@ -78,5 +82,7 @@ def _given_index(raw: RawConfig, problems: Problems) -> tuple[str | None, dict[s
     if configured is not None and from_options is not None and str(from_options).lower() != word:
         problems.add(f"index is {configured!r} but options say {_TYPE} = {from_options!r}; give one of them")
     if settings and word not in (None, "bucket"):
-        problems.add(f"index settings {', '.join(_BUCKET_KEYS)} belong to type bucket, but the type is {word!r}")
+        problems.add(
+            f"index settings {', '.join(_BUCKET_KEYS)} belong to type bucket, but the type is {word!r}"
+        )
     return (word.upper() if word else None), settings

@@ -9,7 +9,14 @@ from dbt.adapters.hudi.model_config.reading import Problems, names
 from dbt.adapters.hudi.model_config.table import RawConfig, TableConfig
 
 STRATEGIES = (
-    "upsert", "merge", "insert", "append", "bulk_insert", "insert_overwrite", "insert_overwrite_table", "delete",
+    "upsert",
+    "merge",
+    "insert",
+    "append",
+    "bulk_insert",
+    "insert_overwrite",
+    "insert_overwrite_table",
+    "delete",
 )
 ON_SCHEMA_CHANGE = ("ignore", "append_new_columns", "sync_all_columns", "fail")
 _REFUSED: Mapping[str, str] = {
@@ -66,10 +73,14 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
         problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
     if strategy in STRATEGIES and strategy not in _MERGING:
         for key, value in (
-            ("merge_update_columns", update), ("merge_exclude_columns", exclude), ("incremental_predicates", predicates),
+            ("merge_update_columns", update),
+            ("merge_exclude_columns", exclude),
+            ("incremental_predicates", predicates),
         ):
             if value:
-                problems.add(f"{key} is set, but incremental_strategy {strategy!r} does not merge rows; use upsert, or leave it out")
+                problems.add(
+                    f"{key} is set, but incremental_strategy {strategy!r} does not merge rows; use upsert, or leave it out"
+                )
     return MergeConfig(
         strategy=strategy,
         update_columns=update or None,
@@ -91,7 +102,9 @@ def _strategy(raw: RawConfig, table: TableConfig, problems: Problems) -> str:
             f"(supported: {', '.join(STRATEGIES)})"
         )
     if strategy in ("upsert", "delete") and not table.record_key:
-        problems.add(f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use insert")
+        problems.add(
+            f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use insert"
+        )
     return strategy
 
 

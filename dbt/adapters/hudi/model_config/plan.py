@@ -137,8 +137,12 @@ def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
 def _check_foreign_words(config: Mapping[str, object], problems: Problems) -> None:
     file_format = config.get("file_format")
     if file_format is not None and str(file_format).lower() != "hudi":
-        problems.add(f"file_format is {file_format!r}; dbt-hudi builds Hudi tables only, leave it out or say 'hudi'")
+        problems.add(
+            f"file_format is {file_format!r}; dbt-hudi builds Hudi tables only, leave it out or say 'hudi'"
+        )
     if config.get("clustered_by") or config.get("buckets"):
-        problems.add("clustered_by and buckets have no meaning for Hudi; use index: {type: bucket, buckets: n} for a hashed layout")
+        problems.add(
+            "clustered_by and buckets have no meaning for Hudi; use index: {type: bucket, buckets: n} for a hashed layout"
+        )
     if config.get("grants"):
         problems.add("grants is set, but open-source Spark has no GRANT; leave it out")

@@ -68,7 +68,9 @@ def boolean(key: str, value: object, problems: Problems, default: bool | None = 
     return default
 
 
-def choice(key: str, value: object, legal: Mapping[str, str] | Iterable[str], problems: Problems) -> str | None:
+def choice(
+    key: str, value: object, legal: Mapping[str, str] | Iterable[str], problems: Problems
+) -> str | None:
     """One of some words, without regard to case; a mapping turns spellings into the word meant."""
     if value is None:
         return None

@@ -52,7 +52,9 @@ def _compaction(raw: RawConfig, table: TableConfig) -> dict[str, str]:
     if value is None:
         return {}
     if table.table_type != "mor" and value not in (False, "off"):
-        problems.add(f"compaction is {value!r}, but the table type is {table.table_type!r}; only mor tables are compacted")
+        problems.add(
+            f"compaction is {value!r}, but the table type is {table.table_type!r}; only mor tables are compacted"
+        )
     if isinstance(value, bool):
         return dict(_EXECUTE["inline" if value else "off"])
     if isinstance(value, str):

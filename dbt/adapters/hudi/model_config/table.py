@@ -19,12 +19,27 @@ _URL_ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
 
 # Every spelling of one setting; the first is the one the documentation uses.
 _TYPE_KEYS = ("table_type", "type", "hoodie.datasource.write.table.type", "hoodie.table.type")
-_KEY_KEYS = ("unique_key", "record_key", "primaryKey", "hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
-_ORDER_KEYS = (
-    "precombine_field", "ordering_field", "preCombineField", "precombineKey", "preCombineKey",
-    "hoodie.datasource.write.precombine.field", "hoodie.table.precombine.field",
+_KEY_KEYS = (
+    "unique_key",
+    "record_key",
+    "primaryKey",
+    "hoodie.datasource.write.recordkey.field",
+    "hoodie.table.recordkey.fields",
 )
-_PARTITION_KEYS = ("partition_by", "hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
+_ORDER_KEYS = (
+    "precombine_field",
+    "ordering_field",
+    "preCombineField",
+    "precombineKey",
+    "preCombineKey",
+    "hoodie.datasource.write.precombine.field",
+    "hoodie.table.precombine.field",
+)
+_PARTITION_KEYS = (
+    "partition_by",
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.table.partition.fields",
+)
 _HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
 _SHORT_OPTIONS = ("type", "primaryKey", "preCombineField", "precombineKey", "preCombineKey")
 
@@ -73,7 +88,11 @@ class RawConfig:
                 self.options[key] = option_text(value)
             else:
                 near = difflib.get_close_matches(key, _SHORT_OPTIONS, n=1, cutoff=0.6)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; legal keys: {', '.join(_SHORT_OPTIONS)}, hoodie.*"
+                hint = (
+                    f"; did you mean {near[0]!r}?"
+                    if near
+                    else f"; legal keys: {', '.join(_SHORT_OPTIONS)}, hoodie.*"
+                )
                 self.problems.add(f"{source} has the unknown key {key!r}{hint}")
 
     def _read_properties(self, given: Mapping[str, object]) -> None:
@@ -118,7 +137,9 @@ def read_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> T
     record_key = names("unique_key", raw.value(*_KEY_KEYS), problems)
     ordering = names("precombine_field", raw.value(*_ORDER_KEYS), problems)
     if len(ordering) > 1:
-        problems.add(f"precombine_field is {list(ordering)!r}; one column can order the versions of a row, give one name")
+        problems.add(
+            f"precombine_field is {list(ordering)!r}; one column can order the versions of a row, give one name"
+        )
     hive_style = boolean("hive_style_partitioning", raw.value(*_HIVE_KEYS), problems, True)
     return TableConfig(
         table_type=table_type,

@@ -1,0 +1,19 @@
+"""dbt-hudi: dbt models as Apache Hudi tables, on PySpark alone."""
+
+from dbt.adapters.base import AdapterPlugin
+
+from dbt.adapters.hudi.column import HudiColumn
+from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.impl import HudiAdapter
+from dbt.adapters.hudi.relation import HudiRelation
+from dbt.include import hudi
+
+__all__ = ["HudiAdapter", "HudiColumn", "HudiConnectionManager", "HudiCredentials", "HudiRelation", "Plugin"]
+
+Plugin = AdapterPlugin(
+    adapter=HudiAdapter,  # type: ignore[arg-type]
+    credentials=HudiCredentials,
+    include_path=hudi.PACKAGE_PATH,
+    dependencies=["spark"],
+)

@@ -1,0 +1,449 @@
+"""The only door from the adapter to the engine.
+
+Model plans become engine calls here, results become adapter responses, and the engine's errors become dbt's.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable, rebuild_table
+from hudi_engine.catalog import (
+    DirectoryCatalog,
+    EntryInfo,
+    TableName,
+    drop_table,
+    is_internal,
+    literal,
+    live_manifest_files,
+    refresh_table,
+    register_foreign,
+    register_table,
+    registered_base,
+    session_conf,
+    set_statistics,
+    table_entries,
+)
+from hudi_engine.config.options import OPTIONS, TABLE, resolve_options
+from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
+from hudi_engine.storage import open_storage
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi.model_config.plan import ModelPlan
+from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
+
+__all__ = [
+    "CommitFacts",
+    "DirectoryCatalog",
+    "EntryInfo",
+    "TableFacts",
+    "TableName",
+    "drop_table",
+    "is_internal",
+    "literal",
+    "open_storage",
+    "refresh_table",
+    "register_foreign",
+    "register_table",
+    "registered_base",
+    "session_conf",
+    "set_statistics",
+    "table_entries",
+]
+
+logger = AdapterLogger("Hudi")
+
+
+class _ToDbtLog(logging.Handler):
+    """Hands warnings of the engine to dbt's log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger.warning("{}", record.getMessage())
+
+
+_engine_log = logging.getLogger("hudi_engine")
+if not any(isinstance(handler, _ToDbtLog) for handler in _engine_log.handlers):
+    _engine_log.addHandler(_ToDbtLog(level=logging.WARNING))
+    _engine_log.propagate = False
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turn errors the engine raises on purpose into DbtRuntimeError."""
+    try:
+        yield
+    except HudiError as error:
+        raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def option_problems(options: Mapping[str, str]) -> Iterable[str]:
+    """What is wrong with ``hoodie.*`` options, one text for each."""
+    try:
+        resolve_options(options)
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def write_only(options: Mapping[str, str]) -> dict[str, str]:
+    """The options of a write to a table that exists: what the table itself fixes is left out."""
+    aliases = {alias: option for option in OPTIONS.values() for alias in option.aliases}
+    chosen = {}
+    for key, value in options.items():
+        option = OPTIONS.get(key) or aliases.get(key)
+        if option is None or option.group != TABLE:
+            chosen[key] = value
+    return chosen
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What a table on storage is.
+
+    Args:
+        base: Folder or URI.
+        name: Hudi's table name.
+        table_type: ``cow`` or ``mor``.
+        record_key: Key columns.
+        precombine_field: Ordering column.
+        partition_by: Partition columns.
+        schema: Data columns.
+    """
+
+    base: str
+    name: str
+    table_type: str
+    record_key: tuple[str, ...]
+    precombine_field: str | None
+    partition_by: tuple[str, ...]
+    schema: T.StructType
+
+
+@dataclass(frozen=True)
+class CommitFacts:
+    """One instant of a timeline.
+
+    Args:
+        instant: Instant time.
+        action: Hudi's action name.
+        state: ``COMPLETED``, ``INFLIGHT`` or ``REQUESTED``.
+        details: Counts of the commit, as far as they are known.
+    """
+
+    instant: str
+    action: str
+    state: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def table_exists(base: str) -> bool:
+    """Whether a Hudi table lives at the path."""
+    with engine_errors():
+        return open_storage(base).exists(".hoodie/hoodie.properties")
+
+
+def facts(session: SparkSession, base: str) -> TableFacts | None:
+    """Describe the table at a path, None when there is none."""
+    with engine_errors():
+        try:
+            table = HudiTable.open(session, base)
+        except TableNotFoundError:
+            return None
+        return _facts(table, base)
+
+
+def _facts(table: HudiTable, base: str) -> TableFacts:
+    config = table.config
+    ordering = tuple(config.ordering_fields)
+    return TableFacts(
+        base=base,
+        name=config.name,
+        table_type="mor" if config.table_type.name == "MERGE_ON_READ" else "cow",
+        record_key=tuple(config.record_key_fields),
+        precombine_field=ordering[0] if ordering else None,
+        partition_by=tuple(item.name for item in config.partition_fields),
+        schema=table.schema or T.StructType(),
+    )
+
+
+def create(session: SparkSession, plan: ModelPlan, schema: T.StructType) -> None:
+    """Make an empty table."""
+    with engine_errors():
+        HudiTable.create(
+            session,
+            plan.base,
+            name=plan.name,
+            record_key=list(plan.table.record_key) or None,
+            precombine_field=plan.table.precombine_field,
+            partition_by=list(plan.table.partition_by) or None,
+            table_type=plan.table.table_type,
+            schema=schema,
+            options=plan.create_options,
+        )
+
+
+def rebuild(session: SparkSession, plan: ModelPlan, frame: DataFrame) -> HudiAdapterResponse:
+    """Create the table, or replace all of it in one instant."""
+    with engine_errors():
+        result = rebuild_table(
+            session,
+            plan.base,
+            frame,
+            name=plan.name,
+            record_key=list(plan.table.record_key) or None,
+            precombine_field=plan.table.precombine_field,
+            partition_by=list(plan.table.partition_by) or None,
+            table_type=plan.table.table_type,
+            options=plan.create_options,
+        )
+    return _response(result)
+
+
+def write(
+    session: SparkSession,
+    base: str,
+    operation: str,
+    frame: DataFrame,
+    options: Mapping[str, str],
+    *,
+    update_columns: Sequence[str] | None = None,
+    match_condition: str | None = None,
+) -> HudiAdapterResponse:
+    """Write rows to a table.
+
+    Args:
+        session: The connection's session.
+        base: The table's folder.
+        operation: ``upsert``, ``insert``, ``bulk_insert``, ``insert_overwrite``, ``insert_overwrite_table`` or ``delete``.
+        frame: The rows; for a delete, the keys.
+        options: Options of this write.
+        update_columns: Upsert: columns a matched row takes from the batch, None for all.
+        match_condition: Upsert: matched rows that do not meet it are left alone.
+    """
+    with engine_errors():
+        table = HudiTable.open(session, base)
+        if operation == "upsert":
+            result = table.upsert(
+                frame,
+                options=write_only(options),
+                update_columns=None if update_columns is None else list(update_columns),
+                match_condition=match_condition,
+            )
+        else:
+            calls: Mapping[str, Callable[..., Any]] = {
+                "insert": table.insert,
+                "bulk_insert": table.bulk_insert,
+                "insert_overwrite": table.insert_overwrite,
+                "insert_overwrite_table": table.insert_overwrite_table,
+                "delete": table.delete,
+            }
+            result = calls[operation](frame, options=write_only(options))
+    return _response(result)
+
+
+def update_where(
+    session: SparkSession, base: str, condition: str, assignments: Mapping[str, str]
+) -> HudiAdapterResponse:
+    """Run an UPDATE: ``assignments`` maps columns to SQL expressions."""
+    with engine_errors():
+        return _response(HudiTable.open(session, base).update_where(condition, dict(assignments)))
+
+
+def delete_where(session: SparkSession, base: str, condition: str) -> HudiAdapterResponse:
+    """Run a DELETE."""
+    with engine_errors():
+        return _response(HudiTable.open(session, base).delete_where(condition))
+
+
+def delete_partitions(session: SparkSession, base: str, partitions: Sequence[str]) -> HudiAdapterResponse:
+    """Drop whole partitions by their paths."""
+    with engine_errors():
+        return _response(HudiTable.open(session, base).delete_partitions(list(partitions)))
+
+
+def alter_schema(session: SparkSession, base: str, schema: T.StructType) -> None:
+    """Give the table other data columns, as one schema commit."""
+    with engine_errors():
+        HudiTable.open(session, base).alter_schema(schema)
+
+
+def truncate(session: SparkSession, base: str) -> HudiAdapterResponse:
+    """Remove all rows in one instant."""
+    with engine_errors():
+        table = HudiTable.open(session, base)
+        return _response(
+            table.insert_overwrite_table(session.createDataFrame([], table.schema or T.StructType()))
+        )
+
+
+def compact(
+    session: SparkSession, base: str, op: str, options: Mapping[str, str]
+) -> HudiAdapterResponse | None:
+    """Schedule or run a compaction.
+
+    Args:
+        session: The connection's session.
+        base: The table's folder.
+        op: ``schedule``, or ``run`` (schedules when nothing is pending).
+        options: Options of this call.
+
+    Returns:
+        None when there was nothing to do.
+    """
+    with engine_errors():
+        table = HudiTable.open(session, base)
+        result = (
+            table.schedule_compaction(**_call(options))
+            if op == "schedule"
+            else table.compact(**_call(options))
+        )
+    return _service_response("COMPACT" if op == "run" else "SCHEDULE COMPACTION", result)
+
+
+def clean(
+    session: SparkSession, base: str, retain_commits: int | None, options: Mapping[str, str]
+) -> HudiAdapterResponse | None:
+    """Remove files no retained commit needs; None when there was nothing to do."""
+    with engine_errors():
+        result = HudiTable.open(session, base).clean(retain_commits=retain_commits, **_call(options))
+    return _service_response("CLEAN", result)
+
+
+def rollback(session: SparkSession, base: str, instant: str) -> HudiAdapterResponse | None:
+    """Undo the newest commit."""
+    with engine_errors():
+        result = HudiTable.open(session, base).rollback(instant)
+    return _service_response("ROLLBACK", result)
+
+
+def timeline(session: SparkSession, base: str) -> list[CommitFacts]:
+    """Instants of a table, newest last."""
+    with engine_errors():
+        instants = HudiTable.open(session, base).timeline()
+    return [
+        CommitFacts(str(item.requested_time), str(item.action), getattr(item.state, "name", str(item.state)))
+        for item in instants
+    ]
+
+
+def remove_tree(base: str) -> None:
+    """Delete a folder with all it holds."""
+    parent, name = _split(base)
+    with engine_errors():
+        storage = open_storage(parent)
+        if storage.exists(name):
+            storage.delete_tree(name)
+
+
+def move_tree(source: str, target: str) -> None:
+    """Rename a folder."""
+    with engine_errors():
+        source_parent, source_name = _split(source)
+        target_parent, target_name = _split(target)
+        if source_parent == target_parent:
+            open_storage(source_parent).rename(source_name, target_name)
+            return
+        common = _common_parent(source_parent, target_parent)
+        storage = open_storage(common)
+        storage.make_dirs(target_parent[len(common) + 1 :])
+        storage.rename(source[len(common) + 1 :], target[len(common) + 1 :])
+
+
+def probe_writable(base: str) -> None:
+    """Write and remove a small file below a folder, to find out whether tables can be made there."""
+    with engine_errors():
+        storage = open_storage(base)
+        storage.replace(".dbt_hudi_probe", b"ok")
+        storage.delete(".dbt_hudi_probe")
+
+
+def _split(base: str) -> tuple[str, str]:
+    parent, _, name = base.rstrip("/").rpartition("/")
+    return parent or "/", name
+
+
+def _common_parent(left: str, right: str) -> str:
+    common = []
+    for one, other in zip(left.split("/"), right.split("/")):
+        if one != other:
+            break
+        common.append(one)
+    if not "/".join(common).strip("/"):
+        raise DbtRuntimeError(
+            f"a table cannot be moved from {left} to {right}; build it anew at the other place"
+        )
+    return "/".join(common)
+
+
+def _call(options: Mapping[str, str]) -> dict[str, Any]:
+    return {"options": dict(options)} if options else {}
+
+
+def _response(result: Any) -> HudiAdapterResponse:
+    return write_response(
+        str(getattr(result.operation, "value", result.operation)),
+        instant=result.instant,
+        inserted=result.rows_inserted,
+        updated=result.rows_updated,
+        deleted=result.rows_deleted,
+        files=result.files_written,
+        size=result.bytes_written,
+        partitions=len(result.partitions_written),
+    )
+
+
+def _service_response(name: str, result: Any) -> HudiAdapterResponse | None:
+    instant = getattr(result, "instant", None)
+    if instant is None:
+        return None
+    return HudiAdapterResponse(_message=f"{name} {instant}", code=name, instant=instant)
+
+
+def last_commit_time(session: SparkSession, base: str) -> datetime.datetime | None:
+    """UTC time of the newest completed instant, None for a table without one."""
+    done = [item for item in timeline(session, base) if item.state == "COMPLETED"]
+    return _instant_time(done[-1].instant) if done else None
+
+
+def statistics(session: SparkSession, base: str) -> dict[str, Any]:
+    """Figures of a table for its documentation; what is not known is left out."""
+    table = facts(session, base)
+    if table is None:
+        return {}
+    last = last_commit_time(session, base)
+    files = live_files(base)
+    return {
+        "bytes": sum(files.values()),
+        "files": len(files),
+        "last_modified": None if last is None else last.strftime("%Y-%m-%d %H:%M:%SZ"),
+        "table_type": "merge on read" if table.table_type == "mor" else "copy on write",
+        "record_key": ", ".join(table.record_key) or None,
+        "partition_by": ", ".join(table.partition_by) or None,
+    }
+
+
+def live_files(base: str) -> dict[str, int]:
+    """Path and size in bytes of each file the published version of a table is made of."""
+    with engine_errors():
+        storage = open_storage(base)
+        sizes = {}
+        for path in live_manifest_files(storage):
+            status = storage.stat(path)
+            if status is not None:
+                sizes[path] = status.size
+        return sizes
+
+
+def _instant_time(instant: str) -> datetime.datetime:
+    """Instant times are UTC with milliseconds: yyyyMMddHHmmssSSS."""
+    return datetime.datetime.strptime(instant[:17].ljust(17, "0") + "000", "%Y%m%d%H%M%S%f").replace(
+        tzinfo=datetime.timezone.utc
+    )

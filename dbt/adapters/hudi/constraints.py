@@ -1,0 +1,80 @@
+"""NOT NULL and CHECK of a contract, tested on the rows before anything is committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.events.logging import AdapterLogger
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+logger = AdapterLogger("Hudi")
+_ENFORCED = ("not_null", "check")
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A condition every row must meet.
+
+    Args:
+        name: Shown when a row does not.
+        condition: Spark SQL; null counts as met.
+    """
+
+    name: str
+    condition: str
+
+
+def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
+    """The enforced constraints of a model with an enforced contract; none otherwise."""
+    config = model.get("config")
+    contract = config.get("contract") if isinstance(config, Mapping) else None
+    if not isinstance(contract, Mapping) or not contract.get("enforced"):
+        return ()
+    found = [*_of_model(model.get("constraints"))]
+    columns = model.get("columns")
+    for name, column in columns.items() if isinstance(columns, Mapping) else ():
+        found.extend(_of_column(str(name), column))
+    return tuple(found)
+
+
+def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
+    """The same rows; reading one that breaks a constraint fails with the constraint's name."""
+    for constraint in constraints:
+        met = F.coalesce(F.expr(constraint.condition), F.lit(True))
+        broken = F.raise_error(F.lit(f"constraint violated: {constraint.name}: {constraint.condition}")).cast(
+            "boolean"
+        )
+        frame = frame.where(F.when(met, F.lit(True)).otherwise(broken))
+    return frame
+
+
+def _of_model(raw: object) -> Iterable[Constraint]:
+    for item in _dicts(raw):
+        kind = _kind(item)
+        if kind == "check" and item.get("expression"):
+            yield Constraint(str(item.get("name") or "check"), str(item["expression"]))
+        elif kind == "not_null":
+            for column in item.get("columns") or ():  # type: ignore[attr-defined]
+                yield Constraint(f"not null {column}", f"`{column}` is not null")
+
+
+def _of_column(name: str, raw: object) -> Iterable[Constraint]:
+    if not isinstance(raw, Mapping):
+        return
+    for item in _dicts(raw.get("constraints")):
+        kind = _kind(item)
+        if kind == "not_null":
+            yield Constraint(f"not null {name}", f"`{name}` is not null")
+        elif kind == "check" and item.get("expression"):
+            yield Constraint(str(item.get("name") or f"check on {name}"), str(item["expression"]))
+
+
+def _kind(item: Mapping[str, object]) -> str:
+    kind = item.get("type")
+    return str(getattr(kind, "value", kind))
+
+
+def _dicts(raw: object) -> Iterable[Mapping[str, object]]:
+    return [item for item in raw if isinstance(item, Mapping)] if isinstance(raw, (list, tuple)) else ()

@@ -1,0 +1,442 @@
+"""The adapter: dbt's methods, each handing over to the room that does the work."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base import available
+from dbt.adapters.base.impl import ConstraintSupport
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import _parse_datatype_string
+
+from dbt.adapters.hudi import bridge, builds, catalog_rows, seeds, snapshots
+from dbt.adapters.hudi.alignment import missing_columns, without_meta_columns
+from dbt.adapters.hudi.column import HudiColumn, stored_type
+from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.constraints import read_constraints
+from dbt.adapters.hudi.model_config.merge import STRATEGIES
+from dbt.adapters.hudi.model_config.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.procedures import NOTHING
+from dbt.adapters.hudi.python_models import run_python_model
+from dbt.adapters.hudi.relation import HudiRelation
+from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.warehouse import Entry
+
+if TYPE_CHECKING:
+    import agate
+
+
+@dataclass
+class HudiConfig(SparkConfig):
+    """Model configs beyond dbt's own; what they mean is read in ``model_config``."""
+
+    file_format: str = "hudi"
+    table_type: str | None = None
+    precombine_field: str | None = None
+    index: Any | None = None
+    hive_style_partitioning: bool | None = None
+    hudi_options: dict[str, Any] | None = None
+    merge_update_columns: Any | None = None
+    merge_exclude_columns: Any | None = None
+    compaction: Any | None = None
+    clean: Any | None = None
+
+
+class HudiAdapter(SparkAdapter):
+    """dbt on Apache Hudi tables."""
+
+    Relation = HudiRelation
+    Column = HudiColumn
+    ConnectionManager = HudiConnectionManager
+    AdapterSpecificConfigs = HudiConfig
+    connections: HudiConnectionManager
+
+    CONSTRAINT_SUPPORT = {
+        ConstraintType.check: ConstraintSupport.ENFORCED,
+        ConstraintType.not_null: ConstraintSupport.ENFORCED,
+        ConstraintType.unique: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.primary_key: ConstraintSupport.NOT_ENFORCED,
+        ConstraintType.foreign_key: ConstraintSupport.NOT_ENFORCED,
+    }
+    _capabilities = CapabilityDict(
+        {
+            Capability.SchemaMetadataByRelations: CapabilitySupport(support=Support.Full),
+            Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
+            Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
+        }
+    )
+
+    @contextmanager
+    def _work(self, description: str) -> Iterator[SparkSession]:
+        with self.connections.work(description) as session:
+            yield session
+
+    @property
+    def _warehouse(self) -> Any:
+        return self.connections.warehouse
+
+    # --- schemas and relations ----------------------------------------------------------------------------------
+
+    def list_schemas(self, database: str | None) -> list[str]:
+        with self._work("list schemas") as session:
+            return self._warehouse.schemas(session)
+
+    def check_schema_exists(self, database: str | None, schema: str) -> bool:
+        return schema.lower() in (name.lower() for name in self.list_schemas(database))
+
+    def create_schema(self, relation: BaseRelation) -> None:
+        with self._work(f"create schema {relation.schema}") as session:
+            self._warehouse.create_schema(session, relation.schema)
+
+    def drop_schema(self, relation: BaseRelation) -> None:
+        with self._work(f"drop schema {relation.schema}") as session:
+            self._warehouse.drop_schema(session, relation.schema)
+        self.cache.drop_schema(relation.database, relation.schema)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        with self._work(f"list relations of {schema_relation.schema}") as session:
+            entries = self._warehouse.entries(session, schema_relation.schema)
+        return [self._relation(entry) for entry in entries]
+
+    def _relation(self, entry: Entry) -> BaseRelation:
+        return self.Relation.create(
+            schema=entry.schema,
+            identifier=entry.name,
+            type=RelationType.View if entry.is_view else RelationType.Table,
+            is_hudi=entry.is_hudi_table or None,
+        )
+
+    @available.parse_none
+    def drop_relation(self, relation: BaseRelation) -> None:
+        self.cache_dropped(relation)
+        with self._work(f"drop {relation}") as session:
+            if not relation.include_policy.schema:
+                session.catalog.dropTempView(relation.identifier)
+            else:
+                self._warehouse.drop(session, relation.schema, relation.identifier)
+
+    @available.parse_none
+    def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
+        self.cache_renamed(from_relation, to_relation)
+        with self._work(f"rename {from_relation} to {to_relation}") as session:
+            self._warehouse.rename(
+                session,
+                from_relation.schema,
+                from_relation.identifier,
+                to_relation.schema,
+                to_relation.identifier,
+            )
+
+    @available.parse_list
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[HudiColumn]:
+        with self._work(f"columns of {relation.render()}") as session:
+            return catalog_rows.columns(self._warehouse, session, relation)
+
+    def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
+        """Spark's text has no length, so there is nothing to expand."""
+
+    # --- types and seeds ----------------------------------------------------------------------------------------
+
+    @classmethod
+    def convert_number_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return seeds.number_type(agate_table, col_idx)
+
+    @classmethod
+    def convert_time_type(cls, agate_table: agate.Table, col_idx: int) -> str:
+        return "string"
+
+    @available.parse_none
+    def hudi_seed(
+        self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str]
+    ) -> AdapterResponse:
+        """Load a seed in one commit."""
+        given = {name.lower(): kind for name, kind in (column_types or {}).items()}
+        types = {
+            name: given.get(name.lower()) or str(self.convert_type(agate_table, number))
+            for number, name in enumerate(agate_table.column_names)
+        }
+        with self._work(f"load seed {plan.schema}.{plan.name}") as session:
+            frame = seeds.seed_frame(session, agate_table, types)
+            return builds.rebuild(self._warehouse, session, plan, frame)
+
+    # --- models -------------------------------------------------------------------------------------------------
+
+    def valid_incremental_strategies(self) -> list[str]:
+        return list(STRATEGIES)
+
+    @available.parse_none
+    def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
+        """Check a node's whole config before anything runs."""
+        return resolve_plan(
+            model, relation.schema, relation.identifier, self._warehouse.places, bridge.option_problems
+        )
+
+    @available.parse_none
+    def hudi_stage(self, relation: BaseRelation, code: str, language: str = "sql") -> None:
+        """Analyse a model's query and give it a temporary name; nothing runs yet.
+
+        Args:
+            relation: The temporary relation.
+            code: Compiled SQL or Python.
+            language: ``sql`` or ``python``.
+        """
+        with self._work(code) as session:
+            frame = self._frame(session, relation.identifier, code, language)
+            frame.createOrReplaceTempView(relation.identifier)
+        self.connections.get_thread_connection().handle.track_view(relation.identifier)
+
+    def _frame(self, session: SparkSession, name: str, code: str, language: str) -> DataFrame:
+        return run_python_model(session, name, code) if language == "python" else session.sql(code)
+
+    @available.parse_none
+    def hudi_rebuild(
+        self, plan: ModelPlan, model: Mapping[str, Any], code: str, language: str = "sql", empty: bool = False
+    ) -> HudiAdapterResponse:
+        """Run a model's query and make its rows the table, in one replace commit.
+
+        Args:
+            plan: The model's plan.
+            model: The node.
+            code: Compiled SQL or Python.
+            language: ``sql`` or ``python``.
+            empty: Keep the columns and no rows.
+        """
+        with self._work(code) as session:
+            frame = self._frame(session, plan.name, code, language)
+            if empty:
+                frame = frame.limit(0)
+            return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
+
+    @available.parse_none
+    def hudi_write(
+        self,
+        plan: ModelPlan,
+        model: Mapping[str, Any],
+        source: BaseRelation,
+        operation: str,
+        columns: Sequence[Any] = (),
+    ) -> HudiAdapterResponse:
+        """Run a staged query and write its rows as the strategy says.
+
+        Args:
+            plan: The model's plan.
+            model: The node.
+            source: The staged query.
+            operation: Write operation.
+            columns: Columns to take, as dbt's schema change handling left them; all when empty.
+        """
+        with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
+            frame = without_meta_columns(session.table(source.identifier))
+            known = {name.lower() for name in frame.columns}
+            wanted = [f"`{column.name}`" for column in columns if column.name.lower() in known]
+            absent = [column.name for column in columns if column.name.lower() not in known]
+            if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
+                raise DbtRuntimeError(
+                    f"the model no longer selects {', '.join(absent)} of {plan.schema}.{plan.name} and on_schema_change is "
+                    "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
+                )
+            return builds.write(
+                self._warehouse,
+                session,
+                plan,
+                frame.select(*wanted) if wanted else frame,
+                operation,
+                read_constraints(model),
+            )
+
+    @available.parse_none
+    def hudi_snapshot(
+        self, plan: ModelPlan, source: BaseRelation, valid_to: str, relation: BaseRelation
+    ) -> HudiAdapterResponse:
+        """Close changed rows of a snapshot and add new ones, in one upsert.
+
+        Args:
+            plan: The snapshot's plan.
+            source: The staged changes.
+            valid_to: Name of the column that closes a row.
+            relation: The snapshot table.
+        """
+        with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
+            return snapshots.write(
+                self._warehouse, session, plan, session.table(source.identifier), valid_to, relation.render()
+            )
+
+    @available.parse_none
+    def hudi_alter_columns(
+        self,
+        relation: BaseRelation,
+        add: Sequence[Any] | None,
+        remove: Sequence[Any] | None,
+        retype: Sequence[Mapping[str, str]],
+    ) -> None:
+        """Add, drop and widen columns as one schema commit."""
+        with self._work(f"alter columns of {relation}") as session:
+            base = self._warehouse.require_table(session, relation.schema, relation.identifier)
+            table = bridge.facts(session, base)
+            assert table is not None
+            schema = builds.changed_schema(
+                table.schema,
+                {column.name: _parse_datatype_string(stored_type(column.dtype)) for column in add or ()},
+                [column.name for column in remove or ()],
+                {
+                    item["column_name"]: _parse_datatype_string(stored_type(item["new_type"]))
+                    for item in retype
+                },
+            )
+            bridge.alter_schema(session, base, schema)
+            self._warehouse.register(session, relation.schema, relation.identifier, base)
+
+    @available.parse_none
+    def hudi_type_changes(
+        self, source_columns: Iterable[HudiColumn], target_columns: Iterable[HudiColumn]
+    ) -> list[dict[str, str]]:
+        """Columns whose type in the query is not what the table holds for that type."""
+        targets = {column.name.lower(): column for column in target_columns}
+        changes = []
+        for column in source_columns:
+            target = targets.get(column.name.lower())
+            if target is not None and stored_type(column.dtype) != stored_type(target.dtype):
+                changes.append({"column_name": target.name, "new_type": column.dtype})
+        return changes
+
+    @available.parse_none
+    def hudi_missing_columns(self, source: BaseRelation, relation: BaseRelation) -> list[str]:
+        """Columns of a table that a staged query lacks."""
+        with self._work(f"columns of {source}") as session:
+            return missing_columns(session.table(source.identifier), session.table(relation.render()).schema)
+
+    @available.parse_none
+    def hudi_comment(
+        self,
+        relation: BaseRelation,
+        comment: str | None = None,
+        column_comments: Mapping[str, str] | None = None,
+    ) -> None:
+        """Store descriptions of a Hudi table."""
+        with self._work(f"comments of {relation}") as session:
+            base = self._warehouse.require_table(session, relation.schema, relation.identifier)
+            self._warehouse.register(
+                session,
+                relation.schema,
+                relation.identifier,
+                base,
+                comment=comment,
+                column_comments=column_comments,
+            )
+
+    @available.parse(lambda *args, **kwargs: False)
+    def is_hudi_table(self, relation: BaseRelation | None) -> bool:
+        """Whether a relation is a Hudi table, by the catalog and not by what dbt remembers of it."""
+        if relation is None:
+            return False
+        with self._work(f"look up {relation}") as session:
+            entry = self._warehouse.entry(session, relation.schema, relation.identifier)
+        return entry is not None and entry.is_hudi_table
+
+    # --- table services -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _table(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, str]]:
+        schema, name = self._names(relation)
+        with self._work(f"{what} {schema}.{name}") as session:
+            base = self._warehouse.require_table(session, schema, name)
+            yield session, base
+            self._warehouse.register(session, schema, name, base)
+
+    def _names(self, relation: BaseRelation | str) -> tuple[str, str]:
+        if isinstance(relation, str):
+            parts = relation.replace("`", "").split(".")
+            return (parts[-2] if len(parts) > 1 else self.config.credentials.schema), parts[-1]
+        return relation.schema, relation.identifier
+
+    @available.parse_none
+    def hudi_compact(
+        self, relation: BaseRelation | str, op: str = "run", options: Mapping[str, str] | None = None
+    ) -> AdapterResponse:
+        """Compact a merge-on-read table."""
+        with self._table(relation, "compact") as (session, base):
+            return bridge.compact(session, base, op, _options(options)) or NOTHING
+
+    @available.parse_none
+    def hudi_clean(
+        self,
+        relation: BaseRelation | str,
+        retain_commits: int | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> AdapterResponse:
+        """Remove files that no retained commit needs."""
+        with self._table(relation, "clean") as (session, base):
+            return bridge.clean(session, base, retain_commits, _options(options)) or NOTHING
+
+    @available.parse_none
+    def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
+        """Undo the newest commit."""
+        with self._table(relation, "roll back") as (session, base):
+            return bridge.rollback(session, base, str(instant)) or NOTHING
+
+    @available.parse_list
+    def hudi_timeline(self, relation: BaseRelation | str) -> list[bridge.CommitFacts]:
+        """Instants of a table, newest last."""
+        with self._table(relation, "timeline of") as (session, base):
+            return bridge.timeline(session, base)
+
+    # --- docs, freshness, debug ---------------------------------------------------------------------------------
+
+    def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
+        relations = [relation for schema in schemas for relation in self.list_relations(None, schema)]
+        return self._get_one_catalog_by_relations(information_schema, relations, used_schemas)
+
+    def get_catalog_by_relations(
+        self, used_schemas: frozenset[tuple[str, str]], relations: set[BaseRelation]
+    ) -> tuple[agate.Table, list[Exception]]:
+        with self.connection_named("catalog"):
+            return self._get_one_catalog_by_relations(None, list(relations), used_schemas), []
+
+    def _get_one_catalog_by_relations(
+        self, information_schema: Any, relations: list[BaseRelation], used_schemas: Any
+    ) -> agate.Table:
+        with self._work("catalog") as session:
+            rows = catalog_rows.catalog_table(self._warehouse, session, relations)
+        return rows
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, Any]]:
+        now = datetime.datetime.now(datetime.timezone.utc)
+        found = {}
+        with self._work("freshness") as session:
+            for source in sources:
+                base = self._warehouse.require_table(session, source.schema, source.identifier)
+                found[source] = self._create_freshness_response(bridge.last_commit_time(session, base), now)
+        return [AdapterResponse("OK")], found
+
+    def debug_query(self) -> None:
+        with self._work("write probe") as session:
+            bridge.probe_writable(self._warehouse.places.location_root)
+            session.sql("select 1 as id").collect()
+
+    def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:
+        """Used by dbt's test suite: the SQL of its fixtures, several statements at once."""
+        cursor = conn.handle.cursor()
+        cursor.execute(sql)
+        if fetch == "one":
+            return cursor.fetchone()
+        return cursor.fetchall() if fetch == "all" else None
+
+
+def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
+    return {
+        str(key): str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in (options or {}).items()
+    }

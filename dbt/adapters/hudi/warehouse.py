@@ -1,0 +1,297 @@
+"""The schemas, tables and views of one profile: where they live and under which names Spark knows them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.model_config.plan import ModelPlan, Places
+from dbt.adapters.hudi.session import connection_session
+
+logger = AdapterLogger("Hudi")
+
+_TABLE_KINDS = ("table", "snapshot")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name of a schema.
+
+    Args:
+        schema: Schema.
+        name: Table or view.
+        is_view: A view of the user, or a second face of a table (``_ro``, ``_rt``).
+        base: Folder of the Hudi table behind the name, None for anything else.
+        comment: Stored comment.
+    """
+
+    schema: str
+    name: str
+    is_view: bool
+    base: str | None
+    comment: str | None = None
+
+    @property
+    def is_hudi_table(self) -> bool:
+        """Whether the name is a Hudi table that can be written."""
+        return self.base is not None and not self.is_view
+
+
+class Warehouse:
+    """All that a profile's ``location_root`` and catalog hold.
+
+    Args:
+        credentials: The profile; its ``location_root`` becomes absolute.
+        project_root: Folder of ``dbt_project.yml``.
+    """
+
+    def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
+        self._credentials = credentials
+        self.places = Places(credentials.resolve_location_root(project_root), project_root)
+        self._directory = (
+            bridge.DirectoryCatalog(self.places.location_root) if credentials.catalog == "directory" else None
+        )
+        self._loaded = False
+        self._lock = threading.Lock()
+        self._counter = itertools.count(1)
+        self._writes = 0
+
+    # --- sessions -----------------------------------------------------------------------------------------------
+
+    def open_session(self) -> SparkSession:
+        """A session for one connection, in a process whose catalog knows the warehouse."""
+        session = connection_session(self._credentials, bridge.session_conf())
+        with self._lock:
+            if not self._loaded:
+                self._load(session)
+                self._loaded = True
+        return session
+
+    def _load(self, session: SparkSession) -> None:
+        if self._directory is None:
+            return
+        with bridge.engine_errors():
+            report = self._directory.load(session)
+        for warning in report.warnings:
+            logger.warning("{}", warning)
+
+    def writes(self) -> int:
+        """How often this process changed a table or a name."""
+        return self._writes
+
+    def changed(self) -> None:
+        """Say that tables changed, so that other sessions look again."""
+        self._writes = next(self._counter)
+
+    # --- schemas ------------------------------------------------------------------------------------------------
+
+    def schemas(self, session: SparkSession) -> list[str]:
+        """Names of all schemas."""
+        return [row[0] for row in session.sql("show databases").collect()]
+
+    def create_schema(self, session: SparkSession, schema: str) -> None:
+        """Make a schema below the location root when it is not there."""
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.create_schema(schema)
+        location = f"{self.places.location_root}/{schema}".replace("'", "\\'")
+        session.sql(f"create database if not exists `{schema}` location '{location}'")
+
+    def drop_schema(self, session: SparkSession, schema: str) -> None:
+        """Drop a schema with everything in it, files included."""
+        for entry in self.entries(session, schema):
+            self.drop(session, schema, entry.name)
+        session.sql(f"drop database if exists `{schema}` cascade")
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.drop_schema(schema)
+        self.changed()
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def entries(self, session: SparkSession, schema: str) -> list[Entry]:
+        """All tables and views of a schema; none when the schema does not exist."""
+        if not session.catalog.databaseExists(schema):
+            return []
+        infos = [info for info in bridge.table_entries(session, schema) if info.kind != "files"]
+        mains = _main_names(infos)
+        return [_entry(schema, info, mains) for info in infos]
+
+    def entry(self, session: SparkSession, schema: str, name: str) -> Entry | None:
+        """One name, None when Spark does not know it."""
+        for entry in self.entries(session, schema):
+            if entry.name.lower() == name.lower():
+                return entry
+        return None
+
+    def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
+        """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""
+        try:
+            return bridge.registered_base(session, bridge.TableName(schema, name))
+        except AnalysisException:
+            return None
+
+    def require_table(self, session: SparkSession, schema: str, name: str) -> str:
+        """Folder of a Hudi table.
+
+        Raises:
+            DbtRuntimeError: when the name is not a Hudi table.
+        """
+        base = self.hudi_base(session, schema, name)
+        if base is None:
+            known = [entry.name for entry in self.entries(session, schema) if entry.is_hudi_table]
+            listed = ", ".join(sorted(known)) or "none"
+            raise DbtRuntimeError(f"{schema}.{name} is not a Hudi table; Hudi tables of {schema}: {listed}")
+        return base
+
+    def register(
+        self,
+        session: SparkSession,
+        schema: str,
+        name: str,
+        base: str,
+        *,
+        comment: str | None = None,
+        column_comments: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make Spark's catalog show the table as it is now."""
+        with bridge.engine_errors():
+            bridge.register_table(
+                session,
+                bridge.TableName(schema, name),
+                bridge.open_storage(base),
+                comment=comment,
+                column_comments=column_comments,
+                properties=properties,
+            )
+        self.changed()
+
+    def register_plan(self, session: SparkSession, plan: ModelPlan) -> None:
+        """Register the table of a model, and keep a pointer when it lives at a place of its own."""
+        if plan.own_location and self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.save_pointer(plan.schema, plan.name, plan.base)
+        self.register(session, plan.schema, plan.name, plan.base, properties=plan.properties or None)
+
+    def drop(self, session: SparkSession, schema: str, name: str) -> None:
+        """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there."""
+        entry = self.entry(session, schema, name)
+        if entry is not None and entry.base is None:
+            kind = "view" if entry.is_view else "table"
+            session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
+            if entry.is_view and self._directory is not None:
+                with bridge.engine_errors():
+                    self._directory.remove_view(schema, name)
+        elif entry is not None and entry.is_view:
+            session.sql(f"drop {'table' if name.endswith('_ro') else 'view'} if exists `{schema}`.`{name}`")
+        else:
+            base = entry.base if entry is not None else self._base_on_disk(schema, name)
+            if base is not None:
+                with bridge.engine_errors():
+                    bridge.drop_table(session, bridge.TableName(schema, name))
+                bridge.remove_tree(base)
+                self._forget_pointer(schema, name)
+        self.changed()
+
+    def forget(self, session: SparkSession, schema: str, name: str) -> None:
+        """Take a Hudi table's name out of the catalog and leave its files."""
+        with bridge.engine_errors():
+            bridge.drop_table(session, bridge.TableName(schema, name))
+        self._forget_pointer(schema, name)
+        self.changed()
+
+    def rename(self, session: SparkSession, schema: str, name: str, new_schema: str, new_name: str) -> None:
+        """Rename a table or view; a table below the location root moves its folder."""
+        entry = self.entry(session, schema, name)
+        if entry is None:
+            raise DbtRuntimeError(
+                f"{schema}.{name} cannot be renamed to {new_schema}.{new_name}: it does not exist"
+            )
+        if self.entry(session, new_schema, new_name) is not None:
+            raise DbtRuntimeError(
+                f"{schema}.{name} cannot be renamed: {new_schema}.{new_name} already exists; drop it first"
+            )
+        if entry.base is None:
+            self._rename_plain(session, entry, new_schema, new_name)
+        else:
+            self._rename_table(session, entry, new_schema, new_name)
+        self.changed()
+
+    def _rename_plain(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
+        kind = "view" if entry.is_view else "table"
+        session.sql(f"alter {kind} `{entry.schema}`.`{entry.name}` rename to `{new_schema}`.`{new_name}`")
+        if entry.is_view:
+            self.save_view(session, new_schema, new_name)
+            if self._directory is not None:
+                with bridge.engine_errors():
+                    self._directory.remove_view(entry.schema, entry.name)
+
+    def _rename_table(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
+        assert entry.base is not None
+        old_default = self.places.default_base(entry.schema, entry.name)
+        base = entry.base
+        with bridge.engine_errors():
+            bridge.drop_table(session, bridge.TableName(entry.schema, entry.name))
+        if same_place(base, old_default):
+            base = self.places.default_base(new_schema, new_name)
+            bridge.move_tree(old_default, base)
+        elif self._directory is not None:
+            self._forget_pointer(entry.schema, entry.name)
+            with bridge.engine_errors():
+                self._directory.save_pointer(new_schema, new_name, base)
+        self.register(session, new_schema, new_name, base)
+
+    def save_view(self, session: SparkSession, schema: str, name: str) -> None:
+        """Keep a view's definition for the next process."""
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.save_view(session, schema, name)
+        self.changed()
+
+    def _base_on_disk(self, schema: str, name: str) -> str | None:
+        if self._directory is None:
+            return None
+        with bridge.engine_errors():
+            return self._directory.table_base(schema, name)
+
+    def _forget_pointer(self, schema: str, name: str) -> None:
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.remove_pointer(schema, name)
+
+
+def same_place(left: str, right: str) -> bool:
+    """Whether two spellings mean one folder: ``/x``, ``file:/x`` and ``file:///x`` do."""
+    return _plain(left) == _plain(right)
+
+
+def _plain(location: str) -> str:
+    if location.startswith("file:"):
+        location = "/" + location[len("file:") :].lstrip("/")
+    return location.rstrip("/")
+
+
+def _main_names(infos: Iterable[bridge.EntryInfo]) -> dict[str, str]:
+    """The name under which each base path is the table itself: the shortest of its writable entries."""
+    mains: dict[str, str] = {}
+    for info in infos:
+        if info.kind in _TABLE_KINDS and info.base is not None:
+            known = mains.get(info.base)
+            mains[info.base] = info.name if known is None or len(info.name) < len(known) else known
+    return mains
+
+
+def _entry(schema: str, info: bridge.EntryInfo, mains: Mapping[str, str]) -> Entry:
+    if info.base is None:
+        return Entry(schema, info.name, info.kind == "view", None, info.comment)
+    return Entry(schema, info.name, mains.get(info.base) != info.name, info.base, info.comment)

@@ -1,0 +1,31 @@
+{% macro hudi__create_table_as(temporary, relation, compiled_code, language='sql') -%}
+  {%- if temporary -%}
+    {{ create_temporary_view(relation, compiled_code) }}
+  {%- else -%}
+    create or replace table {{ relation }} using hudi as
+    {{ compiled_code }}
+  {%- endif -%}
+{%- endmacro %}
+
+{% macro hudi__make_temp_relation(base_relation, suffix) %}
+  {#- sessions can be shared, and one alias can stand in two schemas -#}
+  {%- set unique = local_md5(invocation_id ~ base_relation.schema)[:8] -%}
+  {%- set temporary = base_relation.incorporate(path={'identifier': base_relation.identifier ~ suffix ~ '_' ~ unique}, type='view') -%}
+  {% do return(temporary.include(database=false, schema=false)) %}
+{% endmacro %}
+
+{% macro hudi__drop_relation(relation) -%}
+  {% do adapter.drop_relation(relation) %}
+{%- endmacro %}
+
+{% macro hudi__rename_relation(from_relation, to_relation) -%}
+  {% do adapter.rename_relation(from_relation, to_relation) %}
+{%- endmacro %}
+
+{% macro hudi__get_create_view_as_sql(relation, sql) -%}
+  {{ return(create_view_as(relation, sql)) }}
+{%- endmacro %}
+
+{% macro hudi__get_binding_char() %}
+  {{ return('?') }}
+{% endmacro %}

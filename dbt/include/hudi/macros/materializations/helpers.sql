@@ -1,0 +1,23 @@
+{#- Statements of the sql_header run before the model's query, in the same session. -#}
+{% macro hudi_run_sql_header() %}
+  {%- set header = config.get('sql_header') -%}
+  {% if header %}
+    {% call statement('sql_header') %}{{ header }}{% endcall %}
+  {% endif %}
+{% endmacro %}
+
+{#- Keeps the compiled code under target/run and reports the commit to dbt. -#}
+{% macro hudi_record_main(code, response) %}
+  {{ write(code) }}
+  {% do store_result('main', response=response, agate_table=none) %}
+{% endmacro %}
+
+{#- A contract is compared by columns before anything runs. -#}
+{% macro hudi_check_contract(code, language='sql') %}
+  {%- set contract = config.get('contract') -%}
+  {% if contract and contract.enforced and language == 'sql' %}
+    {% do get_assert_columns_equivalent(code) %}
+    {{ return(get_select_subquery(code)) }}
+  {% endif %}
+  {{ return(code) }}
+{% endmacro %}

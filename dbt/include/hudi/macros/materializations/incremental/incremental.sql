@@ -1,0 +1,46 @@
+{% materialization incremental, adapter='hudi', supported_languages=['sql', 'python'] %}
+  {%- set language = model['language'] -%}
+  {%- set plan = adapter.hudi_plan(this, model) -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
+  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, config.get('incremental_strategy') or 'default') -%}
+  {%- set rebuild = existing_relation is none or should_full_refresh() or not adapter.is_hudi_table(existing_relation) -%}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do hudi_run_sql_header() %}
+
+  {%- set code = hudi_check_contract(compiled_code, language) -%}
+  {% if rebuild %}
+    {%- set response = adapter.hudi_rebuild(plan, model, code, language, plan.merge.strategy == 'delete') -%}
+    {% do hudi_record_main(code, response) %}
+  {% else %}
+    {%- set temp_relation = make_temp_relation(target_relation) -%}
+    {% do adapter.hudi_stage(temp_relation, code, language) %}
+    {%- set dest_columns = process_schema_changes(plan.merge.on_schema_change, temp_relation, existing_relation) -%}
+    {% if not dest_columns %}
+      {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
+    {% endif %}
+    {%- set build = strategy_macro({
+      'target_relation': target_relation,
+      'temp_relation': temp_relation,
+      'unique_key': config.get('unique_key'),
+      'dest_columns': dest_columns,
+      'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
+    }) -%}
+    {% if build is mapping %}
+      {%- set response = adapter.hudi_write(plan, model, temp_relation, build['operation'], dest_columns) -%}
+      {% do hudi_record_main(code, response) %}
+    {% else %}
+      {#- a strategy of the user's own returns SQL -#}
+      {% call statement('main') %}{{ build }}{% endcall %}
+    {% endif %}
+  {% endif %}
+
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

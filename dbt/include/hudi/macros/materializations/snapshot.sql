@@ -1,0 +1,38 @@
+{% materialization snapshot, adapter='hudi' %}
+  {%- set plan = adapter.hudi_plan(this, model) -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
+  {%- set target_exists = existing_relation is not none -%}
+  {% if target_exists and not adapter.is_hudi_table(existing_relation) %}
+    {% do exceptions.relation_wrong_type(existing_relation, 'table') %}
+  {% endif %}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do hudi_run_sql_header() %}
+
+  {%- set strategy_macro = strategy_dispatch(config.get('strategy')) -%}
+  {%- set strategy = strategy_macro(model, 'snapshotted_data', 'source_data', model['config'], target_exists) -%}
+
+  {% if not target_exists %}
+    {%- set code = build_snapshot_table(strategy, model['compiled_code']) -%}
+    {% do check_time_data_types(code) %}
+    {%- set response = adapter.hudi_rebuild(plan, model, code) -%}
+  {% else %}
+    {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
+    {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
+    {%- set code = snapshot_staging_table(strategy, sql, target_relation) -%}
+    {% do check_time_data_types(code) %}
+    {%- set staging = make_temp_relation(target_relation) -%}
+    {% do adapter.hudi_stage(staging, code) %}
+    {%- set response = adapter.hudi_snapshot(plan, staging, columns['dbt_valid_to'], target_relation) -%}
+  {% endif %}
+  {% do hudi_record_main(code, response) %}
+
+  {% do persist_docs(target_relation, model) %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}

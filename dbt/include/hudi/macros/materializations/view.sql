@@ -1,0 +1,24 @@
+{% materialization view, adapter='hudi' -%}
+  {%- set existing_relation = load_cached_relation(this) -%}
+  {%- set target_relation = this.incorporate(type='view') -%}
+  {% do apply_grants(target_relation, config.get('grants')) %}
+
+  {{ run_hooks(pre_hooks, inside_transaction=False) }}
+  {{ run_hooks(pre_hooks, inside_transaction=True) }}
+  {% do hudi_run_sql_header() %}
+
+  {% if existing_relation is not none and not existing_relation.is_view %}
+    {#- a query that cannot be analysed must not cost the table -#}
+    {% do get_columns_in_query(sql) %}
+    {% do adapter.drop_relation(existing_relation) %}
+  {% endif %}
+
+  {% call statement('main') -%}
+    {{ get_create_view_as_sql(target_relation, sql) }}
+  {%- endcall %}
+
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+
+  {{ return({'relations': [target_relation]}) }}
+{%- endmaterialization %}

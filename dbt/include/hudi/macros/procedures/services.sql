@@ -1,0 +1,40 @@
+{#-
+  Table services as hooks, post_hook="{{ hudi_compact(this) }}", and as operations,
+  dbt run-operation hudi_compact --args '{table: analytics.orders}'.
+-#}
+{% macro hudi_compact(table, op='run', options=none) %}
+  {% if execute %}
+    {% if op not in ['run', 'schedule', 'show'] %}
+      {% do exceptions.raise_compiler_error("hudi_compact has op '" ~ op ~ "'; legal values: run, schedule, show") %}
+    {% elif op == 'show' %}
+      {% do hudi_show_timeline(table, 'compaction') %}
+    {% else %}
+      {% do log('compaction of ' ~ table ~ ': ' ~ adapter.hudi_compact(table, op, options), info=true) %}
+    {% endif %}
+  {% endif %}
+{% endmacro %}
+
+{% macro hudi_clean(table, retain_commits=none, options=none) %}
+  {% if execute %}
+    {% do log('clean of ' ~ table ~ ': ' ~ adapter.hudi_clean(table, retain_commits, options), info=true) %}
+  {% endif %}
+{% endmacro %}
+
+{% macro hudi_rollback(table, instant) %}
+  {% if execute %}
+    {% do log('rollback of ' ~ table ~ ': ' ~ adapter.hudi_rollback(table, instant), info=true) %}
+  {% endif %}
+{% endmacro %}
+
+{% macro hudi_show_timeline(table, action=none, limit=20) %}
+  {% if execute %}
+    {%- set shown = [] -%}
+    {% for commit in adapter.hudi_timeline(table) if action is none or commit.action == action %}
+      {% do shown.append(commit.instant ~ '  ' ~ commit.action ~ '  ' ~ commit.state) %}
+    {% endfor %}
+    {% do log('timeline of ' ~ table ~ ' (newest last):', info=true) %}
+    {% for line in shown[-limit:] %}
+      {% do log('  ' ~ line, info=true) %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}

@@ -1,0 +1,28 @@
+"""Error texts of Spark, shortened."""
+
+from __future__ import annotations
+
+from dbt.adapters.hudi.errors import shorten
+
+
+def test_a_java_stack_is_cut_off() -> None:
+    text = "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: x.\n\tat org.apache.spark.A.b(A.scala:1)\n\t... 12 more"
+    assert shorten(text) == "[DATA_SOURCE_NOT_FOUND] Failed to find the data source: x."
+
+
+def test_a_query_plan_is_cut_off() -> None:
+    text = "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found; line 1 pos 14;\n'Project [*]\n+- 'UnresolvedRelation [x]"
+    assert shorten(text) == "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found; line 1 pos 14"
+
+
+def test_of_a_worker_traceback_the_reason_remains() -> None:
+    text = (
+        "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n"
+        '  File "worker.py", line 1, in f\nhudi_engine.errors.InvalidKeyError: record key id is null\n'
+    )
+    assert shorten(text) == "InvalidKeyError: record key id is null"
+
+
+def test_the_failed_task_is_left_out() -> None:
+    text = "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times (host executor driver): java.lang.X: why"
+    assert shorten(text) == "java.lang.X: why"

@@ -1,0 +1,182 @@
+"""A model's config: resolved once, all problems in one message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.adapters.hudi.model_config.plan import ModelPlan, Places, resolve_plan
+from dbt_common.exceptions import DbtRuntimeError
+
+PLACES = Places("/warehouse", "/project")
+
+
+def plan(materialized: str = "incremental", **config: Any) -> ModelPlan:
+    node = {"config": {"materialized": materialized, **config}}
+    return resolve_plan(node, "analytics", "orders", PLACES, lambda options: ())
+
+
+def problems(materialized: str = "incremental", **config: Any) -> list[str]:
+    with pytest.raises(DbtRuntimeError) as raised:
+        plan(materialized, **config)
+    return [line.removeprefix("  * ") for line in raised.value.msg.splitlines() if line.startswith("  * ")]
+
+
+def test_a_model_without_config_is_a_keyless_copy_on_write_table_that_appends() -> None:
+    resolved = plan()
+    assert resolved.base == "/warehouse/analytics/orders"
+    assert resolved.table.table_type == "cow"
+    assert resolved.table.record_key == ()
+    assert resolved.merge.strategy == "insert"
+    assert resolved.write_options == {}
+
+
+def test_a_key_makes_upsert_the_default() -> None:
+    resolved = plan(unique_key="id")
+    assert resolved.table.record_key == ("id",)
+    assert resolved.merge.strategy == "upsert"
+    assert resolved.index.type == "SIMPLE"
+
+
+def test_a_key_without_the_partition_column_is_unique_over_all_partitions() -> None:
+    resolved = plan(unique_key="id", partition_by="dt")
+    assert resolved.write_options == {
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+        "hoodie.simple.index.update.partition.path": "true",
+    }
+
+
+@pytest.mark.parametrize("config", [{"unique_key": ["id", "DT"]}, {"unique_key": "id", "index": "simple"}])
+def test_a_key_lives_in_its_partition_when_it_holds_it_or_the_index_says_so(config: dict[str, Any]) -> None:
+    assert plan(partition_by="dt", **config).index.type == "SIMPLE"
+
+
+def test_names_of_dbt_spark_mean_the_same() -> None:
+    options = {
+        "type": "mor",
+        "primaryKey": "id,line",
+        "preCombineField": "ts",
+        "hoodie.parquet.max.file.size": 1024,
+    }
+    resolved = plan(file_format="hudi", options=options)
+    assert resolved.table.table_type == "mor"
+    assert resolved.table.record_key == ("id", "line")
+    assert resolved.table.precombine_field == "ts"
+    assert resolved.given_options == {"hoodie.parquet.max.file.size": "1024"}
+
+
+def test_tables_of_dbt_are_hive_style_and_url_encoded_unless_said_otherwise() -> None:
+    key = "hoodie.datasource.write.hive_style_partitioning"
+    assert plan(partition_by="dt").create_options[key] == "true"
+    assert plan(partition_by="dt", hive_style_partitioning=False).create_options[key] == "false"
+    assert plan(partition_by="dt", options={key: False}).create_options[key] == "false"
+
+
+def test_a_location_of_its_own_counts_from_the_project() -> None:
+    assert plan(location_root="lake").base == "/project/lake/orders"
+    assert plan(location_root="s3a://bucket/lake/").base == "s3a://bucket/lake/orders"
+
+
+def test_all_problems_come_in_one_message() -> None:
+    found = problems(
+        table_type="copy",
+        incremental_strategy="delete",
+        merge_update_columns=["a"],
+        merge_exclude_columns=["b"],
+        on_schema_change="append",
+        compaction=True,
+        file_format="delta",
+        grants={"select": ["me"]},
+        options={"primarykey": "id"},
+    )
+    assert len(found) == 10
+    assert found[0] == "options has the unknown key 'primarykey'; did you mean 'primaryKey'?"
+    assert found[1] == "table_type is 'copy'; legal values: cow, mor, copy_on_write, merge_on_read"
+
+
+@pytest.mark.parametrize("strategy", ["delete+insert", "microbatch"])
+def test_strategies_that_do_not_exist_are_refused_by_name(strategy: str) -> None:
+    found = problems(incremental_strategy=strategy, unique_key="id")
+    assert len(found) == 1
+    assert f"incremental_strategy '{strategy}' is not supported" in found[0]
+
+
+def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
+    assert plan(incremental_strategy="my_own").merge.strategy == "my_own"
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
+        (
+            {"incremental_strategy": "append", "incremental_predicates": ["a = 1"]},
+            "incremental_predicates is set",
+        ),
+        ({"unique_key": "id", "options": {"primaryKey": "no"}}, "unique_key is 'id' but primaryKey is 'no'"),
+        ({"index": "bucket"}, "index is 'bucket' but the model has no unique_key"),
+        ({"unique_key": "id", "index": "record"}, "index is 'record'; legal values: simple, bloom"),
+        (
+            {"unique_key": "id", "index": {"type": "bucket", "bucket": 4}},
+            "index has the unknown key 'bucket'",
+        ),
+        ({"precombine_field": ["a", "b"]}, "precombine_field is ['a', 'b']; one column"),
+        ({"unique_key": [1]}, "unique_key is [1]; give a column name"),
+        (
+            {"compaction": {"trigger": "NUM_COMMITS", "every": 1}, "table_type": "mor"},
+            "compaction has the unknown key 'every'",
+        ),
+        ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
+        ({"buckets": 4, "clustered_by": "id"}, "clustered_by and buckets have no meaning"),
+    ],
+)
+def test_a_config_that_makes_no_sense_is_refused(config: dict[str, Any], problem: str) -> None:
+    found = problems(**config)
+    assert len(found) == 1
+    assert found[0].startswith(problem)
+
+
+def test_tables_do_not_mind_incremental_configs_of_their_folder() -> None:
+    resolved = plan("table", incremental_strategy="microbatch", merge_update_columns=["a"])
+    assert resolved.table.record_key == ()
+
+
+def test_the_record_key_of_a_snapshot_is_its_version_id() -> None:
+    assert plan("snapshot", unique_key="id").table.record_key == ("dbt_scd_id",)
+    renamed = plan("snapshot", unique_key="id", snapshot_meta_column_names={"dbt_scd_id": "version"})
+    assert renamed.table.record_key == ("version",)
+
+
+def test_services_become_options_of_each_write() -> None:
+    resolved = plan(
+        unique_key="id",
+        table_type="mor",
+        compaction={"trigger": "NUM_COMMITS", "delta_commits": 3},
+        clean={"policy": "KEEP_LATEST_COMMITS", "retain_commits": 2},
+    )
+    assert resolved.services.options() == {
+        "hoodie.compact.inline": "true",
+        "hoodie.compact.inline.trigger.strategy": "NUM_COMMITS",
+        "hoodie.compact.inline.max.delta.commits": "3",
+        "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+        "hoodie.clean.commits.retained": "2",
+    }
+    assert plan(clean=False).services.options() == {"hoodie.clean.automatic": "false"}
+
+
+def test_excluded_columns_leave_the_others_to_update() -> None:
+    merge = plan(unique_key="id", merge_exclude_columns=["Color"]).merge
+    assert merge.columns_to_update(("id", "color", "msg")) == ["id", "msg"]
+    assert plan(unique_key="id").merge.columns_to_update(("id",)) is None
+
+
+def test_predicates_keep_their_meaning_when_joined() -> None:
+    merge = plan(unique_key="id", incremental_predicates=["a = 1 or b = 2", "c = 3"]).merge
+    assert merge.condition == "(a = 1 or b = 2) AND (c = 3)"
+
+
+def test_problems_of_hoodie_options_join_the_message() -> None:
+    node = {"config": {"materialized": "table", "options": {"hoodie.x": "1"}, "table_type": "no"}}
+    with pytest.raises(DbtRuntimeError, match="2 problems") as raised:
+        resolve_plan(node, "s", "t", PLACES, lambda options: [f"bad {key}" for key in options])
+    assert "bad hoodie.x" in str(raised.value)

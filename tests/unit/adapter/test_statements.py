@@ -1,0 +1,43 @@
+"""Splitting SQL text into statements."""
+
+from __future__ import annotations
+
+import pytest
+from dbt.adapters.hudi.statements import first_keyword, split_statements
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select 1", ["select 1"]),
+        ("select 1;", ["select 1"]),
+        (
+            "insert into t select 1; insert into t select 2",
+            ["insert into t select 1", "insert into t select 2"],
+        ),
+        ("select ';' as a; select 2", ["select ';' as a", "select 2"]),
+        ("select 'it\\'s; fine'", ["select 'it\\'s; fine'"]),
+        ("select `a;b` from t", ["select `a;b` from t"]),
+        ("select 1 -- one; two\n; select 2", ["select 1 -- one; two", "select 2"]),
+        ("select /* a; /* nested; */ b; */ 1; select 2", ["select /* a; /* nested; */ b; */ 1", "select 2"]),
+        ("select r'a\\'; select 2", ["select r'a\\'", "select 2"]),
+        (" ; ;\n-- nothing\n;", []),
+        ("", []),
+    ],
+)
+def test_semicolons_inside_quotes_and_comments_do_not_split(sql: str, expected: list[str]) -> None:
+    assert split_statements(sql) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "keyword"),
+    [
+        ('/* {"app": "dbt"} */\nDELETE from t', "delete"),
+        ("-- why\n  Merge into t using s", "merge"),
+        ("(select 1)", "select"),
+        ("'text'", ""),
+        ("", ""),
+    ],
+)
+def test_the_first_keyword_is_found_past_comments_and_brackets(sql: str, keyword: str) -> None:
+    assert first_keyword(sql) == keyword
