@@ -1,0 +1,211 @@
+"""The records of a slice's logs, merged to one a key (source: Hudi table format, merging base and log
+records)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.logformat.blocks.delete import DeleteRecord
+from hudi_engine.logformat.blocks.delete import decode as decode_deletes
+from hudi_engine.logformat.format import BlockType, LogBlock
+from hudi_engine.logformat.reader import decode_data_block
+from hudi_engine.merge.base_reader import select_schema
+from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
+from hudi_engine.merge.log_scanner import LogScan, scan_slice
+from hudi_engine.merge.modes.fold import fold
+from hudi_engine.merge.modes.rule import MergeRule
+from hudi_engine.merge.ordering import is_default
+from hudi_engine.merge.read_context import ReadContext, in_instant_range, range_allows
+from hudi_engine.merge.record_keys import key_columns, record_keys
+from hudi_engine.merge.spill import SpillStore
+from hudi_engine.merge.stored_columns import fit_columns, stored_names
+from hudi_engine.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
+
+_MOST_PARTITIONS = 256
+
+
+@dataclass(frozen=True)
+class LogRecords:
+    """Winners of a slice's logs and what was read to find them.
+
+    Attributes:
+        winners: One entry for each key that the logs mention.
+        total_records: Records and deletes read.
+        scan: The blocks they came from.
+    """
+
+    winners: Entries
+    total_records: int
+    scan: LogScan
+
+
+def read_log_records(
+    context: ReadContext, file_slice: FileSlice, rule: MergeRule, columns: Sequence[str]
+) -> LogRecords:
+    """Merge the logs of a slice.
+
+    Args:
+        context: The read.
+        file_slice: The slice.
+        rule: The table's merge rule.
+        columns: Columns to read; must hold those of :func:`needed_columns`.
+
+    Raises:
+        CorruptTableError: A block is damaged inside.
+        UnsupportedTableError: A block cannot be read, an HFile block for example.
+    """
+    scan = scan_slice(context, file_slice)
+    wanted = select_schema(context.schema, columns)
+    fields = [name for name in context.config.ordering_fields if name in columns]
+    parts: list[Entries] = []
+    total = size = 0
+    stream = _entries(context, file_slice, scan, wanted)
+    for part in stream:
+        parts.append(part)
+        total += len(part)
+        size += part.nbytes
+        if size > context.memory_limit_bytes:
+            return _spilled(context, scan, rule, fields, parts, stream)
+    if not parts:
+        return LogRecords(_nothing(wanted), 0, scan)
+    return LogRecords(fold(concat_entries(parts), rule, fields), total, scan)
+
+
+def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
+    """``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range.
+
+    Args:
+        context: The read.
+        columns: Columns of the result.
+    """
+    known = set(context.schema.names)
+    extra = [*key_columns(context.config), *context.config.ordering_fields]
+    if context.instant_range is not None:
+        extra.append(COMMIT_TIME)
+    return list(dict.fromkeys([*columns, *(name for name in extra if name in known)]))
+
+
+def _spilled(
+    context: ReadContext,
+    scan: LogScan,
+    rule: MergeRule,
+    fields: list[str],
+    parts: list[Entries],
+    rest: Iterator[Entries],
+) -> LogRecords:
+    total = 0
+    stored = sum(block.place.content_length for block in scan.blocks)
+    partitions = min(_MOST_PARTITIONS, max(2, 4 * stored // context.memory_limit_bytes + 2))
+    with SpillStore(context.spill_dir, partitions) as store:
+        while parts:
+            total += len(parts[0])
+            store.add(parts.pop(0))
+        for part in rest:
+            total += len(part)
+            store.add(part)
+        winners = store.fold(lambda entries: fold(entries, rule, fields))
+    assert winners is not None
+    return LogRecords(winners, total, scan)
+
+
+def _entries(
+    context: ReadContext, file_slice: FileSlice, scan: LogScan, wanted: pa.Schema
+) -> Iterator[Entries]:
+    for scanned in scan.blocks:
+        block = scanned.load(context)
+        if block.kind is BlockType.DELETE:
+            if range_allows(block.instant_time, context.instant_range):
+                yield _deletes(context, block, decode_deletes(block.content), wanted)
+        else:
+            part = _records(context, file_slice, block, wanted)
+            if len(part):
+                yield part
+
+
+def _records(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> Entries:
+    stored = decode_data_block(block)
+    names = stored_names(context, stored.schema, block.instant_time, wanted)
+    rows = fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
+    mask = delete_mask(stored, context.config)
+    deleted = np.zeros(rows.num_rows, dtype=bool) if mask is None else np.asarray(mask)
+    provided = None
+    if block.is_partial:
+        says = [name in names or name in META_FIELDS for name in wanted.names]
+        provided = np.tile(np.array(says, dtype=bool), (rows.num_rows, 1))
+    always = deleted & _has_default(context, rows)
+    keys = record_keys(rows, context.config)
+    entries = Entries(rows, keys, deleted, always, np.zeros(rows.num_rows, dtype=bool), provided)
+    if context.instant_range is None:
+        return entries
+    inside = in_instant_range(rows.column(COMMIT_TIME), context.instant_range).to_numpy().astype(bool)
+    return entries.take(np.flatnonzero(inside))
+
+
+def _has_default(context: ReadContext, rows: pa.Table) -> np.ndarray:
+    columns = [rows.column(name) for name in context.config.ordering_fields if name in rows.column_names]
+    return is_default(columns) if columns else np.ones(rows.num_rows, dtype=bool)
+
+
+def _deletes(
+    context: ReadContext, block: LogBlock, records: list[DeleteRecord], wanted: pa.Schema
+) -> Entries:
+    count = len(records)
+    keys = pa.chunked_array([pa.array([record.record_key for record in records], pa.string())])
+    known: dict[str, pa.Array] = {
+        RECORD_KEY: keys.combine_chunks(),
+        PARTITION_PATH: pa.array([record.partition_path for record in records], pa.string()),
+        COMMIT_TIME: pa.array([block.instant_time] * count, pa.string()),
+    }
+    fields = [name for name in context.config.ordering_fields if name in wanted.names]
+    ordering = _ordering_columns(records, [wanted.field(name).type for name in fields])
+    always = np.array([record.ordering_value is None for record in records], dtype=bool)
+    if ordering is None:
+        # Another type than the table's ordering field: such values cannot be compared, so the
+        # delete wins, as in Hudi.
+        always = np.ones(count, dtype=bool)
+    else:
+        known.update(zip(fields, ordering, strict=True))
+    columns = [known.get(field.name, pa.nulls(count, field.type)) for field in wanted]
+    rows = pa.Table.from_arrays(
+        [column.cast(field.type) for column, field in zip(columns, wanted, strict=True)], schema=wanted
+    )
+    return plain_entries(rows, keys, np.ones(count, dtype=bool), always)
+
+
+def _ordering_columns(records: list[DeleteRecord], kinds: list[pa.DataType]) -> list[pa.Array] | None:
+    if not kinds:
+        return []
+    values = [record.ordering_value for record in records]
+    if len(kinds) == 1:
+        per_field = [[value[0] if isinstance(value, tuple) else value for value in values]]
+    else:
+        blank = (None,) * len(kinds)
+        tuples = [value if isinstance(value, tuple) else blank for value in values]
+        if any(len(value) != len(kinds) for value in tuples):
+            return None
+        per_field = [list(column) for column in zip(*tuples, strict=True)] or [[] for _ in kinds]
+    try:
+        return [_typed(column, kind) for column, kind in zip(per_field, kinds, strict=True)]
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return None
+
+
+def _typed(values: list[object], kind: pa.DataType) -> pa.Array:
+    """Ordering values as the column's type; dates and timestamps may come as plain numbers."""
+    found = pa.array(values)
+    if pa.types.is_null(found.type):
+        return pa.nulls(len(values), kind)
+    if pa.types.is_date32(kind) and pa.types.is_integer(found.type):
+        return found.cast(pa.int32()).cast(kind)
+    return pc.cast(found, kind)
+
+
+def _nothing(wanted: pa.Schema) -> Entries:
+    return plain_entries(wanted.empty_table(), pa.chunked_array([], pa.string()), None, None)

@@ -1,0 +1,215 @@
+"""Reading one file slice: the base file with its logs merged in, in every way Hudi offers.
+
+Source: Hudi table format, reading. Each base row is looked up by itself, so a key that a base file holds
+twice stays there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.base_reader import read_base_file, select_schema
+from hudi_engine.merge.entries import Entries, plain_entries
+from hudi_engine.merge.log_records import LogRecords, needed_columns, read_log_records
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.modes.rule import MergeRule
+from hudi_engine.merge.read_context import ReadContext, in_instant_range
+from hudi_engine.merge.record_keys import key_columns, record_keys
+from hudi_engine.schema.meta_fields import COMMIT_TIME
+
+__all__ = [
+    "MERGE_TYPES",
+    "ReadContext",
+    "SliceDelta",
+    "read_base_file",
+    "read_slice",
+    "resolve_delta",
+    "scan_logs",
+]
+
+PAYLOAD_COMBINE, SKIP_MERGE, BASE_ONLY, LOG_ONLY = "payload_combine", "skip_merge", "base_only", "log_only"
+MERGE_TYPES = (PAYLOAD_COMBINE, SKIP_MERGE, BASE_ONLY, LOG_ONLY)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SliceDelta:
+    """What the logs of a slice do to its base file.
+
+    Attributes:
+        masked_positions: Row numbers of the base file that are replaced or deleted, ascending.
+        live: Rows to add, in the table's schema. The base rows without the masked ones, and these, are the
+            slice.
+    """
+
+    masked_positions: pa.Int64Array
+    live: pa.Table
+
+
+def read_slice(
+    context: ReadContext,
+    file_slice: FileSlice,
+    *,
+    columns: Sequence[str] | None = None,
+    merge_type: str = PAYLOAD_COMBINE,
+    filters: pc.Expression | None = None,
+) -> pa.Table:
+    """Rows of a slice.
+
+    Args:
+        context: The read.
+        file_slice: The slice.
+        columns: Columns in the wanted order, None for all of the table.
+        merge_type: ``payload_combine`` merges the logs into the base file; ``skip_merge`` gives base rows and
+            log records side by side; ``base_only`` and ``log_only`` give one of the two.
+        filters: Only rows for which this is true; looked at after merging.
+
+    Raises:
+        ConfigError: The merge type is none of these.
+        CorruptTableError: A file of the slice is damaged.
+        SchemaError: A column is unknown, or stored with a type that cannot be read as the table's.
+        UnsupportedTableError: The slice holds something that this engine cannot read or merge.
+    """
+    if merge_type not in MERGE_TYPES:
+        raise ConfigError(f"merge type {merge_type!r} is not known; legal are {', '.join(MERGE_TYPES)}")
+    wanted = list(context.schema.names if columns is None else columns)
+    select_schema(context.schema, wanted)
+    columns_read = wanted if filters is None else list(dict.fromkeys([*wanted, *context.schema.names]))
+    rows = _read(context, file_slice, columns_read, merge_type)
+    if filters is not None:
+        rows = rows.filter(filters)
+    return rows.select(wanted)
+
+
+def scan_logs(
+    context: ReadContext, file_slice: FileSlice, *, columns: Sequence[str] | None = None
+) -> LogRecords:
+    """Records of the slice's logs, merged to one a key; deletes are among them with their ordering values.
+
+    Args:
+        context: The read.
+        file_slice: The slice.
+        columns: Columns to read beside keys and ordering fields, None for all of the table.
+    """
+    wanted = context.schema.names if columns is None else columns
+    return read_log_records(context, file_slice, merge_rule(context.config), needed_columns(context, wanted))
+
+
+def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
+    """What the logs do to the base file: row numbers that go, rows that come.
+
+    Args:
+        context: The read.
+        file_slice: The slice; of its base file only the columns that decide are read, unless gaps are filled
+            from it.
+    """
+    rule = merge_rule(context.config)
+    names = context.schema.names
+    records = read_log_records(context, file_slice, rule, needed_columns(context, names))
+    base_columns = _columns_of_old(context, rule, records.winners, names)
+    base = _read_base(context, file_slice, base_columns)
+    if not file_slice.log_files:
+        masked = np.zeros(base.num_rows, dtype=bool)
+        live = context.schema.empty_table()
+    else:
+        masked, live = _merge_into(context, base, records.winners, rule)
+    if context.instant_range is not None:
+        masked |= ~_inside(context, base)
+    return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names))
+
+
+def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_type: str) -> pa.Table:
+    needed = needed_columns(context, wanted)
+    if merge_type == BASE_ONLY or not file_slice.log_files:
+        if merge_type == LOG_ONLY:
+            return select_schema(context.schema, wanted).empty_table()
+        columns = wanted if context.instant_range is None else needed
+        return _in_range(context, _read_base(context, file_slice, columns))
+    rule = merge_rule(context.config)
+    winners = read_log_records(context, file_slice, rule, needed).winners
+    if merge_type in (LOG_ONLY, SKIP_MERGE):
+        live = winners.rows.filter(pa.array(~winners.deleted))
+        if merge_type == LOG_ONLY:
+            return live
+        return pa.concat_tables([_in_range(context, _read_base(context, file_slice, needed)), live])
+    base = _in_range(context, _read_base(context, file_slice, needed))
+    masked, live = _merge_into(context, base, winners, rule)
+    kept = base.filter(pa.array(~masked)) if masked.any() else base
+    return pa.concat_tables([kept, live])
+
+
+def _read_base(context: ReadContext, file_slice: FileSlice, columns: Sequence[str]) -> pa.Table:
+    if file_slice.base_file is None:
+        return select_schema(context.schema, columns).empty_table()
+    return read_base_file(context, file_slice.base_file, columns)
+
+
+def _in_range(context: ReadContext, base: pa.Table) -> pa.Table:
+    return base if context.instant_range is None else base.filter(pa.array(_inside(context, base)))
+
+
+def _inside(context: ReadContext, base: pa.Table) -> Mask:
+    if context.instant_range is None:
+        return np.ones(base.num_rows, dtype=bool)
+    return np.asarray(in_instant_range(base.column(COMMIT_TIME), context.instant_range)).astype(bool)
+
+
+def _columns_of_old(
+    context: ReadContext, rule: MergeRule, winners: Entries, names: Sequence[str]
+) -> list[str]:
+    if winners.provided is not None:
+        return list(names)
+    fields = [name for name in context.config.ordering_fields if name in context.schema.names]
+    columns = [*key_columns(context.config), *rule.needs_old(fields, names)]
+    if context.instant_range is not None:
+        columns.append(COMMIT_TIME)
+    return list(dict.fromkeys(columns))
+
+
+def _merge_into(
+    context: ReadContext, base: pa.Table, winners: Entries, rule: MergeRule
+) -> tuple[Mask, pa.Table]:
+    """Which base rows go, and which rows come instead or anew."""
+    masked = np.zeros(base.num_rows, dtype=bool)
+    places = np.full(base.num_rows, -1, np.int64)
+    if len(winners) and base.num_rows:
+        found = pc.index_in(record_keys(base, context.config), value_set=winners.keys)
+        places = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    hits = np.flatnonzero((places >= 0) & _inside(context, base))
+    new = winners.take(places[hits])
+    merged, changed = _merge_pairs(context, base, hits, new, rule)
+    masked[hits[changed]] = True
+    fresh = ~winners.deleted
+    fresh[places[hits]] = False
+    replacing = merged.rows.filter(pa.array(changed & ~merged.deleted))
+    live = pa.concat_tables([replacing, winners.rows.filter(pa.array(fresh))])
+    return masked, live
+
+
+def _merge_pairs(
+    context: ReadContext, base: pa.Table, hits: npt.NDArray[np.int64], new: Entries, rule: MergeRule
+) -> tuple[Entries, Mask]:
+    everything = np.ones(len(hits), dtype=bool)
+    fields = [name for name in context.config.ordering_fields if name in new.rows.column_names]
+    if new.provided is None and not rule.fills:
+        if not rule.compares or not fields:
+            return new, everything
+        old = _entries_of(base, fields, hits)
+        return new, rule.first(old, new, fields)
+    old = _entries_of(base, new.rows.column_names, hits)
+    changed = everything if rule.fills else rule.first(old, new, fields)
+    return rule.merge(old, new, fields), changed
+
+
+def _entries_of(base: pa.Table, columns: Sequence[str], hits: npt.NDArray[np.int64]) -> Entries:
+    rows = base.select(list(columns)).take(pa.array(hits))
+    return plain_entries(rows, pa.chunked_array([pa.nulls(len(hits), pa.string())]), None, None)

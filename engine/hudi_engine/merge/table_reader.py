@@ -1,0 +1,138 @@
+"""Reading a whole table with Arrow alone: no Spark, no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.merge.base_reader import select_schema
+from hudi_engine.merge.read_context import InstantRange, ReadContext
+from hudi_engine.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
+from hudi_engine.schema.avro import avro_to_arrow
+from hudi_engine.schema.internal_schema import SchemaHistory, parse_history
+from hudi_engine.schema.meta_fields import with_meta_columns
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+
+_SCHEMA_FOLDER = ".hoodie/.schema"
+_SCHEMA_SUFFIX = ".schemacommit"
+
+
+def read_table(
+    storage: Storage,
+    *,
+    as_of: str | None = None,
+    read_optimized: bool = False,
+    columns: Sequence[str] | None = None,
+    instant_range: InstantRange | None = None,
+) -> pa.Table:
+    """Rows of a table, the five meta columns first; a table without a commit gives no rows.
+
+    Args:
+        storage: The table's storage.
+        as_of: Newest requested time that counts, None for now.
+        read_optimized: Base files only; logs are not looked at.
+        columns: Columns in the wanted order, None for all.
+        instant_range: Only rows whose commit time lies in it, None for all.
+
+    Raises:
+        TableNotFoundError: There is no table.
+        CorruptTableError: A file of the table is damaged.
+        UnsupportedTableError: The table has a feature that this engine cannot read.
+    """
+    config = TableConfig.load(storage)
+    timeline = Timeline.load(storage, config)
+    context = read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range)
+    view = FileSystemView.build(storage, config, timeline, as_of=as_of)
+    if read_optimized:
+        merge_type = BASE_ONLY
+        slices = [
+            FileSlice(base.partition, base.file_id, base.instant, base) for base in view.latest_base_files()
+        ]
+    else:
+        merge_type = PAYLOAD_COMBINE
+        slices = view.latest_slices()
+    wanted = list(context.schema.names if columns is None else columns)
+    tables = [select_schema(context.schema, wanted).empty_table()]
+    tables.extend(read_slice(context, each, columns=wanted, merge_type=merge_type) for each in slices)
+    return pa.concat_tables(tables)
+
+
+def read_context(
+    storage: Storage,
+    config: TableConfig,
+    timeline: Timeline,
+    *,
+    as_of: str | None = None,
+    instant_range: InstantRange | None = None,
+) -> ReadContext:
+    """What reading the slices of a table needs, from the table itself.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings.
+        timeline: The table's timeline.
+        as_of: Newest requested time that counts, None for now.
+        instant_range: Only rows whose commit time lies in it, None for all.
+    """
+    return ReadContext(
+        storage=storage,
+        config=config,
+        schema=with_meta_columns(table_schema(config, timeline, as_of)),
+        is_committed=timeline.committed(as_of),
+        as_of=as_of,
+        instant_range=instant_range,
+        schema_history=load_schema_history(storage, timeline),
+    )
+
+
+def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = None) -> pa.Schema:
+    """Data columns of a table: those of the newest commit, and the partition columns that its files leave
+    out.
+
+    Args:
+        config: The table's settings.
+        timeline: The table's timeline.
+        as_of: Newest requested time that counts, None for now.
+    """
+    text = timeline.table_schema_json(as_of)
+    schema = avro_to_arrow(text) if text is not None else pa.schema([])
+    if not config.drop_partition_columns:
+        return schema
+    created = avro_to_arrow(config.create_schema) if config.create_schema is not None else pa.schema([])
+    for field in config.partition_fields:
+        if schema.get_field_index(field.name) < 0:
+            place = created.get_field_index(field.name)
+            kind = created.field(place).type if place >= 0 else pa.string()
+            schema = schema.append(pa.field(field.name, kind))
+    return schema
+
+
+def load_schema_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None:
+    """Column ids of a table that was altered by schema on read; None for other tables.
+
+    Args:
+        storage: The table's storage.
+        timeline: The table's timeline.
+
+    Raises:
+        CorruptTableError: The newest history file is damaged.
+    """
+    files = [
+        status.path
+        for status in storage.list(_SCHEMA_FOLDER)
+        if not status.is_dir and status.name.endswith(_SCHEMA_SUFFIX) and status.name[:1].isdigit()
+    ]
+    for path in sorted(files, reverse=True):
+        instant = path.rpartition("/")[2].removesuffix(_SCHEMA_SUFFIX).partition("_")[0]
+        if timeline.is_committed(instant):
+            data = storage.read(path)
+            if not data:
+                raise CorruptTableError(f"the schema history {path!r} is empty")
+            return parse_history(data, path, timeline.is_committed)
+    return None
