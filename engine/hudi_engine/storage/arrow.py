@@ -8,6 +8,7 @@ writer at a time is safe, several are refused by whoever asks :meth:`Storage.req
 from __future__ import annotations
 
 import errno
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -21,6 +22,10 @@ from hudi_engine.storage.base import FileStatus, Listing, Storage, crc_path
 
 _SPOOL_BYTES = 64 * 1024 * 1024
 _COPY_BYTES = 8 * 1024 * 1024
+_SECRET = re.compile(r"^[^@:]*:[^@]*@")
+"""User and password in front of a host; they go to the client and nowhere else."""
+_FLAT = frozenset({"s3", "gcs"})
+"""pyarrow's names of stores that have keys only, no folders."""
 
 
 class ArrowStorage(Storage):
@@ -92,7 +97,8 @@ class ArrowStorage(Storage):
             raise FileExistsError(
                 errno.EEXIST, "the target of a rename exists already", f"{self.base}/{target}"
             )
-        if not status.is_dir:
+        if not status.is_dir or self._filesystem.type_name not in _FLAT:
+            self._make_parent(target)
             self._filesystem.move(self._full(source), self._full(target))
             return
         # Object stores have no folders to rename: copy all of it first, so that an interruption loses
@@ -150,7 +156,7 @@ class ArrowStorage(Storage):
 
     def _make_parent(self, path: str) -> None:
         """Make the folder where the file system has real ones; object stores would only get marker keys."""
-        if self._filesystem.type_name not in ("s3", "gcs"):
+        if self._filesystem.type_name not in _FLAT:
             self._filesystem.create_dir(self._full(path).rpartition("/")[0], recursive=True)
 
     def _full(self, path: str) -> str:
@@ -174,19 +180,26 @@ def open_arrow_storage(base: str) -> ArrowStorage:
     Raises:
         StorageError: when pyarrow has no client for the scheme or cannot set it up.
     """
-    uri = base.rstrip("/")
-    scheme, _, rest = uri.partition("://")
-    arrow_uri = f"s3://{rest}" if scheme in ("s3a", "s3n") else uri
-    spark_base = f"s3a://{rest.partition('?')[0]}" if scheme in ("s3", "s3a", "s3n") else uri
+    location, question, settings = base.partition("?")
+    scheme, _, rest = location.rstrip("/").partition("://")
+    is_s3 = scheme in ("s3", "s3a", "s3n")
+    authority, _, path = rest.partition("/")
+    public = f"{_SECRET.sub('', authority)}/{path}".rstrip("/")
     try:
-        filesystem, root = fs.FileSystem.from_uri(arrow_uri)
+        # Only the authority is given as a URI: pyarrow would decode percent signs in a path, which is
+        # literal here.
+        filesystem, root = fs.FileSystem.from_uri(
+            f"{'s3' if is_s3 else scheme}://{authority}{question}{settings}"
+        )
     except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).replace(authority, _SECRET.sub("", authority)) if authority else str(error)
         raise StorageError(
-            f"cannot open the storage of {base!r}: {error}. Legal are a local path and file:, s3://, "
-            "s3a://, gs://, abfs://, abfss:// and hdfs:// URIs; credentials and endpoints come from the "
-            "environment or, for s3, from the query part of the URI"
+            f"cannot open the storage of '{scheme}://{public}': {reason}. Legal are a local path and file:, "
+            "s3://, s3a://, gs://, abfs://, abfss:// and hdfs:// URIs; credentials and endpoints come from "
+            "the environment or, for s3, from the query part of the URI"
         ) from error
-    return ArrowStorage(uri.partition("?")[0], filesystem, root, spark_base)
+    full = f"{root.rstrip('/')}/{path}".rstrip("/")
+    return ArrowStorage(f"{scheme}://{public}", filesystem, full, f"{'s3a' if is_s3 else scheme}://{public}")
 
 
 def _status(info: fs.FileInfo, path: str) -> FileStatus:

@@ -1,0 +1,76 @@
+"""From a base path to its storage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import ConfigError, StorageError
+from hudi_engine.storage import open_storage
+from hudi_engine.storage.arrow import ArrowStorage
+from hudi_engine.storage.local import LocalStorage
+
+S3_OPTIONS = "?region=us-east-1&endpoint_override=localhost:1"
+
+
+@pytest.mark.parametrize("base", ["/data/t", "file:/data/t", "file:///data/t/", "file://localhost/data/t"])
+def test_local_spellings_mean_the_same_folder(base: str) -> None:
+    storage = open_storage(base)
+
+    assert isinstance(storage, LocalStorage)
+    assert storage.base == "/data/t"
+    assert storage.uri("dt=a b/%2F") == "file:/data/t/dt=a b/%2F"
+
+
+def test_a_relative_path_counts_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert open_storage("warehouse/t").base == str(tmp_path / "warehouse" / "t")
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a"])
+def test_s3_is_one_storage_under_two_names_and_spark_gets_s3a(scheme: str) -> None:
+    storage = open_storage(f"{scheme}://bucket/lake/t/{S3_OPTIONS}")
+
+    assert isinstance(storage, ArrowStorage)
+    assert storage.uri("dt=1/f") == "s3a://bucket/lake/t/dt=1/f"
+
+
+def test_percent_signs_and_blanks_in_a_base_path_are_literal() -> None:
+    storage = open_storage(f"s3://bucket/a b/50%25{S3_OPTIONS}")
+
+    assert storage.uri() == "s3a://bucket/a b/50%25"
+
+
+def test_credentials_in_a_base_path_go_no_further_than_the_client() -> None:
+    storage = open_storage(f"s3://user:secret@bucket/t{S3_OPTIONS}")
+
+    assert (storage.base, storage.uri("f")) == ("s3://bucket/t", "s3a://bucket/t/f")
+    with pytest.raises(StorageError) as refused:
+        open_storage("s3://user:secret@bucket/t?region=us-east-1&nonsense=1")
+    assert "secret" not in str(refused.value)
+
+
+def test_an_object_store_refuses_work_that_needs_exclusive_creates() -> None:
+    storage = open_storage(f"s3://bucket/t{S3_OPTIONS}")
+
+    with pytest.raises(StorageError, match="optimistic concurrency control needs a storage that creates"):
+        storage.require_exclusive_create("optimistic concurrency control")
+    open_storage("/data/t").require_exclusive_create("optimistic concurrency control")
+
+
+@pytest.mark.parametrize(
+    ("base", "error", "message"),
+    [
+        ("", ConfigError, "is empty"),
+        ("ftp://host/t", StorageError, "ftp://host/t.*Legal are"),
+        ("file://server/share/t", ConfigError, "names the host 'server'"),
+    ],
+)
+def test_a_base_path_that_cannot_be_opened_is_refused(
+    base: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        open_storage(base)

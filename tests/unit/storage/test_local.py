@@ -1,0 +1,114 @@
+"""What only a POSIX file system promises: one winner, no torn files, no way out through links."""
+
+from __future__ import annotations
+
+import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import PathEscapeError, StorageError
+from hudi_engine.storage.local import LocalStorage
+
+
+def test_one_of_many_racing_creates_wins(tmp_path: Path) -> None:
+    storage = LocalStorage(str(tmp_path))
+
+    def attempt(number: int) -> bool:
+        try:
+            storage.create("commit", str(number).encode() * 100)
+        except FileExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        won = list(pool.map(attempt, range(32)))
+
+    assert won.count(True) == 1
+    assert storage.read("commit") == str(won.index(True)).encode() * 100
+    assert os.listdir(tmp_path) == ["commit"]
+
+
+def test_a_failing_disk_leaves_no_file_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = LocalStorage(str(tmp_path))
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        storage.create("commit", b"rows")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_file_system_without_hard_links_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object, **__: object) -> None:
+        raise OSError(errno.EPERM, "not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    with pytest.raises(StorageError, match="no hard links"):
+        LocalStorage(str(tmp_path)).create("commit", b"")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def escape(tmp_path: Path) -> Path:
+    """A table with a link ``out`` to a folder beside it that holds one file."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("keep me")
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "out").symlink_to(outside)
+    return outside
+
+
+def test_nothing_is_changed_through_a_link_that_leads_out(tmp_path: Path, escape: Path) -> None:
+    storage = LocalStorage(str(tmp_path / "table"))
+
+    for call in (
+        lambda: storage.delete("out/precious"),
+        lambda: storage.create("out/new", b""),
+        lambda: storage.replace("out/precious", b""),
+        lambda: storage.rename("out/precious", "mine"),
+        lambda: storage.delete_tree("out/precious"),
+    ):
+        with pytest.raises(PathEscapeError):
+            call()
+    assert (escape / "precious").read_text() == "keep me"
+    assert os.listdir(escape) == ["precious"]
+
+
+def test_deleting_a_linked_folder_removes_the_link_only(tmp_path: Path, escape: Path) -> None:
+    LocalStorage(str(tmp_path / "table")).delete_tree("out")
+
+    assert not (tmp_path / "table" / "out").is_symlink()
+    assert (escape / "precious").exists()
+
+
+def test_listing_does_not_walk_through_links(tmp_path: Path, escape: Path) -> None:
+    listed = LocalStorage(str(tmp_path / "table")).list("", recursive=True)
+
+    assert [status.path for status in listed] == ["out"]
+
+
+def test_a_table_reached_through_a_link_is_a_table_like_any_other(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "alias").symlink_to(tmp_path / "real")
+    storage = LocalStorage(str(tmp_path / "alias"))
+
+    storage.create("dt=1/f", b"rows")
+
+    assert (tmp_path / "real" / "dt=1" / "f").read_bytes() == b"rows"
+
+
+def test_modification_times_are_epoch_milliseconds(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    os.utime(tmp_path / "f", ns=(0, 1_700_000_000_123_456_789))
+    storage = LocalStorage(str(tmp_path))
+
+    assert [status.modified_ms for status in storage.list("")] == [1_700_000_000_123]
+    status = storage.stat("f")
+    assert status is not None and status.modified_ms == 1_700_000_000_123
