@@ -14,8 +14,9 @@ from hudi_engine.handles.base_file_writer import read_key_footer, write_base_fil
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.merge_rows import merge_rows
-from hudi_engine.merge.slice_reader import read_base_file, read_slice
+from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.merge.slice_reader import ReadContext
+from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.storage.base import Storage
 
 

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import read_key_footer
-from hudi_engine.merge.slice_reader import ReadContext, read_base_file, read_slice
+from hudi_engine.merge.base_reader import read_base_file
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 

@@ -55,11 +55,6 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
     return _SCHEMAS[key]
 
 
-def storage_has_schema_history(storage: Storage) -> bool:
-    """Whether ALTER TABLE of schema-on-read left a history that renames or drops columns."""
-    return any(not each.is_dir and each.name.endswith(".schemacommit") for each in storage.list(".hoodie/.schema"))
-
-
 def _same(stored: pa.DataType, wanted: pa.DataType, spark_major: int) -> bool:
     if stored.equals(wanted):
         return True

@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.merge.slice_reader import ReadContext, read_slice, resolve_delta
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.read.native import natively_readable
 from hudi_engine.read.session import prepare_session
-from hudi_engine.read.state import META_SCHEMA, TableState
+from hudi_engine.read.state import TableState
+from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 
 if TYPE_CHECKING:
@@ -103,7 +105,9 @@ def _python_frames(
 
 
 def _is_native(spark: SparkSession, state: TableState, read: ReadContext, each: FileSlice) -> bool:
-    return each.base_file is not None and natively_readable(state.storage, state.config, each.base_file.path, read.schema, spark.version)
+    if each.base_file is None or read.schema_history is not None:
+        return False
+    return natively_readable(state.storage, state.config, each.base_file.path, read.schema, spark.version)
 
 
 def _scan(spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]) -> DataFrame:

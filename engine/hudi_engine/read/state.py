@@ -9,16 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_engine.config.enums import KeyGeneratorType
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.view import FileSystemView
-from hudi_engine.merge.slice_reader import ReadContext
+from hudi_engine.handles.base_file_footer import read_key_footer
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.table_reader import load_schema_history, table_schema
 from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, with_meta_fields
-from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 
-META_SCHEMA = pa.schema([(name, pa.string()) for name in META_FIELDS])
 RECORD_SIZE_DEFAULT = "hoodie.copyonwrite.record.size.estimate"
 COMMITS_LOOKED_AT = 20
 
@@ -49,8 +51,9 @@ class TableState:
 
     def data_schema(self, as_of: str | None = None) -> pa.Schema | None:
         """Arrow schema of the data columns, None for a table that never had one."""
-        text = self.schema_json(as_of)
-        return None if text is None else avro_to_arrow(text)
+        if self.schema_json(as_of) is None:
+            return None
+        return without_meta_columns(table_schema(self.config, self.timeline, as_of))
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
         """Avro record of ``data_schema``; the table's own text is kept while nothing changes."""
@@ -64,12 +67,27 @@ class TableState:
         return ReadContext(
             storage=self.storage,
             config=self.config,
-            schema=pa.unify_schemas([META_SCHEMA, data_schema]),
+            schema=with_meta_columns(data_schema),
             is_committed=self.timeline.committed(as_of),
             as_of=as_of,
             memory_limit_bytes=options.int("hoodie.memory.merge.max.size"),
             spill_dir=options.text("hoodie.memory.spillable.map.path"),
+            schema_history=load_schema_history(self.storage, self.timeline),
         )
+
+    def keys_carry_field_name(self) -> bool | None:
+        """Whether the keys of a single-field complex key generator are written ``field:value``; None when it does not matter.
+
+        Hudi releases differ, so a stored key decides (Hudi table format, single-field complex keys).
+        """
+        config = self.config
+        if config.key_generator is not KeyGeneratorType.COMPLEX or len(config.record_key_fields) != 1:
+            return None
+        for base in self.view().latest_base_files():
+            stored = read_key_footer(self.storage, base.path).min_key
+            if stored is not None:
+                return stored.startswith(f"{config.record_key_fields[0]}:")
+        return False
 
     def view(self, partitions: Iterable[str] | None = None, *, as_of: str | None = None) -> FileSystemView:
         """File slices of the table, of some partitions if named."""

@@ -121,8 +121,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 def estimated_bytes(frame: DataFrame) -> int:
     """Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
-    text = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes().toString()
-    return int(text)
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table]]:

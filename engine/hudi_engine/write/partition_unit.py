@@ -24,7 +24,7 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.kinds import IndexKind
 from hudi_engine.index.tagging import SliceTag, tag_slice
-from hudi_engine.keygen.bucket import bucket_ids
+from hudi_engine.keygen.bucket import bucket_ids_for
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -251,7 +251,7 @@ def _run_buckets(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa
     """Bucket index: the key's hash names the file group; no lookup over files is needed (Hudi table format, bucket ids)."""
     if batch.num_rows == 0:
         return
-    buckets = bucket_ids(batch, task.context.config, plan.index.buckets, task.context.options)
+    buckets = bucket_ids_for(batch, task.context.config, plan.index.buckets, task.context.options)
     by_bucket = {int(each.file_id[:8]): each for each in unit.slices if each.file_id[:8].isdigit()}
     for bucket in np.unique(np.asarray(buckets)):
         rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))

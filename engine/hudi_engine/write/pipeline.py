@@ -177,7 +177,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     if table is None:
         distributed = prepare_distributed(frame_batch, config, options, operation, prepped=request.prepped)
         return _Incoming(_table_schema(state, batch, operation), distributed=distributed, index=index)
-    table = _with_keys(table, config, request, index)
+    table = _with_keys(table, state, request, index)
     return _Incoming(_table_schema(state, batch, operation), table=table, index=index)
 
 
@@ -212,10 +212,13 @@ def _delete_batch(state: TableState, request: WriteRequest, index: IndexKind) ->
     return align(frame, subset, request.options), index
 
 
-def _with_keys(table: pa.Table, config: TableConfig, request: WriteRequest, index: IndexKind) -> pa.Table:
+def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index: IndexKind) -> pa.Table:
     """Add record key and partition path, refusing rows without a key and partition values that would escape."""
+    config = state.config
     if not request.prepped:
-        generator = build_key_generator(config)
+        generator = build_key_generator(
+            config, options=request.options, complex_single_prefix=state.keys_carry_field_name()
+        )
         keys = generator.record_keys(table)
         unplaced = request.operation.delete_only and index.is_global and not _has_partition_columns(table, config)
         partitions = (
