@@ -11,9 +11,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.txn.recovery import next_instant, recover, table_lock
-from hudi_engine.txn.rollback import rollback_instant
+from hudi_engine.txn.recovery import recover, rollback_write, table_lock
 
 import tests.faults.mini_table as mini
 
@@ -118,11 +116,7 @@ def half_done_rollback(storage: Storage) -> None:
 
 def roll_back_newest(storage: Storage) -> None:
     """Undo the newest commit."""
-    config = TableConfig.load(storage)
-    with table_lock(storage, mini.options()):
-        timeline = Timeline.load(storage, config)
-        newest = timeline.completed_writes[-1]
-        rollback_instant(storage, config, newest, rollback_time=next_instant(timeline))
+    rollback_write(storage, mini.options())
 
 
 def overwritten(storage: Storage) -> None:

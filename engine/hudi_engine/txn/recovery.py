@@ -14,14 +14,15 @@ from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError, StorageError
+from hudi_engine.errors import CorruptTableError, StorageError, TimelineError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.owner import HEARTBEAT_FOLDER, OwnerState, owner_state, storage_now_ms
-from hudi_engine.txn.rollback import Republish, resume_rollbacks, rollback_instant
+from hudi_engine.txn.rollback import Republish, RollbackResult, resume_rollbacks, rollback_instant
+from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +84,45 @@ def recover(
         timeline = Timeline.load(storage, config)
     _sweep(storage, timeline, options)
     return Recovery(timeline, tuple(rolled_back))
+
+
+def rollback_write(
+    storage: Storage,
+    options: Options,
+    instant_time: str | None = None,
+    *,
+    clock: InstantClock | None = None,
+    republish: Republish | None = None,
+) -> RollbackResult:
+    """Undo the newest committed write, under the table's lock.
+
+    What it wrote is gone for good.
+
+    Args:
+        instant_time: The write, so that no other one is undone by mistake; None for the newest.
+        clock: Source of instants, for tests.
+        republish: Called between unpublishing the write and deleting its files.
+
+    Raises:
+        TimelineError: when there is no such write, or it cannot be rolled back.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed; the next write finishes the rollback.
+    """
+    with storage_errors(storage, "roll back"), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        timeline = recover(storage, config, options, clock=clock, republish=republish).timeline
+        if instant_time is not None:
+            instant = next(
+                (write for write in timeline.completed_writes if write.requested_time == instant_time),
+                None,
+            ) or timeline.find(instant_time)
+        elif timeline.completed_writes:
+            instant = timeline.completed_writes[-1]
+        else:
+            raise TimelineError(f"the table at {storage.base!r} has no committed write to roll back")
+        time = next_instant(timeline, clock)
+        return rollback_instant(storage, config, instant, rollback_time=time, republish=republish)
 
 
 def failed_writes(storage: Storage, timeline: Timeline, options: Options) -> list[Instant]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import TracebackType
 
 from hudi_engine.config.options import Options
@@ -32,23 +30,11 @@ from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unre
 from hudi_engine.txn.recovery import INSTANTS, next_instant, recover, table_lock
 from hudi_engine.txn.rollback import Republish, read_rollback_plan, rollback_instant
 from hudi_engine.txn.rollback_plan import holds_blocks_of
+from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
 _BEGIN_ATTEMPTS = 100
-
-
-@contextmanager
-def _typed_errors(storage: Storage, doing: str) -> Iterator[None]:
-    """Turn an error of the file system into one of the engine's, naming what was being done."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"the storage failed to {doing} in {storage.base!r}: {error}. The write is not visible and will "
-            "be "
-            "rolled back; mend the storage and run it again"
-        ) from error
 
 
 def check_inflight(storage: Storage, config: TableConfig, instant: str, action: str) -> None:
@@ -147,7 +133,7 @@ class WriteTransaction:
             )
         transaction: WriteTransaction | None = None
         try:
-            with _typed_errors(storage, "begin a write"), table_lock(storage, options):
+            with storage_errors(storage, "begin a write"), table_lock(storage, options):
                 config = TableConfig.load(storage)
                 config.check_writable()
                 recovery = recover(storage, config, options, clock=clock, republish=republish)
@@ -176,7 +162,7 @@ class WriteTransaction:
             TimelineError: when the transaction is in flight or has ended.
         """
         self._require(State.REQUESTED, "go in flight")
-        with _typed_errors(self._storage, f"start {self.action} {self.instant}"):
+        with storage_errors(self._storage, f"start {self.action} {self.instant}"):
             self.still_ours()
             self._writer.to_inflight(self.instant, self.action, profile.to_json())
         self._state = State.INFLIGHT
@@ -207,7 +193,7 @@ class WriteTransaction:
             StorageError: when the storage failed so that it is not known whether the commit landed.
         """
         self._require(State.INFLIGHT, "be committed")
-        with _typed_errors(self._storage, f"commit {self.action} {self.instant}"):
+        with storage_errors(self._storage, f"commit {self.action} {self.instant}"):
             self._commit(metadata, key_scope)
         self._state = State.COMPLETED
         self._clean_up()

@@ -1,0 +1,137 @@
+"""A storage call that fails without a crash: a typed error, old or new state, and the next write works."""
+works.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import HudiError
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.fault import FaultInjectingStorage
+
+import tests.faults.mini_table as mini
+from tests.faults.scenarios import SCENARIOS, Action, Bench, Scenario
+
+ERRNOS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
+
+
+class FailingStorage(FaultInjectingStorage):
+    """Fails at one mutating call, or from one on.
+
+    Args:
+        storage: Where the other calls go.
+        call: Number of the first call to fail, counted from 1.
+        number: The error.
+        lasting: Whether all later calls fail too, as on a full disk.
+        late: Whether the call does its work before it fails, as when an answer is lost.
+    """
+
+    def __init__(
+        self, storage: Storage, call: int, number: int, *, lasting: bool = False, late: bool = False
+    ) -> None:
+        super().__init__(storage)
+        self._first = call
+        self._number = number
+        self._lasting = lasting
+        self._late = late
+
+    @contextmanager
+    def _fault(self, method: str, path: str, tear: Callable[[], None] | None = None) -> Iterator[None]:
+        call = len(self.calls) + 1
+        fails = call == self._first or (self._lasting and call > self._first)
+        error = OSError(self._number, os.strerror(self._number), path)
+        if fails and not self._late:
+            self.calls.append((method, path))
+            raise error
+        with super()._fault(method, path, tear):
+            yield
+        if fails:
+            raise error
+
+
+def outcome(act: Action, storage: FailingStorage) -> Exception | None:
+    """Run an action and return what it raised."""
+    try:
+        act(storage)
+    except Exception as error:
+        return error
+    return None
+
+
+def writes_data(call: tuple[str, str]) -> bool:
+    """Return whether the call is one of the writer of data files, which is not under test here."""
+    return not call[1].startswith(".hoodie/") or call[1].startswith(".hoodie/.temp/")
+
+
+def check(bench: Bench, storage: FailingStorage, error: Exception | None, call: int, where: str) -> None:
+    """Check the promises after one failed run."""
+    seen = mini.content(storage)
+    if error is None:
+        assert seen == bench.new, where
+    else:
+        assert isinstance(error, HudiError) or writes_data(bench.calls[call - 1]), f"{where}: {error!r}"
+        assert seen == bench.old or bench.scenario.goes_on, where
+    assert seen in (bench.old, bench.new), where
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["not_done", "done_but_failed"])
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_one_failed_call_gives_a_typed_error_and_the_next_write_works(
+    scenario: Scenario, late: bool, tmp_path: Path
+) -> None:
+    bench = Bench(scenario, tmp_path)
+    for call in range(1, len(bench.calls) + 1):
+        number = ERRNOS[call % len(ERRNOS)]
+        where = f"{errno.errorcode[number]} at call {call}: {bench.calls[call - 1]}"
+        copy = bench.copy()
+        storage = FailingStorage(copy, call, number, late=late)
+        error = outcome(scenario.act, storage)
+        check(bench, storage, error, call, where)
+        seen = mini.content(copy)
+        settled = bench.next_write(copy)
+        assert settled == seen or (scenario.goes_on and settled == bench.new), where
+        assert mini.leftovers(copy) == [], where
+        bench.drop(copy)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_on_a_disk_that_is_full_from_some_call_on_nothing_is_lost(scenario: Scenario, tmp_path: Path) -> None:
+    bench = Bench(scenario, tmp_path)
+    for call in range(1, len(bench.calls) + 1):
+        where = f"full from call {call}: {bench.calls[call - 1]}"
+        copy = bench.copy()
+        storage = FailingStorage(copy, call, errno.ENOSPC, lasting=True)
+        error = outcome(scenario.act, storage)
+        check(bench, storage, error, call, where)
+        seen = mini.content(copy)
+        settled = bench.next_write(copy)
+        assert settled == seen or (scenario.goes_on and settled == bench.new), where
+        assert mini.leftovers(copy) == [], where
+        bench.drop(copy)
+
+
+def test_a_commit_that_landed_although_the_storage_reported_an_error_stands(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    probe = FaultInjectingStorage(storage)
+    mini.write(probe, {"a": {"k": 1}})
+    path = next(path for _, path in probe.calls if path.endswith(".commit"))
+    call = [path for _, path in probe.calls].index(path) + 1
+    lying = FailingStorage(storage, call, errno.EIO, late=True)
+    mini.write(lying, {"b": {"k": 2}})
+    assert mini.content(storage) == {("a", "k"): 1, ("b", "k"): 2}
+    assert mini.leftovers(storage) == []
+
+
+def test_the_error_of_a_write_is_not_hidden_by_trouble_in_its_rollback(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    with pytest.raises(ZeroDivisionError), mini.begin(FailingStorage(storage, 5, errno.EIO, lasting=True)):
+        _ = 1 // 0
+    assert mini.leftovers(storage)
+    mini.write(storage, {"a": {"k": 1}})
+    assert mini.leftovers(storage) == []
