@@ -110,6 +110,12 @@ class ApacheHudi:
         assert isinstance(rows, list)
         return rows
 
+    def read_arrow(self, path: str | Path) -> pa.Table:
+        """Read a snapshot as an Arrow table, for tables too large for plain rows."""
+        with tempfile.TemporaryDirectory(dir=self._folder.name) as folder:
+            self._ask("export", path=str(Path(path).resolve()), folder=f"{folder}/rows")
+            return pq.read_table(f"{folder}/rows")
+
     def write(
         self,
         path: str | Path,
@@ -153,12 +159,15 @@ class ApacheHudi:
         assert isinstance(rows, list)
         return rows
 
-    def call(self, path: str | Path, procedure: str, **arguments: str | int) -> list[dict[str, Any]]:
-        """Run one of Hudi's SQL procedures on the table in a folder, without upgrading the table.
+    def call(
+        self, path: str | Path, procedure: str, *, keep_v6: bool = True, **arguments: str | int
+    ) -> list[dict[str, Any]]:
+        """Run one of Hudi's SQL procedures on the table in a folder.
 
         Args:
             path: Base folder of the table.
             procedure: Its name, for example ``run_compaction``.
+            keep_v6: Do not upgrade a version 6 table, and keep it without a metadata table.
             arguments: Its arguments; ``table`` is given already, or ``path`` for the compaction procedures.
         """
         name = f"judged_{abs(hash(str(path)))}"
@@ -168,7 +177,7 @@ class ApacheHudi:
             f"{key} => {value if isinstance(value, int) else repr(str(value))}"
             for key, value in {**which, **arguments}.items()
         )
-        settings = [f"SET {key}={value}" for key, value in KEEP_V6.items()]
+        settings = [f"SET {key}={value}" if keep_v6 else f"RESET {key}" for key, value in KEEP_V6.items()]
         return self.sql(
             *settings, f"DROP TABLE IF EXISTS {name}", f"CREATE TABLE {name} USING hudi LOCATION '{base}'",
             f"CALL {procedure}({words})",

@@ -46,6 +46,9 @@ def answer(spark: SparkSession, request: dict[str, Any]) -> list[dict[str, Any]]
     if request["action"] == "read":
         frame = spark.read.format("hudi").options(**request["options"]).load(request["path"])
         return collect(frame.select(*request["columns"]) if request["columns"] else frame)
+    if request["action"] == "export":
+        spark.read.format("hudi").load(request["path"]).write.parquet(request["folder"])
+        return []
     if request["action"] == "write":
         writer = spark.read.parquet(request["file"]).write.format("hudi").options(**request["options"])
         writer.mode(request["mode"]).save(request["path"])
