@@ -1,0 +1,1 @@
+"""Table services: compaction and clean, asked for by name or run after a commit."""

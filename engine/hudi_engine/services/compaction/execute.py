@@ -1,0 +1,233 @@
+"""Running a planned compaction: claim, merge every file group, commit once.
+
+Readers and writers go on meanwhile: files are only added, and nobody sees them before the one file that
+completes the instant. Whatever fails, or dies, leaves the plan as it was, to be run again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ServiceError, StorageError
+from hudi_engine.filegroup.markers import delete_markers
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.merge.table_reader import read_context
+from hudi_engine.read.state import TableState, full_avro
+from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
+from hudi_engine.services.compaction.operation import CompactionOperation
+from hudi_engine.services.compaction.pending import give_up, next_to_run, read_plan, sweep
+from hudi_engine.services.compaction.plan import CompactionPlan, require_merge_on_read, schedule_locked
+from hudi_engine.services.opening import open_locked
+from hudi_engine.services.ownership import Ownership
+from hudi_engine.services.publication import Publication
+from hudi_engine.services.result import CompactionResult
+from hudi_engine.services.tasks import RunTasks, run_in_threads
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline, check_inflight
+from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.timeline.instant import State, timeline_file_name
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.conflict import KeyScope, check_conflicts
+from hudi_engine.txn.recovery import table_lock
+from hudi_engine.write.metadata_table import drop_foreign_metadata_table
+
+logger = logging.getLogger(__name__)
+
+
+def run_compaction(
+    storage: Storage,
+    options: Options,
+    *,
+    instant: str | None = None,
+    run_tasks: RunTasks | None = None,
+    publish: Publication | None = None,
+    clock: InstantClock | None = None,
+) -> CompactionResult:
+    """Run a planned compaction; plan one first when there is none, whatever the triggers say.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.compaction.*``, base file layout, memory limit.
+        instant: Run this plan; None for the next in the order of ``hoodie.compaction.order``.
+        run_tasks: Spreads the file groups; threads of this process by default.
+        publish: Published file lists, renewed after the commit.
+        clock: Source of instants, for tests.
+
+    Returns:
+        What was done, or the reason why there was nothing to do.
+
+    Raises:
+        ConfigError: when the table is copy-on-write.
+        TimelineError: when ``instant`` is not planned.
+        ServiceError: when another process is running it.
+        HudiError: whatever made it fail; the plan stands and can be run again.
+    """
+    claim = _claim(storage, options, instant, clock, publish)
+    if isinstance(claim, CompactionResult):
+        return claim
+    with claim.ownership:
+        try:
+            stats = claim.work(options, run_tasks or run_in_threads)
+            claim.commit(options, stats)
+        except BaseException as error:
+            claim.take_back(options, error)
+            raise
+    if publish is not None:
+        _publish(publish, claim.instant)
+    return CompactionResult(
+        claim.instant,
+        "completed",
+        len(stats),
+        sum(len(operation.names) for operation in claim.plan.operations),
+        sum(stat.num_writes or 0 for stat in stats),
+        sum(stat.file_size_in_bytes or 0 for stat in stats),
+    )
+
+
+def _claim(
+    storage: Storage,
+    options: Options,
+    wanted: str | None,
+    clock: InstantClock | None,
+    publish: Publication | None,
+) -> _Claim | CompactionResult:
+    with table_lock(storage, options):
+        state = open_locked(storage, options, clock=clock, publication=publish)
+        require_merge_on_read(state)
+        chosen = next_to_run(state, options, wanted)
+        if chosen is None:
+            scheduled = schedule_locked(state, options, clock=clock)
+            if scheduled.instant is None:
+                return scheduled
+            state = TableState.load(storage)
+            chosen = state.timeline.find(scheduled.instant, "compaction")
+        state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
+        plan = read_plan(state, chosen)
+        claim = _Claim(state, chosen.requested_time, plan, Ownership(storage, chosen.requested_time, options))
+        if chosen.state is State.INFLIGHT:
+            logger.warning("compaction %s was left by a process that is gone; it runs again", claim.instant)
+            give_up(state, claim.instant, claim.partitions)
+        claim.ownership.take()
+        TimelineWriter(storage, state.config).to_inflight(claim.instant, "compaction")
+    return claim
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A plan that this process carries out."""
+
+    state: TableState
+    instant: str
+    plan: CompactionPlan
+    ownership: Ownership
+
+    @property
+    def partitions(self) -> set[str]:
+        return {operation.partition for operation in self.plan.operations}
+
+    def work(self, options: Options, run_tasks: RunTasks) -> list[WriteStat]:
+        """Merge all file groups; every operation must come back once."""
+        operations = list(self.plan.operations)
+        stats = run_tasks(partial(compact_file_group, self._context(options)), operations)
+        if [(stat.partition_path, stat.file_id) for stat in stats] != [_group(each) for each in operations]:
+            raise ServiceError(
+                f"compaction {self.instant} planned {len(operations)} file groups, {len(stats)} came back, "
+                "or others than planned; nothing was committed. Run it again"
+            )
+        return stats
+
+    def commit(self, options: Options, stats: Sequence[WriteStat]) -> None:
+        """Complete the instant unless another write stands against it."""
+        storage, config = self.state.storage, self.state.config
+        metadata = self._metadata(stats)
+        with table_lock(storage, options):
+            check_inflight(storage, config, self.instant, "compaction")
+            if not self.ownership.is_mine():
+                raise ServiceError(
+                    f"compaction {self.instant} was taken over by another process, which took this one for "
+                    "dead; nothing of this run is visible"
+                )
+            current = Timeline.load(storage, config)
+            check_conflicts(
+                metadata,
+                instant=self.instant,
+                base=self.state.timeline,
+                current=current,
+                key_scope=KeyScope.NONE,
+            )
+            schema = current.table_schema_json()
+            if schema is not None:
+                metadata.extra_metadata["schema"] = schema
+            sweep(storage, self.instant, self.partitions, frozenset(str(stat.path) for stat in stats))
+            self._complete(metadata.to_json())
+        self._tidy()
+
+    def take_back(self, options: Options, cause: BaseException) -> None:
+        """Leave the plan as it was; what cannot be undone now is undone by the next run."""
+        logger.warning("compaction %s failed, its plan stands: %s", self.instant, cause)
+        try:
+            with table_lock(self.state.storage, options):
+                if self.ownership.is_mine():
+                    give_up(self.state, self.instant, self.partitions)
+        except Exception as error:  # the cause is what the caller must hear of
+            logger.warning(
+                "compaction %s could not be taken back, the next run will: %s", self.instant, error
+            )
+
+    def _context(self, options: Options) -> CompactionContext:
+        state = self.state
+        read = replace(
+            read_context(state.storage, state.config, state.timeline),
+            memory_limit_bytes=options.int("hoodie.memory.compaction.max.size"),
+            spill_dir=options.text("hoodie.memory.spillable.map.path"),
+        )
+        names = [name for name in read.schema.names if name not in META_FIELDS]
+        data_schema = read.schema.empty_table().select(names).schema
+        return CompactionContext(
+            self.instant,
+            read,
+            full_avro(state.avro_schema(data_schema)),
+            BaseFileOptions.from_options(options),
+        )
+
+    def _metadata(self, stats: Sequence[WriteStat]) -> CommitMetadata:
+        partitions: dict[str, list[WriteStat]] = {}
+        for stat in stats:
+            partitions.setdefault(stat.partition_path or "", []).append(stat)
+        return CommitMetadata(partitions, {}, "COMPACT", compacted=True)
+
+    def _complete(self, body: bytes) -> None:
+        """Create the completed file; when the storage reports an error, find out whether it is there."""
+        storage = self.state.storage
+        name = timeline_file_name(self.instant, "compaction", State.COMPLETED)
+        path = f"{self.state.config.timeline_path}/{name}"
+        try:
+            storage.create(path, body)
+        except (OSError, StorageError) as error:
+            if not (storage.exists(path) and storage.read(path) == body):
+                raise
+            logger.warning("compaction %s landed although the storage reported: %s", self.instant, error)
+
+    def _tidy(self) -> None:
+        try:
+            delete_markers(self.state.storage, self.instant)
+            self.ownership.release()
+        except (OSError, StorageError) as error:
+            logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
+
+
+def _group(operation: CompactionOperation) -> tuple[str, str]:
+    return operation.partition, operation.file_id
+
+
+def _publish(publication: Publication, instant: str) -> None:
+    try:
+        publication.publish()
+    except Exception as error:  # the commit stands; the next write or session start publishes
+        logger.warning("compaction %s is committed but could not be published: %s", instant, error)

@@ -1,0 +1,210 @@
+"""Compacting one file group: base file and logs become a new base file.
+
+The base file streams through batch by batch; in memory are the records of the logs, which spill beyond
+``hoodie.memory.compaction.max.size``. Rows keep commit time and sequence number; only the file name in them
+changes (Hudi table format, compaction).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+from hudi_engine.filegroup.base_file import BaseFile, base_file_name
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.markers import write_marker
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.base_file_writer import read_key_footer, write_base_file
+from hudi_engine.keygen.bloom import BloomFilter
+from hudi_engine.merge.log_scanner import LogScan, scan_slice
+from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, read_base_file, resolve_delta
+from hudi_engine.merge.stored_columns import fit_columns, stored_names
+from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudi_engine.services.compaction.operation import CompactionOperation
+from hudi_engine.storage.paths import join
+from hudi_engine.timeline.active import check_inflight
+from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
+
+_BATCH_ROWS = 131_072
+
+
+@dataclass(frozen=True)
+class CompactionContext:
+    """The fixed facts of one compaction; picklable.
+
+    Args:
+        instant: Its instant.
+        read: How slices are read, with the memory limit of compactions.
+        avro_schema: The table's Avro record with the meta fields.
+        base_files: Layout of the new base files.
+    """
+
+    instant: str
+    read: ReadContext
+    avro_schema: dict[str, object]
+    base_files: BaseFileOptions
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """How many rows of the base file the logs replace, delete and add."""
+
+    updated: int
+    deleted: int
+    inserted: int
+
+
+def compact_file_group(context: CompactionContext, operation: CompactionOperation) -> WriteStat:
+    """Write the new base file of one file group.
+
+    Args:
+        context: The compaction.
+        operation: The slice to compact.
+
+    Returns:
+        The write stat for the commit.
+
+    Raises:
+        CorruptTableError: when a file of the plan is missing or damaged.
+        WriteConflictError: when the compaction was rolled back meanwhile.
+    """
+    storage = context.read.storage
+    file_slice = operation.file_slice(_sizes(context, operation))
+    started = time.monotonic()
+    scan = scan_slice(context.read, file_slice)
+    delta = resolve_delta(context.read, file_slice)
+    changes = _count(context, file_slice, delta)
+    scanned = time.monotonic()
+    # A token that no other attempt has: tasks of a killed run may still be writing their files.
+    name = base_file_name(operation.file_id, f"0-0-{secrets.randbelow(2**31)}", context.instant)
+    io_type = "CREATE" if file_slice.base_file is None else "MERGE"
+    write_marker(storage, context.instant, operation.partition, name, io_type)
+    info = write_base_file(
+        storage,
+        join(operation.partition, name),
+        _rows(context, file_slice, delta, name),
+        avro_schema_with_meta=context.avro_schema,
+        options=context.base_files,
+        before_publish=partial(check_inflight, storage, context.read.config, context.instant, "compaction"),
+        reuse_bloom=None if changes.inserted else _old_bloom(context, file_slice),
+    )
+    times = _milliseconds(started, scanned), _milliseconds(scanned, time.monotonic())
+    return _stat(file_slice, info.path, (info.rows, info.size), changes, scan, times)
+
+
+def _sizes(context: CompactionContext, operation: CompactionOperation) -> dict[str, int]:
+    sizes = {}
+    for name in sorted(operation.names):
+        status = context.read.storage.stat(join(operation.partition, name))
+        if status is None:
+            raise CorruptTableError(
+                f"compaction {context.instant} of {context.read.storage.base!r} needs {name!r} in partition "
+                f"{operation.partition!r}, which is missing. Restore the file, or restore the table to a "
+                "savepoint"
+            )
+        sizes[name] = status.size
+    return sizes
+
+
+def _count(context: CompactionContext, file_slice: FileSlice, delta: SliceDelta) -> _Changes:
+    if file_slice.base_file is None or not len(delta.masked_positions):
+        return _Changes(0, len(delta.masked_positions), delta.live.num_rows)
+    keys = read_base_file(context.read, file_slice.base_file, [RECORD_KEY]).column(RECORD_KEY)
+    masked = keys.take(delta.masked_positions).combine_chunks()
+    live = delta.live.column(RECORD_KEY)
+    replacing = pc.sum(pc.is_in(live, value_set=masked)).as_py() or 0
+    replaced = pc.sum(pc.is_in(masked, value_set=live.combine_chunks())).as_py() or 0
+    return _Changes(replacing, len(masked) - replaced, delta.live.num_rows - replacing)
+
+
+def _rows(
+    context: CompactionContext, file_slice: FileSlice, delta: SliceDelta, name: str
+) -> Iterator[pa.RecordBatch]:
+    masked = delta.masked_positions.to_numpy()
+    start = 0
+    if file_slice.base_file is not None:
+        for table in _base_batches(context, file_slice.base_file):
+            first, last = np.searchsorted(masked, (start, start + table.num_rows))
+            start += table.num_rows
+            if first < last:
+                keep = np.ones(table.num_rows, dtype=bool)
+                keep[masked[first:last] - (start - table.num_rows)] = False
+                table = table.filter(pa.array(keep))
+            yield from _renamed(table, name).to_batches()
+    yield from _renamed(delta.live, name).to_batches()
+
+
+def _base_batches(context: CompactionContext, base_file: BaseFile) -> Iterator[pa.Table]:
+    if base_file.extension != "parquet":
+        raise UnsupportedTableError(
+            f"base file {base_file.path!r} has the format {base_file.extension!r}; only parquet is compacted"
+        )
+    read = context.read
+    try:
+        with read.storage.open_input(base_file.path) as source:
+            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            names = stored_names(read, file.schema_arrow, base_file.instant, read.schema)
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names.values()))):
+                stored = pa.Table.from_batches([batch])
+                yield fit_columns(read, stored, names, base_file.instant, base_file.partition, read.schema)
+    except pa.ArrowInvalid as error:
+        raise CorruptTableError(f"base file {base_file.path!r} cannot be read: {error}") from error
+
+
+def _renamed(table: pa.Table, name: str) -> pa.Table:
+    position = table.schema.get_field_index(FILE_NAME)
+    names = pa.repeat(pa.scalar(name, table.schema.field(position).type), table.num_rows)
+    return table.set_column(position, table.schema.field(position), names)
+
+
+def _old_bloom(context: CompactionContext, file_slice: FileSlice) -> BloomFilter | None:
+    """Return the filter of the old base file, which holds every key of the new one when no key was added."""
+    if file_slice.base_file is None or not context.base_files.bloom_enabled:
+        return None
+    return read_key_footer(context.read.storage, file_slice.base_file.path).bloom
+
+
+def _stat(
+    file_slice: FileSlice,
+    path: str,
+    written: tuple[int, int],
+    changes: _Changes,
+    scan: LogScan,
+    times: tuple[int, int],
+) -> WriteStat:
+    rows, size = written
+    base = file_slice.base_file
+    changed = changes.updated + changes.deleted + changes.inserted
+    return WriteStat(
+        file_id=file_slice.file_id,
+        path=path,
+        prev_commit=NO_PREVIOUS_COMMIT if base is None else base.instant,
+        num_writes=rows,
+        num_deletes=changes.deleted,
+        num_update_writes=changes.updated,
+        num_inserts=changes.inserted,
+        total_write_bytes=size,
+        partition_path=file_slice.partition,
+        total_log_records=changed,
+        total_log_files_compacted=len(file_slice.log_files),
+        total_log_size_compacted=sum(log.size for log in file_slice.log_files),
+        total_updated_records_compacted=changed,
+        total_log_blocks=scan.total_blocks,
+        total_corrupt_log_block=scan.corrupt_blocks,
+        total_rollback_blocks=scan.rollback_blocks,
+        file_size_in_bytes=size,
+        runtime_stats={"totalScanTime": times[0], "totalUpsertTime": times[1], "totalCreateTime": 0},
+    )
+
+
+def _milliseconds(start: float, end: float) -> int:
+    return int((end - start) * 1000)

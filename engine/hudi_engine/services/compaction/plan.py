@@ -1,0 +1,163 @@
+"""Scheduling a compaction: the plan in ``C.compaction.requested``.
+
+From then on writers name new logs of the planned file groups after C, and readers merge them into the slice
+before until C completes (Hudi table format, compaction). Nothing is read or written but the plan.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.read.state import TableState
+from hudi_engine.services.compaction.operation import CompactionOperation
+from hudi_engine.services.compaction.strategies import choose
+from hudi_engine.services.opening import open_locked, partitions_in_use
+from hudi_engine.services.result import CompactionResult
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.timeline.schemas import COMPACTION_PLAN
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.recovery import next_instant, table_lock
+from hudi_engine.write.metadata_table import drop_foreign_metadata_table
+
+logger = logging.getLogger(__name__)
+
+_PLAN_VERSION = 2
+
+
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What one compaction does."""
+
+    operations: tuple[CompactionOperation, ...]
+
+    def to_bytes(self) -> bytes:
+        """Encode as Hudi's ``HoodieCompactionPlan``."""
+        return encode_avro_file(
+            COMPACTION_PLAN,
+            {
+                "operations": [operation.to_record() for operation in self.operations],
+                "extraMetadata": {},
+                "version": _PLAN_VERSION,
+                "strategy": None,
+                "preserveHoodieMetadata": False,
+                "missingSchedulePartitions": [],
+            },
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str) -> CompactionPlan:
+        """Decode and check a stored plan.
+
+        Args:
+            data: Whole file.
+            source: Name of the file, for messages.
+
+        Raises:
+            CorruptTableError: when it is truncated, or names files that are not the file groups' own.
+            PathEscapeError: when a partition path would leave the table folder.
+        """
+        record = decode_avro_file(data, source)
+        operations = (CompactionOperation.from_record(raw, source) for raw in record.get("operations") or ())
+        return cls(tuple(operations))
+
+    def describe(self, instant: str, state: str) -> CompactionResult:
+        """Return the result of scheduling the plan."""
+        files = sum(len(operation.names) for operation in self.operations)
+        return CompactionResult(instant, state, len(self.operations), files)
+
+
+def schedule_compaction(
+    storage: Storage, options: Options, *, clock: InstantClock | None = None
+) -> CompactionResult:
+    """Plan a compaction now, whatever the triggers say.
+
+    Args:
+        storage: The table's storage.
+        options: Strategy and limits, ``hoodie.compaction.*``.
+        clock: Source of instants, for tests.
+
+    Returns:
+        The plan's instant, or the reason why there is nothing to plan.
+
+    Raises:
+        ConfigError: when the table is copy-on-write, or the strategy unknown.
+        UnsupportedTableError: when this engine must not write to the table.
+        WriteConflictError: when the table's lock is not free in time.
+    """
+    with table_lock(storage, options):
+        return schedule_locked(open_locked(storage, options, clock=clock), options, clock=clock)
+
+
+def schedule_locked(
+    state: TableState, options: Options, *, clock: InstantClock | None = None
+) -> CompactionResult:
+    """Plan a compaction of a table that was just read; the caller holds its lock."""
+    require_merge_on_read(state)
+    slices, reason = candidates(state)
+    new_file_bytes = options.int("hoodie.parquet.max.file.size")
+    possible = [CompactionOperation.of(each, new_file_bytes) for each in slices]
+    plan = CompactionPlan(tuple(choose(possible, options)))
+    if not plan.operations:
+        return CompactionResult(reason=reason or "the strategy takes none of the file slices with log files")
+    drop_foreign_metadata_table(state.storage, state.config)
+    instant = next_instant(state.timeline, clock)
+    TimelineWriter(state.storage, state.config).create_requested(instant, "compaction", plan.to_bytes())
+    logger.info("scheduled compaction %s of %d file groups", instant, len(plan.operations))
+    return plan.describe(instant, "scheduled")
+
+
+def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
+    """Return the slices that can be compacted, or none and the reason.
+
+    Left out are file groups under a pending compaction or clustering, and partitions that a writer in flight
+    works on.
+    """
+    timeline = state.timeline
+    in_use = partitions_in_use(timeline)
+    if in_use is None:
+        return (), "a writer is at work and has not said yet where; try again when it is done"
+    taken = (
+        timeline.pending_compaction_file_groups().keys()
+        | timeline.pending_clustering_file_groups().keys()
+        | _log_compacted(state)
+    )
+    with_logs = [each for each in state.view().latest_slices() if each.log_files]
+    free = [
+        each
+        for each in with_logs
+        if (each.partition, each.file_id) not in taken and each.partition not in in_use
+    ]
+    if free:
+        return free, ""
+    if with_logs:
+        return (), "every file slice with log files is being compacted, clustered or written to"
+    return (), "no file slice has log files"
+
+
+def require_merge_on_read(state: TableState) -> None:
+    """Refuse a table that has no log files by its type.
+
+    Raises:
+        ConfigError: naming the table type.
+    """
+    if state.config.table_type is not TableType.MERGE_ON_READ:
+        raise ConfigError(
+            f"table {state.config.name!r} is {state.config.table_type.value}; only MERGE_ON_READ tables have "
+            "log files to compact. Leave the compaction out"
+        )
+
+
+def _log_compacted(state: TableState) -> set[tuple[str, str]]:
+    return {
+        (str(operation.get("partitionPath") or ""), str(operation["fileId"]))
+        for plan in state.timeline.pending_log_compaction_plans().values()
+        for operation in plan.get("operations") or ()
+    }

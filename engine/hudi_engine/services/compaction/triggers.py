@@ -1,0 +1,70 @@
+"""When inline compaction is due: a pure function of the timeline and the time.
+
+An explicit compaction does not ask (Hudi's compaction triggers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudi_engine.config.options import Options
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import parse_instant_time
+
+
+@dataclass(frozen=True)
+class DeltaCommits:
+    """Completed delta commits since a moment: how many, and the instant from which time is measured."""
+
+    count: int
+    since: str | None
+
+
+def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
+    """Return whether ``hoodie.compact.inline.trigger.strategy`` fires.
+
+    Args:
+        timeline: The table's timeline.
+        options: Trigger, number of delta commits, seconds.
+        now: The present as an instant.
+    """
+    trigger = options.text("hoodie.compact.inline.trigger.strategy")
+    enough = options.int("hoodie.compact.inline.max.delta.commits")
+    if trigger == "NUM_COMMITS_AFTER_LAST_REQUEST":
+        return since_last_compaction(timeline, requested=True).count >= enough
+    commits = since_last_compaction(timeline)
+    by_number = commits.count >= enough
+    by_time = commits.count > 0 and _seconds(commits.since, now) >= options.int(
+        "hoodie.compact.inline.max.delta.seconds"
+    )
+    return {
+        "NUM_COMMITS": by_number,
+        "TIME_ELAPSED": by_time,
+        "NUM_AND_TIME": by_number and by_time,
+        "NUM_OR_TIME": by_number or by_time,
+    }[str(trigger)]
+
+
+def since_last_compaction(timeline: Timeline, *, requested: bool = False) -> DeltaCommits:
+    """Count the delta commits after the newest compaction.
+
+    Args:
+        timeline: The table's timeline.
+        requested: Whether a compaction counts from its request on, rather than when it has completed.
+    """
+    compactions = [each.requested_time for each in timeline.completed if each.action == "commit"]
+    if requested:
+        compactions += [each.requested_time for each in timeline.pending if each.action == "compaction"]
+    last = max(compactions, default=None)
+    deltas = [
+        each.requested_time
+        for each in timeline.completed
+        if each.action == "deltacommit" and (last is None or each.requested_time > last)
+    ]
+    return DeltaCommits(len(deltas), last if last is not None else min(deltas, default=None))
+
+
+def _seconds(since: str | None, now: str) -> float:
+    if since is None:
+        return 0.0
+    return (parse_instant_time(now) - parse_instant_time(since)).total_seconds()

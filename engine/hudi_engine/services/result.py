@@ -1,0 +1,83 @@
+"""What table services report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CompactionResult:
+    """A compaction that was scheduled or run.
+
+    Args:
+        instant: Its instant, None when there was nothing to do.
+        state: ``none``, ``scheduled`` or ``completed``.
+        file_groups: File groups in its plan.
+        files_compacted: Base and log files that were read (completed) or will be (scheduled).
+        rows: Rows in the new base files; 0 while it is only scheduled.
+        bytes_written: Bytes of the new base files.
+        reason: Why there was nothing to do, ``""`` otherwise.
+    """
+
+    instant: str | None = None
+    state: str = "none"
+    file_groups: int = 0
+    files_compacted: int = 0
+    rows: int = 0
+    bytes_written: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PendingCompaction:
+    """A compaction on the timeline.
+
+    Args:
+        instant: Its instant.
+        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
+        file_groups: File groups in its plan.
+        log_files: Log files in its plan.
+        log_bytes: Their size in bytes.
+    """
+
+    instant: str
+    state: str
+    file_groups: int
+    log_files: int = 0
+    log_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class CleanResult:
+    """A clean that was run.
+
+    Args:
+        instant: Its instant, None when there was nothing to do.
+        files_deleted: Files that went.
+        files_kept: Files of the plan that were spared, because a reader or a plan needs them by now.
+        partitions: Partitions that lost files.
+        earliest_retained: Oldest instant that can still be read, None when the policy goes by file versions.
+        reason: Why there was nothing to do, ``""`` otherwise.
+    """
+
+    instant: str | None = None
+    files_deleted: int = 0
+    files_kept: int = 0
+    partitions: int = 0
+    earliest_retained: str | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ServicesReport:
+    """What ran after a commit.
+
+    Args:
+        compactions: Compactions that were scheduled or run.
+        clean: The clean, None when none was asked for.
+        failures: One message for every service that failed; the commit stands all the same.
+    """
+
+    compactions: tuple[CompactionResult, ...] = ()
+    clean: CleanResult | None = None
+    failures: tuple[str, ...] = ()
