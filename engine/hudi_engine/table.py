@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hudi_engine.catalog import live_manifest_files, publish
+from hudi_engine.catalog.manifest import live_manifest_files, publish
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError, TimelineError

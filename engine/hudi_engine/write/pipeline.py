@@ -169,7 +169,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     else:
         carry = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
         batch = align(request.frame, None if request.new_schema else state.data_schema(), options, carry=carry)
-        _check_columns(config, batch.schema)
+        _check_columns(config, request.frame.columns, batch.schema)
     frame_batch = batch
     if request.match_condition is not None:
         frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
@@ -254,14 +254,14 @@ def _check_request(config: TableConfig, request: WriteRequest, index: IndexKind)
         raise ConfigError("hoodie.index.type is BUCKET, which needs a record key; make the table with record_key")
 
 
-def _check_columns(config: TableConfig, schema: pa.Schema) -> None:
-    names = {name.lower() for name in schema.names}
+def _check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) -> None:
+    names = {name.lower() for name in given}
     roles = [("record key", name) for name in config.record_key_fields]
     roles += [("ordering", name) for name in config.ordering_fields]
     roles += [("partition", field.name) for field in config.partition_fields]
     missing = [f"{role} field {name!r}" for role, name in roles if name.partition(".")[0].lower() not in names]
     if missing:
-        raise SchemaError(f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {schema.names}")
+        raise SchemaError(f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {list(given)}")
     problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
