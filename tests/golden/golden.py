@@ -1,4 +1,4 @@
-"""Unpacking golden tables as they were: a zip keeps times to two seconds, and Hudi 1.x goes by the true ones."""
+"""Unpacking golden tables as they were: a zip keeps times to two seconds, and Hudi 1.x goes by them."""
 
 from __future__ import annotations
 

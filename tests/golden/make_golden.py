@@ -78,7 +78,8 @@ def _answer(story: Story, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _tell(step: Write | Call) -> str:
     if isinstance(step, Call):
-        return f"CALL {step.procedure}({', '.join(f'{key} => {value}' for key, value in step.arguments.items())})"
+        arguments = ", ".join(f"{key} => {value}" for key, value in step.arguments.items())
+        return f"CALL {step.procedure}({arguments})"
     return f"{step.operation} of {step.rows.num_rows} rows"
 
 

@@ -84,6 +84,7 @@ _FIRST = orders(
 )  # fmt: skip
 _SECOND = orders((2, "nut M4", 0.75, 20, "mon"), (4, "cog", 3.0, 20, "tue"), (6, "pin", 0.1, 20, "wed"))
 _LATE = orders((2, "too late", 0.0, 15, "mon"), (3, "in time", 9.0, 30, "tue"), (7, "cam", 4.0, 15, "wed"))
+_BUCKET_PARTITIONER = "org.apache.hudi.table.action.commit.SparkBucketIndexPartitioner"
 _NON_PARTITIONED = {
     "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
 }
@@ -133,11 +134,13 @@ def _every_type(identifier: int, ts: int, *, empty: bool = False) -> dict[str, A
     if empty:
         return {"id": identifier, "ts": ts}
     return {
-        "id": identifier, "ts": ts, "flag": identifier % 2 == 0, "small": -identifier, "real": 0.5, "double": -1e300,
-        "text": "naïve 😀 \"quoted\"\n", "bytes": b"\x00\xff\x80", "day": datetime.date(1969, 12, 31),
+        "id": identifier, "ts": ts, "flag": identifier % 2 == 0, "small": -identifier, "real": 0.5,
+        "double": -1e300, "text": "naïve 😀 \"quoted\"\n", "bytes": b"\x00\xff\x80", "day": datetime.date(1969, 12, 31),
         "at": datetime.datetime(2262, 4, 12, 1, 2, 3, 456789, datetime.timezone.utc),
-        "money": decimal.Decimal("-99999999.99"), "huge": decimal.Decimal("1234567890123456789012345678.0123456789"),
-        "tags": ["a", ""], "counts": {"b": 2, "a": ts}, "place": {"lat": 48.1, "names": [{"lang": "de", "text": "Zürich"}]},
+        "money": decimal.Decimal("-99999999.99"),
+        "huge": decimal.Decimal("1234567890123456789012345678.0123456789"),
+        "tags": ["a", ""], "counts": {"b": 2, "a": ts},
+        "place": {"lat": 48.1, "names": [{"lang": "de", "text": "Zürich"}]},
     }  # fmt: skip
 
 
@@ -200,7 +203,7 @@ STORIES: tuple[Story, ...] = (
     Story("v6_mor_bucket_logs_only_h0150",
           {**_HIVE, **_MOR, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2",
            "hoodie.bucket.index.hash.field": "id", "hoodie.storage.layout.type": "BUCKET",
-           "hoodie.storage.layout.partitioner.class": "org.apache.hudi.table.action.commit.SparkBucketIndexPartitioner"},
+           "hoodie.storage.layout.partitioner.class": _BUCKET_PARTITIONER},
           (Write("upsert", _FIRST), Write("upsert", _SECOND))),
     Story("v9_cow_nonpartitioned_upsert_h120", _NON_PARTITIONED,
           (Write("insert", _FIRST), Write("upsert", _SECOND), Write("delete", orders((1, None, None, 90,
