@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.lock import LOCK_PATH, TableLock

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.owner import (
     Beating,
@@ -64,7 +63,9 @@ def test_a_process_of_this_machine_that_has_ended_is_dead_at_once(storage: Local
         f"write_owner(LocalStorage({storage.base!r}), {INSTANT!r}, Owner.current())\n"
     )
     subprocess.run(
-        [sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        [sys.executable, "-c", script],
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert state_after(storage, 0) is OwnerState.DEAD
 
@@ -83,7 +84,9 @@ def test_a_process_number_given_to_a_newer_process_is_not_the_old_owner(storage:
     if not Path("/proc/self/stat").exists():
         pytest.skip("needs /proc")
     here = ProcessIdentity.current()
-    write_owner(storage, INSTANT, Owner(dataclasses.replace(here, pid=os.getppid(), started="1"), "t", 60_000, 2))
+    write_owner(
+        storage, INSTANT, Owner(dataclasses.replace(here, pid=os.getppid(), started="1"), "t", 60_000, 2)
+    )
     assert state_after(storage, 0) is OwnerState.DEAD
 
 
