@@ -25,6 +25,9 @@ from hudi_engine.keygen.timestamp_format import TimestampFormat
 
 CONSISTENT_TIMESTAMP_KEY = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 
+_STORED_PARTITION_FIELDS = "hoodie.table.partition.fields"
+_GIVEN_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
+_FIELD_KINDS = ("simple", "timestamp")
 _FIRST_VERSION_THAT_ALWAYS_PREFIXES = 9
 _ONE_KEY_FIELD = (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP)
 _NO_PARTITIONS = (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
@@ -121,8 +124,9 @@ class KeyGenerator:
         row = pc.index(pc.is_null(keys), True).as_py()
         sample = {name: table.column(name)[row].as_py() for name in table.column_names[:8]}
         return InvalidKeyError(
-            f"{keys.null_count} row(s) have a null or empty record key ({', '.join(self.record_key_fields)}), "
-            f"the first is row {row}: {sample}. Filter them out or give them a key; nothing was written"
+            f"{keys.null_count} row(s) have a null or empty record key "
+            f"({', '.join(self.record_key_fields)}), the first is row {row}: {sample}. "
+            "Filter them out or give them a key; nothing was written"
         )
 
 
@@ -156,7 +160,7 @@ def build_key_generator(
     if complex_single_prefix is None:
         complex_single_prefix = config.version >= _FIRST_VERSION_THAT_ALWAYS_PREFIXES
     names_single = kind in (KeyGeneratorType.COMPLEX, KeyGeneratorType.GLOBAL_DELETE)
-    partition_fields = _partition_fields(config)
+    partition_fields = _partition_fields(config, options)
     timed = any(each == "timestamp" for _, each in partition_fields)
     settings = _timestamp_settings(config, options)
     return KeyGenerator(
@@ -205,7 +209,8 @@ def resolve_field(schema: pa.Schema, name: str) -> tuple[str, ...]:
         found = _find(names, part)
         if found is None:
             raise SchemaError(
-                f"field {name!r} is not in the data: {part!r} is not among {', '.join(names) or 'no fields'}; "
+                f"field {name!r} is not in the data: {part!r} is not among "
+                f"{', '.join(names) or 'no fields'}; "
                 "correct the name in the table's settings or add the column"
             )
         steps.append(found)
@@ -230,18 +235,41 @@ def _find(names: Sequence[str], wanted: str) -> str | None:
     return similar[0] if len(similar) == 1 else None
 
 
-def _partition_fields(config: TableConfig) -> tuple[tuple[str, str], ...]:
+def _partition_fields(config: TableConfig, options: Options | None) -> tuple[tuple[str, str], ...]:
     if config.key_generator in _NO_PARTITIONS:
         return ()
-    fields = []
-    for each in config.partition_fields:
-        if each.kind not in ("simple", "timestamp"):
+    fields = tuple((each.name, each.kind) for each in config.partition_fields)
+    stored = config.properties.get(_STORED_PARTITION_FIELDS, "")
+    if config.key_generator is KeyGeneratorType.CUSTOM and ":" not in stored:
+        fields = _given_kinds(config, options, fields)
+    for name, kind in fields:
+        if kind not in _FIELD_KINDS:
             raise ConfigError(
-                f"partition field {each.name!r} of table {config.name!r} has the kind {each.kind!r}; "
-                "legal are 'simple' and 'timestamp'"
+                f"partition field {name!r} of table {config.name!r} has the kind {kind!r}; "
+                f"legal are {', '.join(_FIELD_KINDS)}"
             )
-        fields.append((each.name, each.kind))
-    return tuple(fields)
+    return fields
+
+
+def _given_kinds(
+    config: TableConfig, options: Options | None, stored: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...]:
+    """Take the kinds from the write's options, for tables of version 6 name the fields only."""
+    text = str((options.raw if options is not None else {}).get(_GIVEN_PARTITION_FIELDS, ""))
+    given = {}
+    for part in text.split(","):
+        name, _, kind = part.strip().partition(":")
+        given[name] = kind.strip().lower() or "simple"
+    names = [name for name, _ in stored]
+    if ":" in text and sorted(given) == sorted(names):
+        return tuple((name, given[name]) for name in names)
+    if "output.dateformat" not in config.timestamp_keygen:
+        return stored
+    raise ConfigError(
+        f"table {config.name!r} does not say which of its partition fields ({', '.join(names)}) are "
+        f"timestamps; give {_GIVEN_PARTITION_FIELDS} with the kind of each, such as "
+        + ",".join([*(f"{name}:simple" for name in names[:-1]), f"{names[-1]}:timestamp"])
+    )
 
 
 def _timestamp_settings(config: TableConfig, options: Options | None) -> Mapping[str, str]:
