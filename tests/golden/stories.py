@@ -135,7 +135,8 @@ def _every_type(identifier: int, ts: int, *, empty: bool = False) -> dict[str, A
         return {"id": identifier, "ts": ts}
     return {
         "id": identifier, "ts": ts, "flag": identifier % 2 == 0, "small": -identifier, "real": 0.5,
-        "double": -1e300, "text": "naïve 😀 \"quoted\"\n", "bytes": b"\x00\xff\x80", "day": datetime.date(1969, 12, 31),
+        "double": -1e300, "text": "naïve 😀 \"quoted\"\n", "bytes": b"\x00\xff\x80",
+        "day": datetime.date(1969, 12, 31),
         "at": datetime.datetime(2262, 4, 12, 1, 2, 3, 456789, datetime.timezone.utc),
         "money": decimal.Decimal("-99999999.99"),
         "huge": decimal.Decimal("1234567890123456789012345678.0123456789"),

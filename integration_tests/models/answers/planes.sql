@@ -1,0 +1,2 @@
+{{ config(unique_key="tailnum") }}
+select * from {{ landed('planes') }}

@@ -1,0 +1,2 @@
+select origin, year, month, day, hour, temp, wind_speed, precip, visib
+from {{ landed('weather') }}

@@ -1,0 +1,54 @@
+"""What the demo prints about the tables and of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hudi_engine import HudiTable
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.write.result import summarise
+
+_NEWEST = 8
+_WRITES = ("commit", "deltacommit", "replacecommit")
+
+
+def counts(name: str, response: Mapping[str, Any]) -> str:
+    """Give one line about a model's run, from dbt's adapter_response."""
+    rows = " ".join(
+        f"{int(response.get(field) or 0):>8,} {word}"
+        for field, word in (
+            ("rows_inserted", "inserted"),
+            ("rows_updated", "updated"),
+            ("rows_deleted", "deleted"),
+        )
+    )
+    size = int(response.get("bytes_written") or 0) / 1e6
+    return f"{name:18}{rows}  {int(response.get('files_written') or 0):>3} files {size:5.1f} MB"
+
+
+def timelines(spark: Any, tables: Mapping[str, Path]) -> None:
+    """Print the newest instants of some tables, and what each did as its own metadata tells."""
+    for name, path in tables.items():
+        instants = HudiTable.open(spark, str(path)).timeline()
+        storage = open_storage(str(path))
+        timeline = Timeline.load(storage, TableConfig.load(storage))
+        print(f"{name}: {len(instants)} instants on the active timeline, the newest:")
+        for instant in instants[-_NEWEST:]:
+            effect = ""
+            if instant.action in _WRITES and instant.state.name == "COMPLETED":
+                metadata = timeline.commit_metadata(instant)
+                done = summarise(instant.requested_time, metadata, "metadata")
+                effect = f"{metadata.operation_type.lower():18}" + counts("", vars(done)).strip()
+            print(f"  {instant.requested_time}  {instant.action:12}{effect}")
+
+
+def answers(spark: Any, schema: str) -> None:
+    """Print the answers to the questions of the demo."""
+    spark.sql(f"select * from {schema}.airline_scorecard order by avg_minutes_made_up desc limit 5").show(
+        truncate=False
+    )
+    spark.sql(f"select * from {schema}.worst_airport_months").show(truncate=False)
