@@ -29,6 +29,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import State, timeline_file_name
 from hudi_engine.txn.conflict import KeyScope
+from hudi_engine.txn.recovery import rollback_write
 from hudi_engine.txn.transaction import WriteTransaction
 
 Rows = Mapping[str, Mapping[str, int]]
@@ -239,6 +240,11 @@ def write(
         task.write_files()
         transaction.commit(task.metadata, key_scope=key_scope)
     return transaction.instant
+
+
+def rollback(storage: Storage) -> None:
+    """Undo the newest commit."""
+    rollback_write(storage, options())
 
 
 def leftovers(storage: Storage) -> list[str]:

@@ -1,6 +1,4 @@
 """A storage call that fails without a crash: a typed error, old or new state, and the next write works."""
-works.
-"""
 
 from __future__ import annotations
 
