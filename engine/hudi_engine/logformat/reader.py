@@ -113,7 +113,8 @@ def _parse_block(source: LogSource, start: int, end: int) -> BlockPlace:
     version, ordinal = head.pair()
     if version != LOG_FORMAT_VERSION:
         raise UnsupportedTableError(
-            f"log block at byte {start} has log format version {version}; only {LOG_FORMAT_VERSION} can be read"
+            f"log block at byte {start} has log format version {version}; "
+            f"only {LOG_FORMAT_VERSION} can be read"
         )
     try:
         kind = BlockType(ordinal)
@@ -165,6 +166,6 @@ class _Head:
 
     def corrupt(self, what: str) -> CorruptTableError:
         return CorruptTableError(
-            f"log block at byte {self._start} is framed as a whole block but has {what}; the file was damaged "
-            "later: restore it or roll back its commit"
+            f"log block at byte {self._start} is framed as a whole block but has {what}; the file "
+            "was damaged later: restore it or roll back its commit"
         )

@@ -77,7 +77,7 @@ def encode_delete_block(
         record_keys: Keys to delete.
         partition_paths: Partition of each key.
         ordering_values: Ordering value of each delete; None, or a null, means that the delete wins over
-            everything before it. A sequence of arrays stands for several ordering fields.
+            everything before it. A struct array or a sequence of arrays stands for several ordering fields.
         instant: Instant that writes the block.
         avro_schema: Schema for the header, meta fields included.
 
@@ -87,7 +87,8 @@ def encode_delete_block(
     if ordering_values is None:
         several: list[pa.Array] = []
     elif isinstance(ordering_values, (pa.Array, pa.ChunkedArray)):
-        several = [_one_array(ordering_values)]
+        values = _one_array(ordering_values)
+        several = values.flatten() if pa.types.is_struct(values.type) else [values]
     else:
         several = [_one_array(values) for values in ordering_values]
     header = [(HeaderKey.INSTANT_TIME, instant)]

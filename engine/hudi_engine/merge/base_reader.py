@@ -31,8 +31,8 @@ def read_base_file(
     """
     if base_file.extension != "parquet":
         raise UnsupportedTableError(
-            f"base file {base_file.path!r} has the format {base_file.extension!r}; only parquet can be read. Rewrite the "
-            "table in Parquet with the writer that made it"
+            f"base file {base_file.path!r} has the format {base_file.extension!r}; only parquet "
+            "can be read. Rewrite the table in Parquet with the writer that made it"
         )
     wanted = select_schema(context.schema, columns)
     try:
@@ -42,8 +42,8 @@ def read_base_file(
             stored = file.read(columns=list(dict.fromkeys(names.values())))
     except FileNotFoundError as error:
         raise TimelineError(
-            f"base file {base_file.path!r} has gone since the table was listed: it was cleaned or rolled back meanwhile. "
-            "Read the table again"
+            f"base file {base_file.path!r} has gone since the table was listed: it was cleaned or "
+            "rolled back meanwhile. Read the table again"
         ) from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise CorruptTableError(f"base file {base_file.path!r} cannot be read: {error}") from error

@@ -130,6 +130,6 @@ def _file_blocks(context: ReadContext, log: LogFile, in_memory: bool) -> list[Sc
             return [ScannedBlock(log, place, None) for place in scan_blocks(FileSource(file))]
     except FileNotFoundError as error:
         raise TimelineError(
-            f"log file {log.path!r} has gone since the table was listed: it was cleaned or rolled back meanwhile. "
-            "Read the table again"
+            f"log file {log.path!r} has gone since the table was listed: it was cleaned or rolled "
+            "back meanwhile. Read the table again"
         ) from error

@@ -77,6 +77,9 @@ def cast_array(array: pa.Array, kind: pa.DataType, name: str = "") -> pa.Array:
         return _cast_map(array, kind, name)
     if pa.types.is_floating(stored) and pa.types.is_string(kind):
         return java_float_text(array)
+    if pa.types.is_float32(stored) and pa.types.is_float64(kind):
+        # Hudi widens a float through its decimal text, so that 1.1 stays 1.1.
+        return array.cast(pa.string()).cast(kind)
     try:
         return array.cast(kind, safe=not _may_lose_digits(stored, kind))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:

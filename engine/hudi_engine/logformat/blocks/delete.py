@@ -26,6 +26,7 @@ from hudi_engine.logformat.format import CONTENT_VERSION
 _HEAD = struct.Struct(">ii")
 _SPACE = "org.apache.hudi.avro.model"
 _DECIMAL = pa.decimal128(30, 15)
+_INT, _LONG = 2, 3
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,8 @@ def decode(content: memoryview) -> list[DeleteRecord]:
     version, length = _HEAD.unpack_from(content, 0)
     if version != CONTENT_VERSION:
         raise UnsupportedTableError(
-            f"a delete block has content version {version}; only {CONTENT_VERSION} can be read outside a JVM. "
-            "Compact the table with the writer that made it"
+            f"a delete block has content version {version}; only {CONTENT_VERSION} can be "
+            "read outside a JVM. Compact the table with the writer that made it"
         )
     if length < 0 or length > len(content) - _HEAD.size:
         raise CorruptTableError(f"a delete block says {length} bytes, {len(content) - _HEAD.size} are there")
@@ -163,12 +164,16 @@ def _encode_ordering(values: Sequence[pa.Array], rows: int) -> pa.Array:
     encoded = [_encode_wrapped(array, in_array=len(values) > 1) for array in values]
     if len(encoded) == 1:
         return encoded[0]
+    missing = pc.is_null(values[0])
+    for array in values[1:]:
+        missing = pc.and_(missing, pc.is_null(array))
     # Several ordering fields: branch 12 (ArrayWrapper), its list in branch 1, one block of items, the end.
     head = bytes([12 << 1, 1 << 1]) + _zigzag(len(encoded))
     start = pa.scalar(head, pa.binary())
-    return pc.binary_join_element_wise(
+    several = pc.binary_join_element_wise(
         start, *encoded, pa.scalar(b"\x00", pa.binary()), pa.scalar(b"", pa.binary())
     )
+    return pc.if_else(missing, pa.scalar(_default_bytes(), pa.binary()), several)
 
 
 def _encode_wrapped(array: pa.Array, *, in_array: bool) -> pa.Array:
@@ -177,8 +182,10 @@ def _encode_wrapped(array: pa.Array, *, in_array: bool) -> pa.Array:
     schema = compile_schema(
         {"type": "record", "name": "w", "fields": [{"name": "value", "type": wrapper.avro}]}
     )
-    plain = array.drop_null().cast(wrapper.arrow)
-    stored = plain.view(schema.arrow.field(0).type) if pa.types.is_temporal(wrapper.arrow) else plain
+    plain = array.drop_null()
+    if pa.types.is_timestamp(plain.type):
+        plain = plain.cast(pa.timestamp("us", plain.type.tz), safe=False)
+    stored = plain.cast(wrapper.arrow) if pa.types.is_decimal(wrapper.arrow) else plain.view(wrapper.arrow)
     datums = encode_datums(pa.StructArray.from_arrays([stored], ["value"]), schema)
     tagged = pc.binary_join_element_wise(
         pa.scalar(bytes([branch << 1]), pa.binary()), datums, pa.scalar(b"", pa.binary())
@@ -191,8 +198,13 @@ def _encode_wrapped(array: pa.Array, *, in_array: bool) -> pa.Array:
 
 
 def _branch_of(kind: pa.DataType) -> int:
+    # Hudi's writers keep dates and timestamps as the plain numbers of their Avro form; its readers
+    # compare only
+    # values of the same class, so the date and timestamp wrappers would make every delete win.
     if pa.types.is_timestamp(kind):
-        return 11
+        return _LONG
+    if pa.types.is_date32(kind):
+        return _INT
     if pa.types.is_decimal(kind):
         if kind.precision - kind.scale <= 15 and kind.scale <= 15:
             return 9

@@ -43,8 +43,9 @@ def merge_rule(config: TableConfig) -> MergeRule:
     if rule is None:
         legal = ", ".join(mode.value for mode in RULES)
         raise UnsupportedTableError(
-            f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} in merge mode "
-            f"{config.merge_mode.value}, which this engine does not know; known modes are {legal}. Read its base files "
+            f"table {config.name!r} merges records with the payload class {config.payload_class or 'none'!r} "
+            f"in merge mode {config.merge_mode.value}, which this engine does not know; known modes are "
+            f"{legal}. Read its base files "
             "only (read optimized), or compact it with the engine that has the class"
         )
     if rule.compares and config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version >= 9:
