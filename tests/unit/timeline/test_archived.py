@@ -1,0 +1,181 @@
+"""Instants that left the active timeline, in both layouts."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.archived import ArchivedTimeline
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+
+MakeConfig = Callable[..., TableConfig]
+
+ENTRY_SCHEMA = {
+    "type": "record",
+    "name": "Entry",
+    "fields": [
+        {"name": "commitTime", "type": ["null", "string"]},
+        {"name": "actionType", "type": ["null", "string"]},
+        {"name": "actionState", "type": ["null", "string"]},
+        {
+            "name": "hoodieCommitMetadata",
+            "type": [
+                "null",
+                {
+                    "type": "record",
+                    "name": "M",
+                    "fields": [{"name": "operationType", "type": ["null", "string"]}],
+                },
+            ],
+        },
+    ],
+}
+
+
+def at(number: int) -> str:
+    return f"202401010000{number:02d}000"
+
+
+def entry(time: str, action: str, state: str, operation: str | None = None) -> dict[str, Any]:
+    body = None if operation is None else {"operationType": operation}
+    return {"commitTime": time, "actionType": action, "actionState": state, "hoodieCommitMetadata": body}
+
+
+def block(*entries: dict[str, Any]) -> bytes:
+    """One Avro data block of the archive log."""
+    records = b""
+    for each in entries:
+        sink = io.BytesIO()
+        fastavro.schemaless_writer(sink, fastavro.parse_schema(ENTRY_SCHEMA), each)
+        records += struct.pack(">i", len(sink.getvalue())) + sink.getvalue()
+    schema = json.dumps(ENTRY_SCHEMA).encode()
+    content = struct.pack(">ii", 3, len(entries)) + records
+    inner = struct.pack(">iiiii", 1, 3, 1, 2, len(schema)) + schema
+    inner += struct.pack(">q", len(content)) + content + struct.pack(">i", 0)
+    return b"#HUDI#" + struct.pack(">q", len(inner) + 8) + inner + struct.pack(">q", len(inner) + 14)
+
+
+def history(*rows: tuple[int, int, str], metadata: bytes = b"") -> bytes:
+    """A Parquet file of the layout 2 archive with rows (requested, completed, action)."""
+    table = pa.table(
+        {
+            "instantTime": [at(row[0]) for row in rows],
+            "completionTime": [at(row[1]) for row in rows],
+            "action": [row[2] for row in rows],
+            "metadata": pa.array([metadata for _ in rows], pa.binary()),
+        }
+    )
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    return sink.getvalue()
+
+
+def publish(storage: LocalStorage, version: int, **files: bytes) -> None:
+    folder = ".hoodie/timeline/history"
+    for name, data in files.items():
+        storage.replace(f"{folder}/{name}", data)
+    manifest = {"files": [{"fileName": name, "fileLen": len(data)} for name, data in files.items()]}
+    storage.replace(f"{folder}/manifest_{version}", json.dumps(manifest).encode())
+    storage.replace(f"{folder}/_version_", str(version).encode())
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_a_table_that_never_archived_has_an_empty_archive(
+    storage: LocalStorage, config_of: MakeConfig, version: int
+) -> None:
+    assert ArchivedTimeline.load(storage, config_of(version)).instants == ()
+
+
+def test_archive_logs_are_read_in_numeric_order_and_states_collapse(
+    storage: LocalStorage, config_of: MakeConfig
+) -> None:
+    folder = ".hoodie/old"
+    storage.create(
+        f"{folder}/.commits_.archive.2_1-0-1",
+        block(entry(at(1), "commit", "REQUESTED"), entry(at(1), "commit", "INFLIGHT"))
+        + block(entry(at(1), "commit", "COMPLETED", "UPSERT"), entry(at(2), "clean", "COMPLETED")),
+    )
+    storage.create(
+        f"{folder}/.commits_.archive.10_1-0-1", block(entry(at(3), "deltacommit", "COMPLETED", "INSERT"))
+    )
+    storage.create(f"{folder}/.DS_Store", b"junk")
+
+    archive = ArchivedTimeline.load(storage, config_of(**{"hoodie.archivelog.folder": "old"}))
+
+    assert [
+        (instant.requested_time, instant.action, instant.is_completed) for instant in archive.instants
+    ] == [
+        (at(1), "commit", True),
+        (at(2), "clean", True),
+        (at(3), "deltacommit", True),
+    ]
+    assert [archive.commit_metadata(archive.instants[place]).operation_type for place in (0, 2)] == [
+        "UPSERT",
+        "INSERT",
+    ]
+    with pytest.raises(TimelineError, match="no commit metadata of clean"):
+        archive.commit_metadata(archive.instants[1])
+
+
+def test_a_block_cut_short_while_it_was_appended_is_skipped(
+    storage: LocalStorage, config_of: MakeConfig
+) -> None:
+    whole, lost = block(entry(at(1), "commit", "COMPLETED")), block(entry(at(2), "commit", "COMPLETED"))
+    storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", whole + lost[:-20] + whole)
+
+    archive = ArchivedTimeline.load(storage, config_of())
+
+    assert [instant.requested_time for instant in archive.instants] == [at(1)]
+
+
+def test_a_whole_block_with_nonsense_inside_is_corrupt(storage: LocalStorage, config_of: MakeConfig) -> None:
+    damaged = block(entry(at(1), "commit", "COMPLETED")).replace(b'"type": "record"', b'"type": "rec\x00rd"')
+    storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", damaged)
+
+    with pytest.raises(CorruptTableError, match=r"\.commits_\.archive\.1_1-0-1: the block at byte 0"):
+        ArchivedTimeline.load(storage, config_of())
+
+
+def test_only_files_of_the_current_manifest_count(storage: LocalStorage, config_of: MakeConfig) -> None:
+    publish(storage, 1, gone=history((1, 2, "commit")))
+    publish(
+        storage,
+        2,
+        here=history((3, 4, "deltacommit"), metadata=CommitMetadata(operation_type="INSERT").to_json()),
+    )
+
+    archive = ArchivedTimeline.load(storage, config_of(9))
+
+    (only,) = archive.instants
+    assert (only.requested_time, only.completion_time, only.action) == (at(3), at(4), "deltacommit")
+    assert archive.commit_metadata(only).operation_type == "INSERT"
+
+
+def test_a_broken_manifest_is_corrupt(storage: LocalStorage, config_of: MakeConfig) -> None:
+    publish(storage, 1, a=history((1, 2, "commit")))
+    storage.replace(".hoodie/timeline/history/manifest_1", b"{")
+
+    with pytest.raises(CorruptTableError, match="manifest of the archived timeline"):
+        ArchivedTimeline.load(storage, config_of(9))
+
+
+def test_completion_times_of_archived_writes_come_from_the_archive(
+    storage: LocalStorage, config_of: MakeConfig
+) -> None:
+    publish(storage, 1, a=history((1, 3, "deltacommit")))
+    storage.create(f".hoodie/timeline/{at(5)}_{at(6)}.commit", CommitMetadata().to_json())
+
+    timeline = Timeline.load(storage, config_of(9))
+
+    assert [timeline.completion_time(at(number)) for number in (1, 2, 5)] == [at(3), at(2), at(6)]
