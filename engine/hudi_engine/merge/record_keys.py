@@ -40,8 +40,9 @@ def record_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
     fields = config.record_key_fields
     if not fields:
         raise UnsupportedTableError(
-            f"table {config.name!r} has neither stored record keys nor hoodie.table.recordkey.fields, so its "
-            "log records cannot be matched with its base files; read it with merge type skip_merge or base_only"
+            f"table {config.name!r} has neither stored record keys nor hoodie.table.recordkey.fields, so "
+            "its log records cannot be matched with its base files; read it with merge "
+            "type skip_merge or base_only"
         )
     texts = [key_text(_column(table, name)) for name in fields]
     keys = texts[0] if len(fields) == 1 else complex_keys(list(zip(fields, texts, strict=True)))

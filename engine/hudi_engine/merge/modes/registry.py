@@ -13,6 +13,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import plain_entries
+from hudi_engine.merge.modes.custom import RULE_PROPERTY, load_rule
 from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default, ordering_ranks
@@ -37,8 +38,12 @@ def merge_rule(config: TableConfig) -> MergeRule:
         config: The table's settings.
 
     Raises:
+        ConfigError: The table names a rule of the user's own that cannot be imported.
         UnsupportedTableError: The table merges with a class that this engine does not know.
     """
+    own = config.properties.get(RULE_PROPERTY, "").strip()
+    if config.merge_mode is MergeMode.CUSTOM and own:
+        return load_rule(own)
     rule = RULES.get(config.merge_mode)
     if rule is None:
         legal = ", ".join(mode.value for mode in RULES)
