@@ -1,0 +1,37 @@
+"""How SparkSessions know Hudi tables by name."""
+
+from hudi_engine.catalog.manifest import Published, is_current, live_manifest_files, publish
+from hudi_engine.catalog.manifest_file import Layout
+from hudi_engine.catalog.session import session_conf, sidecar_runner
+from hudi_engine.catalog.spark_table import (
+    EntryInfo,
+    drop_table,
+    is_internal,
+    refresh_table,
+    register_table,
+    registered_base,
+    set_statistics,
+    table_entries,
+)
+from hudi_engine.catalog.sql_text import TableName, identifier, literal
+
+__all__ = [
+    "EntryInfo",
+    "Layout",
+    "Published",
+    "TableName",
+    "drop_table",
+    "identifier",
+    "is_current",
+    "is_internal",
+    "literal",
+    "live_manifest_files",
+    "publish",
+    "refresh_table",
+    "register_table",
+    "registered_base",
+    "session_conf",
+    "set_statistics",
+    "sidecar_runner",
+    "table_entries",
+]

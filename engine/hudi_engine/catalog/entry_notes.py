@@ -1,0 +1,95 @@
+"""What a catalog entry says beyond the table itself: comments and properties.
+
+They are kept in the table, so that a catalog that forgets (Spark's in-memory one) is filled again with them
+and every catalog that knows the table tells the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hudi_engine.catalog.manifest_file import CATALOG_FOLDER
+from hudi_engine.errors import ConfigError, CorruptTableError
+from hudi_engine.storage.base import Storage
+
+_RESERVED = frozenset(
+    {"provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
+)
+_OWN_PREFIX = "hoodie.catalog."
+
+NOTES_PATH = f"{CATALOG_FOLDER}/entry.json"
+
+
+@dataclass(frozen=True)
+class EntryNotes:
+    """Comments and properties of a table.
+
+    Args:
+        comment: What the table is, ``""`` for nothing.
+        column_comments: What its columns are, by column name.
+        properties: Properties besides those the engine sets.
+    """
+
+    comment: str = ""
+    column_comments: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, storage: Storage) -> EntryNotes:
+        """Read the notes of a table; a table without any has empty ones.
+
+        Raises:
+            CorruptTableError: when the file cannot be parsed.
+        """
+        try:
+            raw = json.loads(storage.read(NOTES_PATH))
+            return cls(raw["comment"], dict(raw["columnComments"]), dict(raw["properties"]))
+        except FileNotFoundError:
+            return cls()
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptTableError(
+                f"{storage.base}/{NOTES_PATH} cannot be parsed: {error!r}. It only holds comments and "
+                "properties of catalog entries; delete it, or set the comments again"
+            ) from error
+
+    def with_changes(
+        self,
+        comment: str | None,
+        column_comments: Mapping[str, str] | None,
+        properties: Mapping[str, str] | None,
+    ) -> EntryNotes:
+        """Return a copy in which each argument that is not None takes the place of what was there.
+
+        Raises:
+            ConfigError: for properties that Spark reserves or that the engine sets itself.
+        """
+        refused = sorted(name for name in properties or () if _is_reserved(name))
+        if refused:
+            raise ConfigError(
+                f"the table properties {', '.join(refused)} cannot be set: Spark reserves "
+                f"{', '.join(sorted(_RESERVED))}, and names that start with {_OWN_PREFIX!r} are the engine's. "
+                "Leave them out"
+            )
+        return EntryNotes(
+            self.comment if comment is None else comment,
+            self.column_comments
+            if column_comments is None
+            else {name: text for name, text in column_comments.items() if text},
+            self.properties if properties is None else dict(properties),
+        )
+
+    def save(self, storage: Storage) -> None:
+        """Write the notes, replacing those before."""
+        raw = {
+            "comment": self.comment,
+            "columnComments": dict(self.column_comments),
+            "properties": dict(self.properties),
+        }
+        storage.replace(NOTES_PATH, json.dumps(raw, indent=2, sort_keys=True).encode())
+
+
+def _is_reserved(name: str) -> bool:
+    lowered = name.lower()
+    return lowered in _RESERVED or lowered.startswith(_OWN_PREFIX)

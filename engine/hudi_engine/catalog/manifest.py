@@ -1,0 +1,224 @@
+"""Publishing a table's newest committed state as a snapshot manifest.
+
+Number and content derive from the timeline alone, so anybody may publish at any time: a writer after its
+commit, a session that finds the manifest behind the timeline, or the next run after a killed one. Publishers
+race for the next number with an exclusive create. A publisher reads the newest manifest before it reads the
+timeline, so whoever wins a number shows at least what the manifest before showed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.catalog.manifest_file import (
+    Layout,
+    Manifest,
+    ManifestEntry,
+    ManifestFolder,
+    Stamp,
+    format_manifest,
+    is_healthy,
+    number_after,
+)
+from hudi_engine.catalog.sidecar import RunSidecars, SidecarTask, build_sidecar
+from hudi_engine.catalog.snapshot_files import SnapshotRequest, snapshot_entries, table_schema
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import StorageError, TimelineError, UnsupportedTableError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Published:
+    """The manifest that shows the table as of now.
+
+    Args:
+        number: Its number.
+        published: Whether this call published it; False when it was current already.
+        layout: How Spark gets partition values.
+        instant: Newest completed write it shows, ``""`` for none.
+        files: Files listed.
+        size_bytes: Bytes of those files.
+        schema: The table's data columns, None while it has none.
+    """
+
+    number: int
+    published: bool
+    layout: Layout
+    instant: str
+    files: int
+    size_bytes: int
+    schema: pa.Schema | None
+
+
+def build_in_threads(tasks: Sequence[SidecarTask]) -> list[int | None]:
+    """Build sidecars in this process, as many at a time as there are cores."""
+    if len(tasks) <= 1:
+        return [build_sidecar(task) for task in tasks]
+    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
+        return list(pool.map(build_sidecar, tasks))
+
+
+def publish(
+    storage: Storage,
+    config: TableConfig | None = None,
+    *,
+    run_sidecars: RunSidecars = build_in_threads,
+    target: Storage | None = None,
+    served_at: str | None = None,
+) -> Published:
+    """Make the newest manifest show the newest committed state; nothing is written when it does already.
+
+    Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings, read when None.
+        run_sidecars: Where delta sidecars of merge-on-read slices are built.
+        target: Storage that gets manifest and sidecars, None for the table's own.
+        served_at: URI at which the table will be read, for a table that is moved after this call.
+
+    Raises:
+        UnsupportedTableError: when Spark cannot read the table's base files.
+        StorageError: when other publishers won every attempt.
+    """
+    settings = config if config is not None else TableConfig.load(storage)
+    if settings.base_file_format != "PARQUET":
+        raise UnsupportedTableError(
+            f"table {settings.name!r} has base files in {settings.base_file_format}; Spark SQL reads Parquet "
+            "tables by name. Read it with HudiTable.open(...).snapshot()"
+        )
+    place = target if target is not None else storage
+    base = served_at if served_at is not None else storage.uri()
+    for _ in range(_ATTEMPTS):
+        found = _newest(place)
+        timeline = Timeline.load(storage, settings)
+        stamp = _stamp(base, settings, timeline)
+        if found.manifest is not None and found.healthy and _shows(found.manifest, stamp, timeline):
+            return _published(found.manifest, found.layout, timeline, published=False)
+        try:
+            request = SnapshotRequest(storage, settings, timeline, stamp, place, found.layout)
+            content = snapshot_entries(request, found.manifest, run_sidecars)
+        except TimelineError:
+            logger.debug("%s: the timeline moved while its manifest was made, starting again", storage.base)
+            continue
+        manifest = _create(place, found, content.layout, stamp, content.entries)
+        if manifest is not None:
+            return _published(manifest, content.layout, timeline, published=True)
+    raise StorageError(
+        f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
+        f"in {_ATTEMPTS} attempts. The commit stands; publish again"
+    )
+
+
+def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> bool:
+    """Return whether the newest manifest shows this timeline and Spark can read it.
+
+    Args:
+        storage: The table's storage.
+        timeline: Snapshot of its timeline.
+        config: Its settings.
+    """
+    found = _newest(storage)
+    if found.manifest is None or not found.healthy:
+        return False
+    return _shows(found.manifest, _stamp(storage.uri(), config, timeline), timeline)
+
+
+def published_layout(storage: Storage) -> Layout | None:
+    """Return the layout readers should use, None for a table that was never published."""
+    found = _newest(storage)
+    return None if found.manifest is None else found.layout
+
+
+def live_manifest_files(storage: Storage) -> set[str]:
+    """Return the files that readers by name may be reading, relative to the table's base path.
+
+    Clean, rollback and restore publish first, and then delete none of these.
+    """
+    manifest = _newest(storage).manifest
+    if manifest is None or manifest.stamp is None:
+        return set()
+    prefix = manifest.stamp.base + "/"
+    return {entry.uri[len(prefix) :] for entry in manifest.entries if entry.uri.startswith(prefix)}
+
+
+@dataclass(frozen=True)
+class _Newest:
+    """The newest manifest of a table and the state of its folder."""
+
+    layout: Layout
+    numbers: Sequence[int]
+    manifest: Manifest | None
+
+    @property
+    def healthy(self) -> bool:
+        return is_healthy(self.numbers)
+
+
+def _newest(storage: Storage) -> _Newest:
+    """Look at the flat layout first: a table that had to change to it never changes back."""
+    for layout in (Layout.FLAT, Layout.HIVE):
+        folder = ManifestFolder(storage, layout)
+        numbers = folder.numbers()
+        while numbers:
+            manifest = folder.read(numbers[-1])
+            if manifest is not None:
+                return _Newest(layout, numbers, manifest)
+            numbers = folder.numbers()
+    return _Newest(Layout.HIVE, (), None)
+
+
+def _stamp(base: str, config: TableConfig, timeline: Timeline) -> Stamp:
+    writes = sorted(instant.requested_time for instant in timeline.completed_writes)
+    return Stamp(base, config.table_type.value, writes[-1] if writes else "", tuple(writes))
+
+
+def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:
+    stamp = manifest.stamp
+    if stamp is None or stamp.base != wanted.base or stamp.table_type != wanted.table_type:
+        return False
+    listed, now = set(stamp.writes), set(wanted.writes)
+    # What the manifest shows and the timeline lacks was either archived, which changes nothing, or undone.
+    return now <= listed and all(timeline.is_committed(time) for time in listed - now)
+
+
+def _create(
+    place: Storage, found: _Newest, layout: Layout, stamp: Stamp, entries: Iterable[ManifestEntry]
+) -> Manifest | None:
+    """Publish under the next number; None when another publisher was faster."""
+    folder = ManifestFolder(place, layout)
+    number = number_after(found.numbers if layout is found.layout else folder.numbers())
+    manifest = Manifest(number, stamp, tuple(entries))
+    body = format_manifest(stamp, manifest.entries)
+    try:
+        folder.create(number, body)
+    except FileExistsError:
+        return None
+    if not place.exclusive_create and folder.read(number) != manifest:
+        return None
+    folder.trim(number)
+    return manifest
+
+
+def _published(manifest: Manifest, layout: Layout, timeline: Timeline, *, published: bool) -> Published:
+    writes = [instant.requested_time for instant in timeline.completed_writes]
+    return Published(
+        manifest.number,
+        published,
+        layout,
+        max(writes, default=""),
+        len(manifest.entries),
+        sum(entry.size for entry in manifest.entries),
+        table_schema(timeline),
+    )

@@ -1,0 +1,276 @@
+"""Single entries of a SparkSession's catalog: looked up, created and altered.
+
+A table entry is created by letting Spark analyse a ``CREATE TABLE`` and handing the result to the catalog,
+rather than by running the statement: running it would look at the table's files and then drop the declared
+schema, because folder names and files both have the partition columns. It is also one atomic step, and costs
+milliseconds. Works with Spark's in-memory catalog and a Hive metastore, Spark 3.5 and 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hudi_engine.catalog.sql_text import TableName, identifier, literal
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+FINGERPRINT_PROPERTY = "hoodie.catalog.fingerprint"
+_EMPTY_FOLDER = "nothing-here"
+_DATA_SOURCE_COMMAND = "CreateDataSourceTableCommand"
+_SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the catalog shows it: name, type as DDL, comment (``""`` for none)."""
+
+    name: str
+    type_text: str
+    comment: str = ""
+
+    @property
+    def definition(self) -> str:
+        """The column in a CREATE TABLE."""
+        comment = f" COMMENT {literal(self.comment)}" if self.comment else ""
+        return f"{identifier(self.name)} {self.type_text}{comment}"
+
+    @property
+    def view_definition(self) -> str:
+        """The column in a CREATE VIEW, which takes no types."""
+        comment = f" COMMENT {literal(self.comment)}" if self.comment else ""
+        return f"{identifier(self.name)}{comment}"
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """An external Parquet table.
+
+    Args:
+        name: Its name.
+        columns: Its columns in order.
+        location: URI of the folder with the manifest, not percent-encoded.
+        options: Options of Spark's Parquet source.
+        comment: Table comment, ``""`` for none.
+        properties: Table properties.
+    """
+
+    name: TableName
+    columns: Sequence[Column]
+    location: str
+    options: Mapping[str, str]
+    comment: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def statement(self, location: str | None = None) -> str:
+        """The CREATE TABLE; ``location`` stands in for the spec's own."""
+        columns = ", ".join(column.definition for column in self.columns)
+        properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
+        return (
+            f"CREATE TABLE {self.name.sql} ({columns}) USING parquet OPTIONS ({_pairs(self.options)})"
+            f" LOCATION {literal(location if location is not None else self.location)}"
+            f"{_comment(self.comment)} TBLPROPERTIES ({_pairs(properties)})"
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever anything of the entry does."""
+        columns = [column.definition for column in self.columns]
+        return _digest(columns, self.location, self.options, self.comment, self.properties)
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """A permanent view.
+
+    Args:
+        name: Its name.
+        columns: Its columns; only names and comments count.
+        query: The SELECT.
+        comment: View comment, ``""`` for none.
+        properties: View properties.
+    """
+
+    name: TableName
+    columns: Sequence[Column]
+    query: str
+    comment: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    def statement(self) -> str:
+        """The CREATE OR REPLACE VIEW."""
+        columns = ", ".join(column.view_definition for column in self.columns)
+        properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
+        return (
+            f"CREATE OR REPLACE VIEW {self.name.sql} ({columns}){_comment(self.comment)}"
+            f" TBLPROPERTIES ({_pairs(properties)}) AS {self.query}"
+        )
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes whenever anything of the entry does."""
+        columns = [column.view_definition for column in self.columns]
+        types = [column.type_text for column in self.columns]
+        return _digest(columns, types, self.query, self.comment, self.properties)
+
+
+@dataclass(frozen=True)
+class EntryFacts:
+    """What the catalog has under a name.
+
+    Args:
+        name: Name as the catalog spells it.
+        is_view: Whether it is a view.
+        properties: Its properties.
+        comment: Its comment, None for none.
+        handle: The catalog's own object.
+    """
+
+    name: TableName
+    is_view: bool
+    properties: Mapping[str, str]
+    comment: str | None
+    handle: Any
+
+    @property
+    def schema_json(self) -> str:
+        """Columns as Spark's JSON form."""
+        return str(self.handle.schema().json())
+
+    @property
+    def has_statistics(self) -> bool:
+        """Whether a size was stored with the entry."""
+        return bool(self.handle.stats().isDefined())
+
+
+def find_entry(spark: SparkSession, name: TableName) -> EntryFacts | None:
+    """Look up a table or permanent view; None when the catalog has no such name."""
+    catalog, identifier_ = _catalog(spark), _identifier(spark, name)
+    if not catalog.tableExists(identifier_):
+        return None
+    return _facts(catalog.getTableMetadata(identifier_), name.database)
+
+
+def list_entries(spark: SparkSession, database: str) -> list[EntryFacts]:
+    """List the tables and permanent views of a schema; none when the schema does not exist."""
+    catalog = _catalog(spark)
+    if not catalog.databaseExists(database):
+        return []
+    handles = catalog.getTablesByName(catalog.listTables(database, "*", False))
+    return [_facts(handles.apply(position), database) for position in range(handles.size())]
+
+
+def put_table(spark: SparkSession, spec: TableSpec, existing: EntryFacts | None) -> bool:
+    """Make the entry equal to the spec.
+
+    Args:
+        spark: The session.
+        spec: What the entry has to be.
+        existing: What the catalog has under the name; must not be a view.
+
+    Returns:
+        Whether anything was changed.
+    """
+    if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == spec.fingerprint:
+        return False
+    definition = _analysed(spark, spec)
+    if definition is None:
+        if existing is not None:
+            spark.sql(f"DROP TABLE IF EXISTS {spec.name.sql}")
+        _create_by_statements(spark, spec)
+    elif existing is None:
+        _catalog(spark).createTable(definition, False, False)
+    else:
+        _alter(spark, existing, definition)
+    return True
+
+
+def put_view(spark: SparkSession, spec: ViewSpec, existing: EntryFacts | None) -> bool:
+    """Make a view equal to the spec; returns whether anything was changed."""
+    if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == spec.fingerprint:
+        return False
+    spark.sql(spec.statement())
+    return True
+
+
+def drop_entry(spark: SparkSession, entry: EntryFacts) -> None:
+    """Drop a table or view from the catalog; an external table's files stay."""
+    spark.sql(f"DROP {'VIEW' if entry.is_view else 'TABLE'} IF EXISTS {entry.name.sql}")
+
+
+def store_statistics(spark: SparkSession, name: TableName, size_bytes: int, rows: int | None) -> None:
+    """Store size and row count with an entry, as ANALYZE TABLE would."""
+    jvm: Any = spark._jvm
+    big = jvm.scala.math.BigInt
+    count = jvm.scala.Option.apply(None if rows is None else big.apply(str(rows)))
+    statistics = jvm.org.apache.spark.sql.catalyst.catalog.CatalogStatistics(
+        big.apply(str(size_bytes)), count, jvm.PythonUtils.toScalaMap({})
+    )
+    _catalog(spark).alterTableStats(_identifier(spark, name), jvm.scala.Option.apply(statistics))
+
+
+def _alter(spark: SparkSession, existing: EntryFacts, definition: Any) -> None:
+    _catalog(spark).alterTable(definition)
+    external = spark._jsparkSession.sharedState().externalCatalog()
+    found = existing.handle.identifier()
+    # A Hive metastore takes columns only through a call of their own; this one, unlike the session
+    # catalog's, also lets columns go.
+    external.alterTableDataSchema(found.database().get(), found.table(), definition.schema())
+
+
+def _analysed(spark: SparkSession, spec: TableSpec) -> Any:
+    """Return the catalog's form of the spec; None when the session's catalog was replaced by another."""
+    state = spark._jsparkSession.sessionState()
+    plan = state.analyzer().execute(state.sqlParser().parsePlan(spec.statement()))
+    if plan.getClass().getSimpleName() != _DATA_SOURCE_COMMAND:
+        return None
+    return plan.table()
+
+
+def _create_by_statements(spark: SparkSession, spec: TableSpec) -> None:
+    """Create the entry over a folder that does not exist, which keeps the schema, then point it at the
+    table.
+    """
+    spark.sql(spec.statement(f"{spec.location}/{_EMPTY_FOLDER}"))
+    spark.sql(f"ALTER TABLE {spec.name.sql} SET LOCATION {literal(spec.location)}")
+
+
+def _catalog(spark: SparkSession) -> Any:
+    return spark._jsparkSession.sessionState().catalog()
+
+
+def _identifier(spark: SparkSession, name: TableName) -> Any:
+    jvm: Any = spark._jvm
+    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name.name, jvm.scala.Option.apply(name.database))
+
+
+def _facts(handle: Any, database: str) -> EntryFacts:
+    pairs = handle.properties().mkString(_SEPARATOR)
+    properties = dict(pair.split(" -> ", 1) for pair in pairs.split(_SEPARATOR) if " -> " in pair)
+    comment = handle.comment()
+    return EntryFacts(
+        TableName(database, handle.identifier().table()),
+        handle.tableType().name() == "VIEW",
+        properties,
+        comment.get() if comment.isDefined() else None,
+        handle,
+    )
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{literal(key)} {literal(value)}" for key, value in sorted(values.items()))
+
+
+def _comment(text: str) -> str:
+    return f" COMMENT {literal(text)}" if text else ""
+
+
+def _digest(*parts: object) -> str:
+    normal = [sorted(part.items()) if isinstance(part, Mapping) else part for part in parts]
+    return hashlib.sha256(repr(normal).encode()).hexdigest()[:32]

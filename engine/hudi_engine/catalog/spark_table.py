@@ -1,0 +1,354 @@
+"""The catalog entries of a Hudi table in a SparkSession.
+
+A copy-on-write table is one table. A merge-on-read table ``t`` is a view ``t`` and its second name ``t_rt``
+(snapshot: base files and logs), a table ``t_ro`` (read-optimized: base files only), and an internal table
+over the same manifest that the view reads. Only the table's own columns are declared, so ``select *`` leaves
+out Hudi's five meta columns.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.manifest import Published, publish
+from hudi_engine.catalog.manifest_file import Layout
+from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.catalog.sidecar import CHUNK_COLUMN, WORDS_COLUMN
+from hudi_engine.catalog.snapshot_view import snapshot_query
+from hudi_engine.catalog.spark_entry import (
+    Column,
+    EntryFacts,
+    TableSpec,
+    ViewSpec,
+    drop_entry,
+    find_entry,
+    list_entries,
+    put_table,
+    put_view,
+    store_statistics,
+)
+from hudi_engine.catalog.sql_text import TableName, type_text
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.storage.base import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+BASE_PATH_PROPERTY = "hoodie.base.path"
+ROLE_PROPERTY = "hoodie.catalog.role"
+TYPE_PROPERTY = "hoodie.table.type"
+PROVIDER_PROPERTY = "provider"
+
+TABLE, SNAPSHOT, READ_OPTIMIZED, FILES = "table", "snapshot", "read_optimized", "files"
+READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX = "_ro", "_rt", "__hudi_files"
+
+
+@dataclass(frozen=True)
+class EntryInfo:
+    """One name of a schema.
+
+    Args:
+        name: The name.
+        kind: ``table``, ``snapshot``, ``read_optimized`` or ``files`` for entries of Hudi tables (the last is
+            internal), ``view`` or ``other`` for everything else.
+        base: URI of the Hudi table's folder, None for everything else.
+        comment: Its comment, None for none.
+    """
+
+    name: str
+    kind: str
+    base: str | None
+    comment: str | None
+
+
+@dataclass(frozen=True)
+class _Face:
+    """How one table is shown: everything the specs of its entries are made of."""
+
+    name: TableName
+    storage: Storage
+    place: Storage
+    config: TableConfig
+    layout: Layout
+    columns: Sequence[Column]
+    notes: EntryNotes
+
+    def properties(self, role: str) -> dict[str, str]:
+        own = {
+            BASE_PATH_PROPERTY: self.storage.uri(),
+            TYPE_PROPERTY: self.config.table_type.value,
+            ROLE_PROPERTY: role,
+        }
+        if role == SNAPSHOT:
+            # Spark reserves the property for tables, where it says parquet.
+            own[PROVIDER_PROPERTY] = "hudi"
+        return {**self.notes.properties, **own}
+
+    def table(self, name: TableName, role: str, columns: Sequence[Column], **options: str) -> TableSpec:
+        values = (
+            {"basePath": self.storage.uri()}
+            if self.layout is Layout.HIVE
+            else {"recursiveFileLookup": "true"}
+        )
+        # Dates before 1900 are read as they are, whatever the reading session prefers.
+        rebase = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+        return TableSpec(
+            name,
+            columns,
+            self.place.uri(self.layout.folder),
+            {**values, **rebase, **options},
+            self.notes.comment,
+            self.properties(role),
+        )
+
+
+def register_table(
+    spark: SparkSession,
+    name: TableName,
+    storage: Storage,
+    config: TableConfig | None = None,
+    *,
+    comment: str | None = None,
+    column_comments: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+    sessions: Iterable[SparkSession] = (),
+) -> Published:
+    """Publish a table if needed, make its catalog entries equal to it, and refresh them.
+
+    After a normal commit this costs file operations and one refresh of each entry in each session.
+
+    Args:
+        spark: A session of the catalog.
+        name: Name the table gets.
+        storage: The table's storage.
+        config: Its settings, read when None.
+        comment: What the table is; None keeps what was said before, ``""`` removes it.
+        column_comments: The same for columns, by name; the mapping replaces all of them.
+        properties: Table properties of the user's, replacing those before; None keeps them.
+        sessions: Further live sessions that may have read the table.
+
+    Returns:
+        What the manifest shows.
+
+    Raises:
+        ConfigError: when the table has no schema yet.
+        TableExistsError: when the name belongs to something that is not a Hudi table.
+    """
+    settings = config if config is not None else TableConfig.load(storage)
+    before = EntryNotes.load(storage)
+    notes = before.with_changes(comment, column_comments, properties)
+    if notes != before:
+        notes.save(storage)
+    published = publish(storage, settings, run_sidecars=sidecar_runner(spark))
+    put_entries(spark, name, storage, settings, published, notes)
+    refresh_table(spark, name, sessions, table_type=settings.table_type)
+    return published
+
+
+def put_entries(
+    spark: SparkSession,
+    name: TableName,
+    storage: Storage,
+    config: TableConfig,
+    published: Published,
+    notes: EntryNotes,
+    place: Storage | None = None,
+) -> bool:
+    """Make the entries of a published table equal to it; returns whether any was changed.
+
+    Args:
+        spark: A session of the catalog.
+        name: Name of the table.
+        storage: The table's storage.
+        config: Its settings.
+        published: What was published.
+        notes: Comments and properties.
+        place: Storage with the manifest, None for the table's own.
+    """
+    if published.schema is None:
+        raise ConfigError(
+            f"the table at {storage.base!r} has no schema yet, so {name.label} cannot be registered: write "
+            "to it first, or create it with a schema"
+        )
+    columns = _columns(published.schema, notes.column_comments)
+    face = _Face(name, storage, place or storage, config, published.layout, columns, notes)
+    if config.table_type is TableType.COPY_ON_WRITE:
+        existing = _own_entry(spark, name, storage.uri(), is_view=False)
+        changed = put_table(spark, face.table(name, TABLE, columns), existing)
+        _keep_statistics(spark, name, existing, published.size_bytes)
+        return changed
+    return _put_merge_on_read(spark, face)
+
+
+def refresh_table(
+    spark: SparkSession,
+    name: TableName,
+    sessions: Iterable[SparkSession] = (),
+    *,
+    table_type: TableType | None = None,
+) -> None:
+    """Make sessions see the newest manifest of a table.
+
+    Args:
+        spark: A session that may have read the table.
+        name: Name of the table.
+        sessions: Further such sessions.
+        table_type: The table's type, when the caller knows it.
+    """
+    merged = table_type is TableType.MERGE_ON_READ
+    if table_type is None:
+        entry = find_entry(spark, name)
+        merged = entry is not None and entry.is_view
+    names = [name.with_suffix(FILES_SUFFIX), name.with_suffix(READ_OPTIMIZED_SUFFIX)] if merged else [name]
+    for entry_name in names:
+        found = find_entry(spark, entry_name)
+        if found is None or found.is_view:
+            continue
+        for session in {id(each): each for each in (spark, *sessions)}.values():
+            session.catalog.refreshTable(entry_name.sql)
+
+
+def drop_table(spark: SparkSession, name: TableName) -> None:
+    """Drop the entries of a Hudi table; its files stay. Nothing happens when there are none.
+
+    Raises:
+        TableExistsError: when the name belongs to something that is not a Hudi table.
+    """
+    main = find_entry(spark, name)
+    base = None if main is None else main.properties.get(BASE_PATH_PROPERTY)
+    if main is not None and base is None:
+        raise TableExistsError(
+            f"{name.label} is not a Hudi table but a {'view' if main.is_view else 'table'} of another kind; "
+            "drop it with SQL"
+        )
+    for suffix in (REALTIME_SUFFIX, "", READ_OPTIMIZED_SUFFIX, FILES_SUFFIX):
+        entry = main if suffix == "" else find_entry(spark, name.with_suffix(suffix))
+        if entry is None or (base is not None and entry.properties.get(BASE_PATH_PROPERTY) != base):
+            continue
+        if base is not None or suffix == FILES_SUFFIX:
+            drop_entry(spark, entry)
+
+
+def is_internal(table_name: str) -> bool:
+    """Return whether a name is that of an internal table which listings leave out."""
+    return table_name.endswith(FILES_SUFFIX)
+
+
+def registered_base(spark: SparkSession, name: TableName) -> str | None:
+    """Return the URI of the Hudi table behind a name, None when it is none or does not exist."""
+    entry = find_entry(spark, name)
+    return None if entry is None else entry.properties.get(BASE_PATH_PROPERTY)
+
+
+def table_entries(spark: SparkSession, database: str) -> list[EntryInfo]:
+    """List the tables and permanent views of a schema; none when the schema does not exist."""
+    found = []
+    for entry in list_entries(spark, database):
+        base = entry.properties.get(BASE_PATH_PROPERTY)
+        kind = entry.properties.get(ROLE_PROPERTY, "view" if entry.is_view else "other")
+        if base is None:
+            kind = "view" if entry.is_view else "other"
+        found.append(EntryInfo(entry.name.name, kind, base, entry.comment))
+    return found
+
+
+def set_statistics(spark: SparkSession, name: TableName, size_bytes: int, rows: int | None = None) -> None:
+    """Store a table's true size with its entry.
+
+    Spark's own ``ANALYZE TABLE`` measures the manifest's folder and stores 0 bytes, after which it would
+    broadcast the table however big it is. Without a stored size Spark adds up the files of the manifest.
+    """
+    entry = find_entry(spark, name)
+    if entry is not None and entry.is_view:
+        store_statistics(spark, name.with_suffix(FILES_SUFFIX), size_bytes, rows)
+    else:
+        store_statistics(spark, name, size_bytes, rows)
+
+
+def _put_merge_on_read(spark: SparkSession, face: _Face) -> bool:
+    name, base = face.name, face.storage.uri()
+    files = name.with_suffix(FILES_SUFFIX)
+    mask = (Column(CHUNK_COLUMN, "bigint"), Column(WORDS_COLUMN, "array<bigint>"))
+    internal = face.table(files, FILES, [*face.columns, *mask])
+    changed = put_table(spark, internal, _own_entry(spark, files, base, is_view=False))
+    query = snapshot_query(files, [column.name for column in face.columns])
+    specs: list[TableSpec | ViewSpec] = [
+        ViewSpec(name, face.columns, query, face.notes.comment, face.properties(SNAPSHOT)),
+        ViewSpec(
+            name.with_suffix(REALTIME_SUFFIX),
+            face.columns,
+            query,
+            face.notes.comment,
+            face.properties(SNAPSHOT),
+        ),
+        face.table(
+            name.with_suffix(READ_OPTIMIZED_SUFFIX),
+            READ_OPTIMIZED,
+            face.columns,
+            pathGlobFilter="*.parquet",
+        ),
+    ]
+    for spec in specs:
+        is_view = isinstance(spec, ViewSpec)
+        try:
+            existing = _own_entry(spark, spec.name, base, is_view=is_view)
+        except TableExistsError:
+            if spec.name == name:
+                raise
+            logger.warning(
+                "%s is taken by something else, so %s is not shown under that name",
+                spec.name.label,
+                name.label,
+            )
+            continue
+        if isinstance(spec, ViewSpec):
+            changed |= put_view(spark, spec, existing)
+        else:
+            changed |= put_table(spark, spec, existing)
+    return changed
+
+
+def _own_entry(spark: SparkSession, name: TableName, base: str, *, is_view: bool) -> EntryFacts | None:
+    """Return the entry to be altered, None when one has to be made.
+
+    An entry of a Hudi table that is of the other kind, as after a change of the table's type, is dropped.
+    """
+    entry = find_entry(spark, name)
+    if entry is None:
+        return None
+    if BASE_PATH_PROPERTY not in entry.properties:
+        raise TableExistsError(
+            f"{name.label} cannot be registered for the Hudi table at {base!r}: the name belongs to another "
+            f"{'view' if entry.is_view else 'table'}; drop or rename that first"
+        )
+    if entry.is_view != is_view:
+        drop_entry(spark, entry)
+        return None
+    return entry
+
+
+def _keep_statistics(
+    spark: SparkSession, name: TableName, existing: EntryFacts | None, size_bytes: int
+) -> None:
+    """Bring a stored size up to date; one stored by somebody's ANALYZE TABLE would be 0 for ever."""
+    if existing is not None and existing.has_statistics:
+        store_statistics(spark, name, size_bytes, None)
+
+
+def _columns(schema: pa.Schema, comments: Mapping[str, str]) -> list[Column]:
+    by_name = {name.lower(): text for name, text in comments.items()}
+    return [
+        Column(field.name, type_text(field.dataType), by_name.get(field.name.lower(), ""))
+        for field in arrow_to_spark(schema).fields
+    ]
