@@ -1,1 +1,31 @@
 """Table services: compaction and clean, asked for by name or run after a commit."""
+
+from hudi_engine.services.clean.execute import clean
+from hudi_engine.services.compaction.execute import run_compaction
+from hudi_engine.services.compaction.pending import show_compactions
+from hudi_engine.services.compaction.plan import schedule_compaction
+from hudi_engine.services.inline import run_after_commit
+from hudi_engine.services.publication import Publication
+from hudi_engine.services.result import (
+    CleanResult,
+    CompactionResult,
+    PendingCompaction,
+    ServicesReport,
+)
+from hudi_engine.services.tasks import RunTasks, run_in_spark, run_in_threads
+
+__all__ = [
+    "CleanResult",
+    "CompactionResult",
+    "PendingCompaction",
+    "Publication",
+    "RunTasks",
+    "ServicesReport",
+    "clean",
+    "run_after_commit",
+    "run_compaction",
+    "run_in_spark",
+    "run_in_threads",
+    "schedule_compaction",
+    "show_compactions",
+]

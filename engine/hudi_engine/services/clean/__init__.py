@@ -1,0 +1,1 @@
+"""Clean: files of old slices go."""

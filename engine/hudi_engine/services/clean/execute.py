@@ -1,0 +1,337 @@
+"""Running a clean: store the plan, delete, store the result.
+
+A clean that was killed is finished by the next one from its stored plan; deleting what is gone already is no
+error. Readers come first: the published file list is renewed before anything goes, and files that somebody
+needs by now are spared even if a stored plan names them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import CorruptTableError, HudiError, ServiceError, StorageError
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.read.state import TableState
+from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
+from hudi_engine.services.clean.policy import Policy
+from hudi_engine.services.clean.protected import keeps, needed_paths, savepointed_paths
+from hudi_engine.services.clean.scope import COMPLETE, partitions_to_clean
+from hudi_engine.services.opening import open_locked, state_of_owner
+from hudi_engine.services.ownership import Ownership
+from hudi_engine.services.publication import Publication
+from hudi_engine.services.result import CleanResult
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.paths import join
+from hudi_engine.timeline.avro_file import encode_avro_file
+from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.timeline.instant import Instant, State, timeline_file_name
+from hudi_engine.timeline.schemas import CLEAN_METADATA
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.owner import OwnerState
+from hudi_engine.txn.recovery import next_instant, table_lock
+from hudi_engine.write.metadata_table import drop_foreign_metadata_table
+
+logger = logging.getLogger(__name__)
+
+_DELETING_THREADS = 8
+_METADATA_VERSION = 2
+
+
+def clean(
+    storage: Storage,
+    options: Options,
+    *,
+    retain_commits: int | None = None,
+    publish: Publication | None = None,
+    clock: InstantClock | None = None,
+) -> CleanResult:
+    """Delete the files of old slices; finish what a killed clean began first.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.clean.*``.
+        retain_commits: Keep the files of this many commits, instead of what the options say.
+        publish: Published file lists.
+        clock: Source of instants, for tests.
+
+    Returns:
+        What was done, or the reason why there was nothing to do.
+
+    Raises:
+        ConfigError: when ``retain_commits`` is not positive.
+        ServiceError: when the published file list cannot be renewed; nothing was deleted.
+        CorruptTableError: when a savepoint or a stored plan cannot be read; nothing was deleted.
+        HudiError, OSError: whatever made it fail; the next clean goes on with the stored plan.
+    """
+    if retain_commits is not None:
+        options = options.merged(
+            {
+                "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+                "hoodie.clean.commits.retained": retain_commits,
+            }
+        )
+    idle = _nothing_to_do(TableState.load(storage), options, clock)
+    if idle is not None:
+        return idle
+    if publish is not None:
+        _renew(publish)
+    total = CleanResult()
+    while True:
+        run = _begin(storage, options, publish, clock)
+        if isinstance(run, CleanResult):
+            return run if total.instant is None else total
+        with run.ownership:
+            result = run.carry_out(publish)
+        total = _sum(total, result)
+        if not run.resumed:
+            return total
+
+
+def _nothing_to_do(state: TableState, options: Options, clock: InstantClock | None) -> CleanResult | None:
+    """Answer from the timeline alone, without lock and listing; that is what most commits need."""
+    if any(each.action == "clean" for each in state.timeline.pending):
+        return None
+    policy = Policy.from_options(options)
+    retained = policy.earliest_retained(state.timeline, next_instant(state.timeline, clock))
+    return _unmoved(state, options, policy, retained)
+
+
+def _unmoved(
+    state: TableState, options: Options, policy: Policy, retained: RetainedInstant | None
+) -> CleanResult | None:
+    if policy.retains_instants and retained is None:
+        return CleanResult(reason=f"{policy.name} retains every commit there is")
+    partitions = partitions_to_clean(state, options, retained)
+    if partitions is not None and not partitions:
+        return CleanResult(reason="no file has become obsolete since the last clean")
+    return None
+
+
+def _begin(
+    storage: Storage, options: Options, publication: Publication | None, clock: InstantClock | None
+) -> _Run | CleanResult:
+    with table_lock(storage, options):
+        state = open_locked(storage, options, clock=clock, publication=publication)
+        for pending in (each for each in state.timeline.pending if each.action == "clean"):
+            if state_of_owner(storage, pending.requested_time, options) is OwnerState.ALIVE:
+                return CleanResult(reason=f"clean {pending.requested_time} is being run by another process")
+            stored = _stored_plan(state, pending)
+            if stored is not None:
+                logger.info("finishing clean %s", pending.requested_time)
+                return _start(state, pending.requested_time, stored, options, resumed=True)
+        plan = make_plan(state, options, publication, now=next_instant(state.timeline, clock))
+        if isinstance(plan, CleanResult):
+            return plan
+        instant = next_instant(state.timeline, clock)
+        state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
+        TimelineWriter(storage, state.config).create_requested(instant, "clean", plan.to_bytes(storage))
+        return _start(state, instant, plan, options, resumed=False)
+
+
+def make_plan(
+    state: TableState, options: Options, publication: Publication | None, *, now: str
+) -> CleanPlan | CleanResult:
+    """Plan a clean of a table that was just read, or say why there is nothing to do.
+
+    Args:
+        state: The table.
+        options: ``hoodie.clean.*``.
+        publication: Published file lists.
+        now: The present as an instant.
+    """
+    policy = Policy.from_options(options)
+    retained = policy.earliest_retained(state.timeline, now)
+    unmoved = _unmoved(state, options, policy, retained)
+    if unmoved is not None:
+        return unmoved
+    view = state.view(partitions_to_clean(state, options, retained))
+    saved, needed = savepointed_paths(state), needed_paths(state, publication)
+    files: dict[str, tuple[str, ...]] = {}
+    complete = True
+    for partition in view.partitions:
+        slices = [each for each in policy.obsolete(view, partition, retained) if not keeps(each, saved)]
+        going = [each for each in slices if not keeps(each, needed)]
+        complete = complete and len(going) == len(slices)
+        names = [path.rpartition("/")[2] for each in going for path in each.paths]
+        if names:
+            files[partition] = tuple(names)
+    if publication is not None:
+        writes = state.timeline.completed_writes
+        keep_from = retained.time if retained is not None else writes[-1].requested_time if writes else ""
+        _delete_sidecars(state.storage, publication, view, keep_from)
+    if not files:
+        return CleanResult(reason="no file slice is obsolete")
+    savepoints = ",".join(instant.requested_time for instant in state.timeline.savepoints)
+    extra = {COMPLETE: "true" if complete else "false"}
+    if savepoints:
+        extra[SAVEPOINTED] = savepoints
+    last = state.timeline.completed_writes[-1].requested_time
+    return CleanPlan(policy.name, retained, last, files, extra)
+
+
+def _start(state: TableState, instant: str, plan: CleanPlan, options: Options, *, resumed: bool) -> _Run:
+    inflight = timeline_file_name(instant, "clean", State.INFLIGHT)
+    ownership = Ownership(state.storage, instant, options)
+    ownership.take()
+    if not state.storage.exists(f"{state.config.timeline_path}/{inflight}"):
+        TimelineWriter(state.storage, state.config).to_inflight(
+            instant, "clean", plan.to_bytes(state.storage)
+        )
+    return _Run(state, instant, plan, ownership, resumed)
+
+
+def _stored_plan(state: TableState, pending: Instant) -> CleanPlan | None:
+    """Return the plan of a pending clean; one that was cut short before anything was deleted is dropped."""
+    name = timeline_file_name(pending.requested_time, "clean", State.REQUESTED)
+    source = f"{state.storage.base}/{state.config.timeline_path}/{name}"
+    try:
+        return CleanPlan.from_bytes(state.timeline.read_file(name), source)
+    except FileNotFoundError as error:
+        raise CorruptTableError(
+            f"{source} is missing, so clean {pending.requested_time} cannot be finished. Delete its inflight "
+            "file; the next clean plans anew"
+        ) from error
+    except CorruptTableError:
+        data = state.timeline.read_file(name)
+        if pending.state is not State.REQUESTED or data[-16:] in data[:-16]:
+            raise
+        logger.warning("dropping clean %s, whose plan was cut short", pending.requested_time)
+        TimelineWriter(state.storage, state.config).delete(pending.requested_time, "clean", State.REQUESTED)
+        return None
+
+
+@dataclass
+class _Outcome:
+    """Names of the files of one partition by what became of them."""
+
+    deleted: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A stored plan that this process carries out."""
+
+    state: TableState
+    instant: str
+    plan: CleanPlan
+    ownership: Ownership
+    resumed: bool
+
+    def carry_out(self, publication: Publication | None) -> CleanResult:
+        """Delete the files and complete the instant."""
+        started = time.monotonic()
+        storage = self.state.storage
+        needed = self._needed(publication)
+        outcomes = {partition: _Outcome() for partition in self.plan.files}
+        going = [path for path in self.plan.paths if path not in needed]
+        failed = {path for path in self.plan.paths if path in needed}
+        for path in failed:
+            logger.warning("clean %s spares %s, which is needed by now", self.instant, path)
+        failed |= _delete_all(storage, going)
+        for partition, names in self.plan.files.items():
+            for name in names:
+                outcome = outcomes[partition]
+                (outcome.failed if join(partition, name) in failed else outcome.deleted).append(name)
+        took_ms = int((time.monotonic() - started) * 1000)
+        body = encode_avro_file(CLEAN_METADATA, self._metadata(outcomes, took_ms))
+        TimelineWriter(storage, self.state.config).complete(self.instant, "clean", body)
+        self._tidy()
+        deleted = sum(len(outcome.deleted) for outcome in outcomes.values())
+        logger.info("clean %s deleted %d files", self.instant, deleted)
+        return CleanResult(
+            self.instant,
+            deleted,
+            len(failed),
+            sum(1 for outcome in outcomes.values() if outcome.deleted),
+            None if self.plan.retained is None else self.plan.retained.time,
+        )
+
+    def _needed(self, publication: Publication | None) -> frozenset[str]:
+        state = TableState.load(self.state.storage)
+        view = state.view(self.plan.files)
+        latest = {path for each in view.latest_slices() for path in each.paths}
+        return frozenset(latest | savepointed_paths(state) | needed_paths(state, publication))
+
+    def _metadata(self, outcomes: dict[str, _Outcome], took_ms: int) -> dict[str, Any]:
+        return {
+            "startCleanTime": self.instant,
+            "timeTakenInMillis": took_ms,
+            "totalFilesDeleted": sum(len(outcome.deleted) for outcome in outcomes.values()),
+            "earliestCommitToRetain": self.plan.retained.time if self.plan.retained else "",
+            "lastCompletedCommitTimestamp": self.plan.last_completed,
+            "partitionMetadata": {
+                partition: {
+                    "partitionPath": partition,
+                    "policy": self.plan.policy,
+                    "deletePathPatterns": list(self.plan.files[partition]),
+                    "successDeleteFiles": outcome.deleted,
+                    "failedDeleteFiles": outcome.failed,
+                    "isPartitionDeleted": False,
+                }
+                for partition, outcome in outcomes.items()
+            },
+            "version": _METADATA_VERSION,
+            "bootstrapPartitionMetadata": {},
+            "extraMetadata": dict(self.plan.extra),
+        }
+
+    def _tidy(self) -> None:
+        try:
+            self.ownership.release()
+        except (OSError, StorageError) as error:
+            logger.warning("could not remove the owner file of clean %s: %s", self.instant, error)
+
+
+def _delete_all(storage: Storage, paths: Iterable[str]) -> set[str]:
+    """Delete files, missing ones included; return those that could not be deleted."""
+
+    def delete(path: str) -> str | None:
+        try:
+            storage.delete(path)
+        except OSError as error:
+            logger.warning("could not delete %s: %s", path, error)
+            return path
+        return None
+
+    with ThreadPoolExecutor(max_workers=_DELETING_THREADS) as pool:
+        return {path for path in pool.map(delete, paths) if path is not None}
+
+
+def _delete_sidecars(
+    storage: Storage, publication: Publication, view: FileSystemView, keep_from: str
+) -> None:
+    if publication.obsolete_sidecars is None:
+        return
+    try:
+        live = publication.live_files()
+        for path in publication.obsolete_sidecars(list(view.partitions), keep_from):
+            if path not in live:
+                storage.delete(path)
+    except (OSError, HudiError) as error:
+        logger.warning("could not delete files made for readers, the next clean will: %s", error)
+
+
+def _renew(publication: Publication) -> None:
+    try:
+        publication.publish()
+    except (OSError, HudiError) as error:
+        raise ServiceError(
+            f"nothing was cleaned, because the file list that readers use could not be renewed: {error}"
+        ) from error
+
+
+def _sum(one: CleanResult, other: CleanResult) -> CleanResult:
+    return CleanResult(
+        other.instant,
+        one.files_deleted + other.files_deleted,
+        one.files_kept + other.files_kept,
+        one.partitions + other.partitions,
+        other.earliest_retained,
+    )

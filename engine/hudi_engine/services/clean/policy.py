@@ -1,0 +1,119 @@
+"""What a clean keeps (Hudi's cleaning policies).
+
+The newest slice of every live file group stays under each policy, and so do the files of savepoints and of
+plans that have not run. A policy that retains instants keeps, beside everything from the oldest retained
+instant on, the slice that was current just before it: whoever reads as of that instant needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from hudi_engine.config.options import Options
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.services.clean.plan import RetainedInstant
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import format_instant, parse_instant_time
+from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS
+
+BY_COMMITS, BY_VERSIONS, BY_HOURS = (
+    "KEEP_LATEST_COMMITS",
+    "KEEP_LATEST_FILE_VERSIONS",
+    "KEEP_LATEST_BY_HOURS",
+)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A cleaning policy with its figure.
+
+    Args:
+        name: Hudi's name.
+        amount: Commits, file versions or hours to keep.
+    """
+
+    name: str
+    amount: int
+
+    @classmethod
+    def from_options(cls, options: Options) -> Policy:
+        """Take ``hoodie.clean.policy`` and the figure that belongs to it."""
+        name = options.text("hoodie.clean.policy") or BY_COMMITS
+        key = {
+            BY_COMMITS: "hoodie.clean.commits.retained",
+            BY_VERSIONS: "hoodie.clean.fileversions.retained",
+            BY_HOURS: "hoodie.clean.hours.retained",
+        }[name]
+        return cls(name, options.int(key))
+
+    @property
+    def retains_instants(self) -> bool:
+        """Whether the policy says which instants stay readable."""
+        return self.name != BY_VERSIONS
+
+    def earliest_retained(self, timeline: Timeline, now: str) -> RetainedInstant | None:
+        """Return the oldest instant to retain, None when all of them are retained, or none by this policy.
+
+        It is never later than a write or service that is still pending: what completes later must not have
+        missed a clean.
+
+        Args:
+            timeline: The table's timeline.
+            now: The present as an instant.
+        """
+        writes = timeline.completed_writes
+        if self.name == BY_COMMITS:
+            if len(writes) <= self.amount:
+                return None
+            chosen = writes[len(writes) - self.amount]
+        elif self.name == BY_HOURS:
+            limit = format_instant(parse_instant_time(now) - timedelta(hours=self.amount))
+            later = [write for write in writes if write.requested_time >= limit]
+            if not writes or (later and later[0] is writes[0]):
+                return None
+            chosen = later[0] if later else writes[-1]
+        else:
+            return None
+        pending = [
+            instant
+            for instant in timeline.pending
+            if instant.action in WRITE_ACTIONS or instant.action in COMPLETED_ACTION
+        ]
+        if pending and pending[0].requested_time < chosen.requested_time:
+            before = [write for write in writes if write.requested_time < pending[0].requested_time]
+            if not before:
+                return None
+            chosen = before[-1]
+        return RetainedInstant(chosen.requested_time, chosen.action)
+
+    def obsolete(
+        self, view: FileSystemView, partition: str, retained: RetainedInstant | None
+    ) -> Iterator[FileSlice]:
+        """Yield the slices of a partition that the policy gives up.
+
+        Args:
+            view: The table's files.
+            partition: Partition path.
+            retained: Result of :meth:`earliest_retained`.
+        """
+        replaced = view.replaced_groups
+        for file_id, slices in view.all_slices(partition).items():
+            replaced_at = replaced.get((partition, file_id))
+            if replaced_at is not None:
+                if not self.retains_instants or (retained is not None and replaced_at < retained.time):
+                    yield from slices
+                    continue
+            if self.retains_instants:
+                if retained is not None:
+                    yield from _older(slices, retained.time)
+            else:
+                yield from slices[self.amount :]
+
+
+def _older(slices: Sequence[FileSlice], retained: str) -> list[FileSlice]:
+    """Return the slices behind the newest one that is older than the retained instant."""
+    before = [each for each in slices if each.base_instant < retained]
+    return [each for each in before[1:] if each is not slices[0]]

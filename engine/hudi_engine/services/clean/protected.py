@@ -1,0 +1,68 @@
+"""Files that no clean may take, whatever its plan or policy says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.read.state import TableState
+from hudi_engine.services.publication import Publication
+from hudi_engine.storage.paths import join
+from hudi_engine.timeline.avro_file import decode_avro_file
+
+
+def savepointed_paths(state: TableState) -> frozenset[str]:
+    """Return the paths of the files that savepoints hold.
+
+    Raises:
+        CorruptTableError: when a savepoint cannot be read; nothing may be deleted then.
+    """
+    return frozenset(_savepointed(state))
+
+
+def needed_paths(state: TableState, publication: Publication | None) -> frozenset[str]:
+    """Return the paths of files that planned services are going to read, or readers hold on to.
+
+    Args:
+        state: The table.
+        publication: Published file lists, None when there are none.
+    """
+    live = publication.live_files() if publication is not None else ()
+    return frozenset({*_planned(state), *live})
+
+
+def keeps(file_slice: FileSlice, protected: frozenset[str]) -> bool:
+    """Return whether a slice stays as a whole because one of its files is protected."""
+    return not protected.isdisjoint(file_slice.paths)
+
+
+def _savepointed(state: TableState) -> Iterable[str]:
+    for instant in state.timeline.savepoints:
+        source = f"{state.storage.base}/{state.config.timeline_path}/{instant.file_name}"
+        record = decode_avro_file(state.timeline.read_file(instant.file_name), source)
+        for partition, saved in (record.get("partitionMetadata") or {}).items():
+            for name in saved.get("savepointDataFile") or ():
+                yield join(partition, str(name).rpartition("/")[2])
+
+
+def _planned(state: TableState) -> Iterable[str]:
+    """Yield the files that pending compactions, log compactions and clusterings are going to read."""
+    timeline = state.timeline
+    plans = [*timeline.pending_compaction_plans().values(), *timeline.pending_log_compaction_plans().values()]
+    for plan in plans:
+        for operation in plan.get("operations") or ():
+            names = [operation.get("dataFilePath"), *(operation.get("deltaFilePaths") or ())]
+            yield from _in_partition(operation.get("partitionPath"), names)
+    for instant in timeline.pending:
+        if instant.action in ("replacecommit", "clustering"):
+            clustering = (timeline.plan(instant) or {}).get("clusteringPlan") or {}
+            for group in clustering.get("inputGroups") or ():
+                for entry in group.get("slices") or ():
+                    names = [entry.get("dataFilePath"), *(entry.get("deltaFilePaths") or ())]
+                    yield from _in_partition(entry.get("partitionPath"), names)
+
+
+def _in_partition(partition: object, paths: Iterable[object]) -> Iterable[str]:
+    for path in paths:
+        if path:
+            yield join(str(partition or ""), str(path).rpartition("/")[2])

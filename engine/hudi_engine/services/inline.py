@@ -1,0 +1,119 @@
+"""What runs by itself after a good commit: compaction when its trigger fires, and clean.
+
+Each service is isolated. A failure is logged and reported, and the commit stands; only with
+``hoodie.engine.services.strict`` it is raised.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ServiceError
+from hudi_engine.read.state import TableState
+from hudi_engine.services.clean.execute import clean
+from hudi_engine.services.compaction.execute import run_compaction
+from hudi_engine.services.compaction.pending import is_running, pending_compactions
+from hudi_engine.services.compaction.plan import schedule_compaction
+from hudi_engine.services.compaction.triggers import compaction_due
+from hudi_engine.services.publication import Publication
+from hudi_engine.services.result import CleanResult, CompactionResult, ServicesReport
+from hudi_engine.services.tasks import RunTasks
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.txn.recovery import next_instant
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+def run_after_commit(
+    storage: Storage,
+    options: Options,
+    *,
+    run_tasks: RunTasks | None = None,
+    publish: Publication | None = None,
+    clock: InstantClock | None = None,
+) -> ServicesReport:
+    """Run the services that the options ask for.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``
+            and the options of the services.
+        run_tasks: Spreads the file groups of a compaction.
+        publish: Published file lists.
+        clock: Source of instants, for tests.
+
+    Raises:
+        ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
+    """
+    failures: list[str] = []
+    compactions = _isolated(
+        "compaction", lambda: _compact(storage, options, run_tasks, publish, clock), failures
+    )
+    cleaned: CleanResult | None = None
+    if options.bool("hoodie.clean.automatic"):
+        cleaned = _isolated("clean", lambda: clean(storage, options, publish=publish, clock=clock), failures)
+    if failures and options.bool("hoodie.engine.services.strict"):
+        raise ServiceError(
+            f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
+            f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
+        )
+    return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures))
+
+
+def _compact(
+    storage: Storage,
+    options: Options,
+    run_tasks: RunTasks | None,
+    publication: Publication | None,
+    clock: InstantClock | None,
+) -> list[CompactionResult]:
+    run, plan_only = options.bool("hoodie.compact.inline"), options.bool("hoodie.compact.schedule.inline")
+    if not run and not plan_only:
+        return []
+    state = TableState.load(storage)
+    if state.config.table_type is not TableType.MERGE_ON_READ:
+        return []
+    done = []
+    if run:
+        for pending in pending_compactions(state.timeline, options):
+            if not is_running(state, pending, options):
+                done.append(
+                    run_compaction(
+                        storage,
+                        options,
+                        instant=pending.requested_time,
+                        run_tasks=run_tasks,
+                        publish=publication,
+                        clock=clock,
+                    )
+                )
+        state = TableState.load(storage) if done else state
+    if not compaction_due(state.timeline, options, next_instant(state.timeline, clock)):
+        return done
+    scheduled = schedule_compaction(storage, options, clock=clock)
+    if run and scheduled.instant is not None:
+        scheduled = run_compaction(
+            storage,
+            options,
+            instant=scheduled.instant,
+            run_tasks=run_tasks,
+            publish=publication,
+            clock=clock,
+        )
+    return [*done, scheduled]
+
+
+def _isolated(service: str, call: Callable[[], Result], failures: list[str]) -> Result | None:
+    try:
+        return call()
+    except Exception as error:  # whatever it is, the commit before it stands
+        logger.exception("%s failed; the commit stands", service)
+        failures.append(f"{service}: {error}")
+        return None
