@@ -11,18 +11,20 @@ import io
 import json
 import logging
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+from hudi_engine.timeline.archive_schema import ARCHIVED_META_ENTRY
 
 logger = logging.getLogger(__name__)
 
 _MAGIC = b"#HUDI#"
 _AVRO_BLOCK = 3
 _SCHEMA_HEADER = 2
+_FORMAT_VERSION = 1
 _CONTENT_VERSION = 3
 
 
@@ -51,6 +53,31 @@ def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
                 f"{source}: the block at byte {position} cannot be decoded: {error}"
             ) from error
         position = data.find(_MAGIC, end)
+
+
+def encode_archive_block(entries: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return one block to append to an archive file.
+
+    Args:
+        entries: Records of :data:`~hudi_engine.timeline.archive_schema.ARCHIVED_META_ENTRY`; absent fields
+            take their default. Hudi writes ten a block.
+    """
+    parsed = fastavro.parse_schema(ARCHIVED_META_ENTRY)
+    records = []
+    for entry in entries:
+        sink = io.BytesIO()
+        fastavro.schemaless_writer(sink, parsed, dict(entry))
+        records.append(struct.pack(">i", sink.tell()) + sink.getvalue())
+    schema = json.dumps(ARCHIVED_META_ENTRY, separators=(",", ":")).encode()
+    content = struct.pack(">ii", _CONTENT_VERSION, len(records)) + b"".join(records)
+    body = (
+        struct.pack(">iiiii", _FORMAT_VERSION, _AVRO_BLOCK, 1, _SCHEMA_HEADER, len(schema))
+        + schema
+        + struct.pack(">q", len(content))
+        + content
+        + struct.pack(">i", 0)
+    )
+    return _MAGIC + struct.pack(">q", len(body) + 8) + body + struct.pack(">q", len(body) + 14)
 
 
 def _block_end(data: bytes, start: int) -> int | None:

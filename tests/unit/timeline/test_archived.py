@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-import struct
+import re
 from collections.abc import Callable
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,31 +15,12 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.archive_log import encode_archive_block
+from hudi_engine.timeline.archive_schema import ARCHIVED_META_ENTRY
 from hudi_engine.timeline.archived import ArchivedTimeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 MakeConfig = Callable[..., TableConfig]
-
-ENTRY_SCHEMA = {
-    "type": "record",
-    "name": "Entry",
-    "fields": [
-        {"name": "commitTime", "type": ["null", "string"]},
-        {"name": "actionType", "type": ["null", "string"]},
-        {"name": "actionState", "type": ["null", "string"]},
-        {
-            "name": "hoodieCommitMetadata",
-            "type": [
-                "null",
-                {
-                    "type": "record",
-                    "name": "M",
-                    "fields": [{"name": "operationType", "type": ["null", "string"]}],
-                },
-            ],
-        },
-    ],
-}
 
 
 def at(number: int) -> str:
@@ -53,17 +33,8 @@ def entry(time: str, action: str, state: str, operation: str | None = None) -> d
 
 
 def block(*entries: dict[str, Any]) -> bytes:
-    """One Avro data block of the archive log."""
-    records = b""
-    for each in entries:
-        sink = io.BytesIO()
-        fastavro.schemaless_writer(sink, fastavro.parse_schema(ENTRY_SCHEMA), each)
-        records += struct.pack(">i", len(sink.getvalue())) + sink.getvalue()
-    schema = json.dumps(ENTRY_SCHEMA).encode()
-    content = struct.pack(">ii", 3, len(entries)) + records
-    inner = struct.pack(">iiiii", 1, 3, 1, 2, len(schema)) + schema
-    inner += struct.pack(">q", len(content)) + content + struct.pack(">i", 0)
-    return b"#HUDI#" + struct.pack(">q", len(inner) + 8) + inner + struct.pack(">q", len(inner) + 14)
+    """One block of the archive log."""
+    return encode_archive_block(entries)
 
 
 def history(*rows: tuple[int, int, str], metadata: bytes = b"") -> bytes:
@@ -140,7 +111,7 @@ def test_a_block_cut_short_while_it_was_appended_is_skipped(
 
 
 def test_a_whole_block_with_nonsense_inside_is_corrupt(storage: LocalStorage, config_of: MakeConfig) -> None:
-    damaged = block(entry(at(1), "commit", "COMPLETED")).replace(b'"type": "record"', b'"type": "rec\x00rd"')
+    damaged = block(entry(at(1), "commit", "COMPLETED")).replace(b'"type":"record"', b'"type":"rec\x00rd"')
     storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", damaged)
 
     with pytest.raises(CorruptTableError, match=r"\.commits_\.archive\.1_1-0-1: the block at byte 0"):
@@ -179,3 +150,29 @@ def test_completion_times_of_archived_writes_come_from_the_archive(
     timeline = Timeline.load(storage, config_of(9))
 
     assert [timeline.completion_time(at(number)) for number in (1, 2, 5)] == [at(3), at(2), at(6)]
+
+
+def test_an_archived_commit_keeps_what_it_wrote(storage: LocalStorage, config_of: MakeConfig) -> None:
+    stat = WriteStat(file_id="f", path="p/f_0-1-2_1.parquet", num_writes=3, partition_path="p")
+    body = CommitMetadata({"p": [stat]}, {"schema": "{}"}, "INSERT_OVERWRITE", False, {"p": ["old"]})
+    archived = entry(at(1), "replacecommit", "COMPLETED") | {
+        "hoodieReplaceCommitMetadata": json.loads(body.to_json())
+    }
+    storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", block(archived))
+
+    archive = ArchivedTimeline.load(storage, config_of())
+
+    found = archive.commit_metadata(archive.instants[0])
+    assert (found.operation_type, found.schema_json) == ("INSERT_OVERWRITE", "{}")
+    assert found.partition_to_replace_file_ids == {"p": ["old"]}
+    assert [(partition, each.path, each.num_writes) for partition, each in found.write_stats()] == [
+        ("p", "p/f_0-1-2_1.parquet", 3)
+    ]
+
+
+def test_every_string_of_an_entry_is_a_java_string() -> None:
+    text = json.dumps(ARCHIVED_META_ENTRY)
+
+    strings = re.findall(r'(\{"type": )?"string"(, "avro.java.string": "String")?', text)
+    assert len(strings) > 50
+    assert all(opened and marked for opened, marked in strings)
