@@ -119,7 +119,7 @@ def _statistics(session: SparkSession, entry: Entry) -> dict[str, Any]:
     try:
         values = bridge.statistics(session, entry.base)
     except DbtRuntimeError as error:
-        bridge.logger.warning("no statistics of {}.{}: {}", entry.schema, entry.name, error)
+        bridge.logger.warning("no statistics of {}.{}: {}", entry.schema, entry.name, str(error))
         return {}
     found: dict[str, Any] = {}
     for name, (label, description) in _STATISTICS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 logger = AdapterLogger("Hudi")
+# PySpark 4 prints every SQL error as one line of JSON with the whole Java stack; dbt reports it itself
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 _CANCEL_MARKS = (
     "cancelled part of cancelled job group",
@@ -81,7 +84,7 @@ def spark_errors(what: str) -> Iterator[None]:
     except DbtBaseException:
         raise
     except (PySparkException, Py4JError) as error:
-        logger.debug("Spark failed in {}:\n{}", what, error)
+        logger.debug("Spark failed in {}:\n{}", what, str(error))
         if is_cancellation(error):
             raise DbtDatabaseError("cancelled: the running Spark jobs of this node were stopped") from error
         raise DbtDatabaseError(short_message(error)) from error

@@ -28,8 +28,8 @@ class Places:
     project_root: str | None = None
 
     def default_base(self, schema: str, name: str) -> str:
-        """Folder of a table without a location of its own."""
-        return f"{self.location_root}/{schema}/{name}"
+        """Folder of a table without a location of its own; Spark keeps names in lower case."""
+        return f"{self.location_root}/{schema.lower()}/{name.lower()}"
 
 
 @dataclass(frozen=True)

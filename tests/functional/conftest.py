@@ -1,0 +1,58 @@
+"""dbt projects run through the real adapter.
+
+``DBT_HUDI_TEST_CATALOG`` (``directory`` or ``hive``) and ``DBT_HUDI_TEST_TABLE_TYPE`` (``cow`` or ``mor``) choose the
+catalog and the table type of all models, seeds and snapshots that do not say theirs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+from dbt.tests.fixtures.project import *  # noqa: F403
+from dbt.tests.util import write_file
+
+CATALOG = os.environ.get("DBT_HUDI_TEST_CATALOG", "directory")
+TABLE_TYPE = os.environ.get("DBT_HUDI_TEST_TABLE_TYPE", "cow")
+
+SPARK_CONF = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target() -> dict[str, Any]:
+    conf = dict(SPARK_CONF)
+    if CATALOG == "hive":
+        conf["spark.hadoop.javax.jdo.option.ConnectionURL"] = "jdbc:derby:memory:dbt_hudi;create=true"
+    return {
+        "type": "hudi",
+        "catalog": CATALOG,
+        "isolate_sessions": True,
+        "threads": 4,
+        "user": "tester",
+        "spark_conf": conf,
+    }
+
+
+@pytest.fixture(scope="class")
+def dbt_project_yml(project_root: Any, project_config_update: Mapping[str, Any] | str) -> dict[str, Any]:
+    """The project file, with the table type under test as the root default."""
+    update = project_config_update
+    config: dict[str, Any] = {
+        "name": "test",
+        "profile": "test",
+        "flags": {"send_anonymous_usage_stats": False},
+        **((yaml.safe_load(update) if isinstance(update, str) else update) or {}),
+    }
+    if TABLE_TYPE != "cow":
+        for kind in ("models", "seeds", "snapshots"):
+            config[kind] = {"+table_type": TABLE_TYPE, **(config.get(kind) or {})}
+    write_file(yaml.safe_dump(config), project_root, "dbt_project.yml")
+    return config

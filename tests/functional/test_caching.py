@@ -1,0 +1,42 @@
+"""Which relations dbt remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dbt.tests.adapter.caching.test_caching import (
+    BaseCachingLowercaseModel,
+    BaseCachingSelectedSchemaOnly,
+    BaseCachingUppercaseModel,
+    BaseNoPopulateCache,
+)
+from dbt.tests.util import run_dbt
+
+
+class OneCachedRelation:
+    """The inherited check compares databases, which two-part names do not have."""
+
+    def run_and_inspect_cache(self, project: Any, run_args: list[str]) -> None:
+        seen = []
+        for _ in range(2):
+            run_dbt(run_args)
+            (relation,) = project.adapter.cache.relations
+            assert relation.schema == project.test_schema
+            seen.append(relation.identifier.lower())
+        assert seen[0] == seen[1]
+
+
+class TestCachingLowercaseModel(OneCachedRelation, BaseCachingLowercaseModel):
+    pass
+
+
+class TestCachingUppercaseModel(OneCachedRelation, BaseCachingUppercaseModel):
+    pass
+
+
+class TestCachingSelectedSchemaOnly(OneCachedRelation, BaseCachingSelectedSchemaOnly):
+    pass
+
+
+class TestNoPopulateCache(OneCachedRelation, BaseNoPopulateCache):
+    pass
