@@ -173,6 +173,7 @@ def check_conflicts(
                 _message(instant, mine, f"{other.action} {other.requested_time}", reason)
             )
     _check_pending_services(instant, mine, footprint, current)
+    _check_open_slices(instant, mine, footprint, base, current)
 
 
 def conflict_reason(
@@ -313,6 +314,20 @@ def _check_pending_services(
                 f"file group {file_id!r} of partition {partition!r} must not change until it is done",
             )
         )
+
+
+def _check_open_slices(
+    instant: str, mine: CommitMetadata, footprint: Footprint, base: Timeline, current: Timeline
+) -> None:
+    """Refuse log blocks in slices that a planned compaction had opened, when the plan was dropped since."""
+    planned = {pending.requested_time for pending in base.pending if pending.action == "compaction"}
+    known = {found.requested_time for found in current.instants if found.action in ("compaction", "commit")}
+    for (partition, file_id), slice_instant in footprint.appended.items():
+        if slice_instant in planned - known:
+            reason = (
+                f"took away the slice of file group {file_id!r} in partition {partition!r} by dropping it"
+            )
+            raise WriteConflictError(_message(instant, mine, f"compaction {slice_instant}", reason))
 
 
 def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:

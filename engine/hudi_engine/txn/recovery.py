@@ -21,6 +21,7 @@ from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.owner import HEARTBEAT_FOLDER, OwnerState, owner_state, storage_now_ms
+from hudi_engine.txn.restore_steps import resume_restores
 from hudi_engine.txn.rollback import Republish, RollbackResult, resume_rollbacks, rollback_instant
 from hudi_engine.txn.storage_errors import storage_errors
 
@@ -63,7 +64,8 @@ def recover(
     clock: InstantClock | None = None,
     republish: Republish | None = None,
 ) -> Recovery:
-    """Finish begun rollbacks, roll back what dead writers left, and remove stray markers and heartbeats.
+    """Finish begun restores and rollbacks, roll back what dead writers left, and remove stray markers and
+    heartbeats.
 
     The caller holds the table's lock.
 
@@ -74,7 +76,10 @@ def recover(
     Raises:
         CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
     """
-    rolled_back = [result.instant for result in resume_rollbacks(storage, config, republish=republish)]
+    rolled_back = [
+        time for done in resume_restores(storage, config, republish=republish) for time in done.taken_back
+    ]
+    rolled_back += [result.instant for result in resume_rollbacks(storage, config, republish=republish)]
     timeline = Timeline.load(storage, config)
     for instant in reversed(failed_writes(storage, timeline, options)):
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)

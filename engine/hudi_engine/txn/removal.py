@@ -86,6 +86,11 @@ class Removal:
         delete_markers(self._storage, self.plan.instant)
         self._storage.delete(heartbeat_path(self.plan.instant))
 
+    def revert_to_requested(self) -> None:
+        """Remove the inflight file and the markers, and keep the plan in the requested file."""
+        delete_markers(self._storage, self.plan.instant)
+        self._remove_pending(State.INFLIGHT)
+
     @property
     def deleted(self) -> tuple[str, ...]:
         """Data files that went."""

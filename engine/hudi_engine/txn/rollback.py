@@ -83,21 +83,54 @@ def rollback_instant(
     timeline = Timeline.load(storage, config)
     current = timeline.find(instant.requested_time, instant.action)
     _check_allowed(timeline, current, drop_service)
-    metadata = _metadata_of(timeline, current)
-    if current.is_completed and metadata is not None:
-        _check_older_files(storage, current, metadata)
-    finder = RollbackFinder(
-        storage,
-        config,
-        current.requested_time,
-        metadata,
-        keep_logs=_is_service(timeline, current) and _has_later_deltacommits(timeline, current),
-    )
-    everywhere = current.state is State.INFLIGHT
-    plan = RollbackPlan(current.requested_time, current.action, finder.find(everywhere=everywhere))
+    if current.is_completed:
+        _check_older_files(storage, current, timeline.commit_metadata(current))
+    plan = plan_removal(storage, config, timeline, current, current.action)
+    if drop_service:
+        _check_no_logs_on_top(timeline, current, plan)
     _check_unprotected(plan, protect)
     TimelineWriter(storage, config).create_requested(rollback_time, "rollback", plan.to_bytes(storage))
     return _carry_out(storage, config, rollback_time, plan, republish)
+
+
+def plan_removal(
+    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant, action: str
+) -> RollbackPlan:
+    """Find what an instant has written.
+
+    Args:
+        instant: The instant as it is on ``timeline``.
+        action: Its action by the name it completes or would complete under, for the plan.
+    """
+    finder = RollbackFinder(storage, config, instant.requested_time, _metadata_of(timeline, instant))
+    # Nothing is written before an instant is in flight, except into slices that a planned compaction opened.
+    everywhere = instant.state is State.INFLIGHT or instant.action in _SERVICES
+    scan_logs = instant.action in ("deltacommit", "logcompaction")
+    requests = finder.find(everywhere=everywhere, scan_logs=scan_logs)
+    return RollbackPlan(instant.requested_time, action, requests)
+
+
+def revert_to_plan(storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant) -> None:
+    """Undo what a compaction or clustering has written that died, and keep its plan for the next try.
+
+    Args:
+        instant: A compaction or clustering that is in flight.
+
+    Raises:
+        TimelineError: for another instant.
+    """
+    if instant.is_completed or instant.action not in ("compaction", "clustering", "replacecommit"):
+        raise TimelineError(f"{instant.action} {instant.requested_time} is no service that is under way")
+    finder = RollbackFinder(storage, config, instant.requested_time, None, keep_logs=True)
+    requests = finder.find(everywhere=True, scan_logs=False)
+    removal = Removal(
+        storage,
+        config,
+        instant.requested_time,
+        RollbackPlan(instant.requested_time, instant.action, requests),
+    )
+    removal.remove_data()
+    removal.revert_to_requested()
 
 
 def resume_rollbacks(
@@ -142,7 +175,7 @@ def read_rollback_plan(
         data = timeline.read_file(name)
     except FileNotFoundError:
         data = b""
-    if pending.state is State.REQUESTED and not _is_whole_avro(data):
+    if pending.state is State.REQUESTED and not is_whole_avro(data):
         return None
     return RollbackPlan.from_bytes(data, f"{storage.base}/{path}")
 
@@ -272,17 +305,22 @@ def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
         return None
 
 
-def _is_service(timeline: Timeline, instant: Instant) -> bool:
-    if instant.action in _SERVICES:
-        return True
-    return instant.is_completed and timeline.commit_metadata(instant).compacted
-
-
-def _has_later_deltacommits(timeline: Timeline, instant: Instant) -> bool:
-    return any(
-        write.action == "deltacommit" and write.requested_time > instant.requested_time
+def _check_no_logs_on_top(timeline: Timeline, instant: Instant, plan: RollbackPlan) -> None:
+    """Refuse to drop a compaction plan on whose slices later commits have written: their rows would go
+    too.
+    """
+    later = [
+        write
         for write in timeline.completed_writes
-    )
+        if write.requested_time > instant.requested_time and write.action == "deltacommit"
+    ]
+    logs = [path for path in plan.deleted_paths if parse_log_file(path, "") is not None]
+    if later and logs:
+        raise TimelineError(
+            f"{instant.action} {instant.requested_time} cannot be dropped: {later[0].action} "
+            f"{later[0].requested_time} and maybe others have written on top of it, such as {logs[0]!r}. "
+            "Run it"
+        )
 
 
 def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
@@ -290,6 +328,6 @@ def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
     return plan.instant in times and times[-1] != plan.instant
 
 
-def _is_whole_avro(data: bytes) -> bool:
+def is_whole_avro(data: bytes) -> bool:
     """Return whether an Avro container file of one block ends with its own sync marker."""
     return len(data) > 36 and data.startswith(b"Obj\x01") and data.count(data[-16:]) >= 2

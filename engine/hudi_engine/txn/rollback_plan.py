@@ -194,22 +194,23 @@ class RollbackFinder:
         self._stats = dict(metadata.partition_to_write_stats) if metadata is not None else {}
         self._marked = _marked_paths(storage, instant)
 
-    def find(self, *, everywhere: bool) -> tuple[RollbackRequest, ...]:
+    def find(self, *, everywhere: bool, scan_logs: bool) -> tuple[RollbackRequest, ...]:
         """Return the requests of the plan, sorted by partition.
 
         Args:
             everywhere: Whether the instant may have written into partitions that neither its markers nor its
-                metadata name, so that all have to be listed.
+                metadata name, so that all have to be listed when there are no markers.
+            scan_logs: Whether it may then have written blocks into log files of others.
         """
         partitions = set(self._stats) | {path.rpartition("/")[0] for path in self._marked}
         if everywhere and not self._marked:
             partitions.update(list_partitions(self._storage, self._config))
         found: list[RollbackRequest] = []
         for partition in sorted(partitions):
-            found.extend(self._in_partition(partition, scan_logs=everywhere and not self._marked))
+            found.extend(self._in_partition(partition, everywhere and scan_logs and not self._marked))
         return tuple(found)
 
-    def _in_partition(self, partition: str, *, scan_logs: bool) -> list[RollbackRequest]:
+    def _in_partition(self, partition: str, scan_logs: bool) -> list[RollbackRequest]:
         deletes: list[RollbackRequest] = []
         slices: dict[tuple[str, str], dict[str, int]] = {}
         suspects = self._suspect_slices(partition)

@@ -14,9 +14,7 @@ from types import TracebackType
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError, StorageError, TimelineError, WriteConflictError
-from hudi_engine.filegroup.base_file import parse_base_file
-from hudi_engine.filegroup.log_file import parse_log_file
-from hudi_engine.filegroup.markers import delete_markers, list_markers
+from hudi_engine.filegroup.markers import delete_markers
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
@@ -27,9 +25,9 @@ from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.conflict import KeyScope, check_conflicts, merged_schema
 from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
+from hudi_engine.txn.reconcile import delete_unwanted_files
 from hudi_engine.txn.recovery import INSTANTS, next_instant, recover, table_lock
 from hudi_engine.txn.rollback import Republish, read_rollback_plan, rollback_instant
-from hudi_engine.txn.rollback_plan import holds_blocks_of
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
@@ -200,7 +198,7 @@ class WriteTransaction:
 
     def _commit(self, metadata: CommitMetadata, key_scope: KeyScope) -> None:
         self.still_ours()
-        self._delete_unwanted(metadata)
+        delete_unwanted_files(self._storage, self.instant, metadata)
         with table_lock(self._storage, self._options):
             current = Timeline.load(self._storage, self.config)
             self._check_ours(current)
@@ -285,38 +283,14 @@ class WriteTransaction:
             return False
         return True
 
-    def _delete_unwanted(self, metadata: CommitMetadata) -> None:
-        """Delete files of attempts that failed or were overtaken: announced by a marker, not in the
-        metadata.
-        """
-        wanted = {stat.path for _, stat in metadata.write_stats()}
-        for path, _ in list_markers(self._storage, self.instant):
-            if path not in wanted and self._is_own_file(path) and self._storage.delete(path):
-                logger.info("deleted %s: the attempt that wrote it is not part of %s", path, self.instant)
-
-    def _is_own_file(self, path: str) -> bool:
-        """Return whether a marked file holds nothing but this write.
-
-        The name of a base file tells. That of a log file may have been taken by another writer between the
-        marker and the create, so its blocks are looked at.
-        """
-        partition, _, name = path.rpartition("/")
-        base = parse_base_file(name, partition)
-        if base is not None:
-            return base.instant == self.instant
-        if parse_log_file(name, partition) is None:
-            return False
-        try:
-            return holds_blocks_of(self._storage.read(path), self.instant, only=True)
-        except FileNotFoundError:
-            return False
-
     def _check_ours(self, current: Timeline) -> None:
         """Refuse when somebody has rolled this instant back, or has begun to."""
         mine = self._find_pending(current)
         if mine is None or mine.state is not State.INFLIGHT:
             raise WriteConflictError(self._rolled_back_message())
         for pending in current.pending:
+            if pending.action == "restore":
+                raise WriteConflictError(self._rolled_back_message())
             if pending.action == "rollback":
                 plan = read_rollback_plan(self._storage, self.config, current, pending)
                 if plan is not None and plan.instant == self.instant:

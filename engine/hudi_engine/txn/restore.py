@@ -1,0 +1,64 @@
+"""Taking a table back to an earlier commit: all later writes go for good."""
+
+from __future__ import annotations
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.restore_steps import RestorePlan, RestoreResult, carry_out_restore, later_instants
+from hudi_engine.txn.rollback import Republish
+from hudi_engine.txn.savepoint import check_not_cleaned, completed_write
+from hudi_engine.txn.storage_errors import storage_errors
+
+
+def restore(
+    storage: Storage,
+    options: Options,
+    instant_time: str,
+    *,
+    clock: InstantClock | None = None,
+    republish: Republish | None = None,
+) -> RestoreResult:
+    """Take the table back to a commit, under its lock.
+
+    Destroys data: every write after the commit goes, with its files and its place on the timeline, and so do
+    planned compactions and clusterings. Writers that are under way are refused when they commit.
+
+    Args:
+        instant_time: Requested time of a completed write on the active timeline. With a savepoint its files
+            are there for sure, without one only while no clean has gone past it.
+        clock: Source of instants, for tests.
+        republish: Called when the later writes are no longer visible and before their files go.
+
+    Raises:
+        TimelineError: when there is no such write, a later one has a savepoint, or a clean has removed what
+            the table needs.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed; the next write finishes the restore.
+    """
+    with storage_errors(storage, "restore"), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        timeline = recover(storage, config, options, clock=clock, republish=republish).timeline
+        target = completed_write(storage, timeline, instant_time).requested_time
+        saved = [savepoint.requested_time for savepoint in timeline.savepoints]
+        blocking = [time for time in saved if time > target]
+        if blocking:
+            raise TimelineError(
+                f"the table at {storage.base!r} cannot be restored to {target}: the later commit "
+                f"{blocking[0]} has "
+                "a savepoint. Delete that savepoint first"
+            )
+        if target not in saved:
+            check_not_cleaned(timeline, target)
+        later = later_instants(timeline, target)
+        if not later:
+            return RestoreResult(None, target)
+        plan = RestorePlan(target, tuple((instant.requested_time, instant.action) for instant in later))
+        restore_time = next_instant(timeline, clock)
+        TimelineWriter(storage, config).create_requested(restore_time, "restore", plan.to_bytes())
+        return carry_out_restore(storage, config, restore_time, plan, republish)

@@ -1,0 +1,186 @@
+"""The steps of a restore, and finishing one that was killed. The caller holds the table's lock.
+
+The plan is stored first. Then every later write is unpublished, newest first, before any file goes, so
+readers see the table as of some commit between the newest and the target, never a mix. Which files are in the
+way is looked up again after a crash: an instant is done when none of its timeline files is left (Hudi table
+format, restore).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.removal import Removal
+from hudi_engine.txn.rollback import Republish, is_whole_avro, plan_removal
+
+logger = logging.getLogger(__name__)
+
+TAKEN_BACK = WRITE_ACTIONS | {"compaction", "logcompaction", "clustering", "indexing"}
+"""Actions that a restore takes back; cleans, rollbacks and savepoints stay."""
+
+
+@dataclass(frozen=True)
+class RestorePlan:
+    """A restore's plan.
+
+    Args:
+        target: Commit the table goes back to.
+        instants: Requested time and action of what goes, newest first.
+    """
+
+    target: str
+    instants: tuple[tuple[str, str], ...]
+
+    def to_bytes(self) -> bytes:
+        """Encode as Hudi's ``HoodieRestorePlan``."""
+        infos = [{"commitTime": time_, "action": action} for time_, action in self.instants]
+        record = {"instantsToRollback": infos, "version": 2, "savepointToRestoreTimestamp": self.target}
+        return encode_avro_file(RESTORE_PLAN, record)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str) -> RestorePlan:
+        """Decode and check a plan.
+
+        Raises:
+            CorruptTableError: when it is truncated, or would take back something older than its target.
+        """
+        record = decode_avro_file(data, source)
+        target = str(record.get("savepointToRestoreTimestamp") or "")
+        found = [(str(info["commitTime"]), str(info["action"])) for info in record["instantsToRollback"]]
+        for time_, action in found:
+            if not time_.isdigit() or action not in TAKEN_BACK or time_ <= target:
+                raise CorruptTableError(
+                    f"{source} wants to take back {action} {time_}, which is not later than {target!r} or no "
+                    "write. Nothing was changed; look at the file and remove it from the timeline"
+                )
+        return cls(target, tuple(sorted(found, reverse=True)))
+
+
+@dataclass(frozen=True)
+class RestoreResult:
+    """What a restore did.
+
+    Args:
+        restore_time: Instant of the restore; None when there was nothing to take back.
+        target: Commit the table is at now.
+        taken_back: Requested times of what went, newest first.
+        deleted: Data files that went, relative to the base path.
+        command_blocks: Log files written to neutralise blocks.
+    """
+
+    restore_time: str | None
+    target: str
+    taken_back: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    command_blocks: tuple[str, ...] = ()
+
+
+def later_instants(timeline: Timeline, target: str) -> tuple[Instant, ...]:
+    """Return what a restore to ``target`` has to take back, newest first."""
+    return tuple(
+        instant
+        for instant in reversed(timeline.instants)
+        if instant.requested_time > target and instant.action in TAKEN_BACK
+    )
+
+
+def carry_out_restore(
+    storage: Storage,
+    config: TableConfig,
+    restore_time: str,
+    plan: RestorePlan,
+    republish: Republish | None,
+) -> RestoreResult:
+    """Carry out a stored plan, for the first time or again."""
+    started = time.monotonic()
+    writer = TimelineWriter(storage, config)
+    inflight = timeline_file_name(restore_time, "restore", State.INFLIGHT)
+    if not storage.exists(f"{config.timeline_path}/{inflight}"):
+        writer.to_inflight(restore_time, "restore")
+    removals = _removals(storage, config, restore_time, plan)
+    unpublished = [removal.unpublish() for removal in removals]
+    if any(unpublished) and republish is not None:
+        republish()
+    for removal in removals:
+        removal.remove_data()
+        removal.remove_instant()
+    took_ms = int((time.monotonic() - started) * 1000)
+    writer.complete(restore_time, "restore", _metadata(restore_time, plan, removals, took_ms))
+    return RestoreResult(
+        restore_time,
+        plan.target,
+        tuple(time_ for time_, _ in plan.instants),
+        tuple(path for removal in removals for path in removal.deleted),
+        tuple(path for removal in removals for path in removal.command_blocks),
+    )
+
+
+def resume_restores(
+    storage: Storage, config: TableConfig, *, republish: Republish | None = None
+) -> tuple[RestoreResult, ...]:
+    """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped.
+
+    Raises:
+        CorruptTableError: when a stored plan cannot be trusted.
+    """
+    timeline = Timeline.load(storage, config)
+    done = []
+    for pending in timeline.pending:
+        if pending.action != "restore":
+            continue
+        name = timeline_file_name(pending.requested_time, "restore", State.REQUESTED)
+        try:
+            data = timeline.read_file(name)
+        except FileNotFoundError:
+            data = b""
+        if pending.state is State.REQUESTED and not is_whole_avro(data):
+            logger.warning("dropping restore %s, which was not begun", pending.requested_time)
+            TimelineWriter(storage, config).delete(pending.requested_time, "restore", State.REQUESTED)
+            continue
+        plan = RestorePlan.from_bytes(data, f"{storage.base}/{config.timeline_path}/{name}")
+        logger.info("finishing restore %s to %s", pending.requested_time, plan.target)
+        done.append(carry_out_restore(storage, config, pending.requested_time, plan, republish))
+    return tuple(done)
+
+
+def _removals(storage: Storage, config: TableConfig, restore_time: str, plan: RestorePlan) -> list[Removal]:
+    """Plan the removal of what is still there, newest first."""
+    timeline = Timeline.load(storage, config)
+    present = {
+        instant.requested_time: instant for instant in timeline.instants if instant.action in TAKEN_BACK
+    }
+    return [
+        Removal(
+            storage, config, restore_time, plan_removal(storage, config, timeline, present[time_], action)
+        )
+        for time_, action in plan.instants
+        if time_ in present
+    ]
+
+
+def _metadata(restore_time: str, plan: RestorePlan, removals: Sequence[Removal], took_ms: int) -> bytes:
+    done = {removal.plan.instant: removal for removal in removals}
+    return encode_avro_file(
+        RESTORE_METADATA,
+        {
+            "startRestoreTime": restore_time,
+            "timeTakenInMillis": took_ms,
+            "instantsToRollback": [time_ for time_, _ in plan.instants],
+            "hoodieRestoreMetadata": {time_: [done[time_].metadata(0)] for time_ in done},
+            "version": 1,
+            "restoreInstantInfo": [
+                {"commitTime": time_, "action": action} for time_, action in plan.instants
+            ],
+        },
+    )

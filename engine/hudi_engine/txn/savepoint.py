@@ -1,0 +1,184 @@
+"""Savepoints: a commit whose files the cleaner keeps, to which the table can be restored.
+
+A savepoint of commit T is ``T.savepoint.inflight`` (empty) and ``T.savepoint`` with the names of the files of
+the table as of T (Hudi table format, savepoint). Deleting it removes both; no data file is touched.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.instant import Instant, State, timeline_file_name
+from hudi_engine.timeline.schemas import SAVEPOINT_METADATA
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.recovery import recover, table_lock
+from hudi_engine.txn.storage_errors import storage_errors
+
+
+@dataclass(frozen=True)
+class Savepoint:
+    """A saved commit.
+
+    Args:
+        instant: Requested time of the commit.
+        user: Who saved it, may be ``""``.
+        comments: Why, may be ``""``.
+        saved_at_ms: When, epoch ms.
+        files: Partition path to the names of the base and log files that are kept.
+    """
+
+    instant: str
+    user: str
+    comments: str
+    saved_at_ms: int
+    files: dict[str, tuple[str, ...]]
+
+
+def create_savepoint(
+    storage: Storage, options: Options, instant_time: str | None = None, *, user: str = "", comments: str = ""
+) -> Savepoint:
+    """Save a commit, under the table's lock. Saving one that is saved already changes nothing.
+
+    Args:
+        instant_time: Requested time of a completed write; None for the newest.
+        user: Who saves it.
+        comments: Why.
+
+    Raises:
+        TimelineError: when there is no such completed write, or a clean has removed files it needs.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed.
+    """
+    with storage_errors(storage, "create a savepoint"), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        timeline = recover(storage, config, options).timeline
+        saved = completed_write(storage, timeline, instant_time).requested_time
+        if saved in {savepoint.requested_time for savepoint in timeline.savepoints}:
+            return _read(storage, timeline, timeline.find(saved, "savepoint"))
+        check_not_cleaned(timeline, saved)
+        view = FileSystemView.build(storage, config, timeline, as_of=saved)
+        files: dict[str, list[str]] = {}
+        for piece in view.latest_slices():
+            names = [path.rpartition("/")[2] for path in piece.paths]
+            files.setdefault(piece.partition, []).extend(names)
+        savepoint = Savepoint(
+            saved,
+            user,
+            comments,
+            int(time.time() * 1000),
+            {partition: tuple(names) for partition, names in sorted(files.items())},
+        )
+        writer = TimelineWriter(storage, config)
+        inflight = f"{config.timeline_path}/{timeline_file_name(saved, 'savepoint', State.INFLIGHT)}"
+        if not storage.exists(inflight):
+            writer.to_inflight(saved, "savepoint")
+        writer.complete(saved, "savepoint", _encode(savepoint))
+        return savepoint
+
+
+def delete_savepoint(storage: Storage, options: Options, instant_time: str) -> None:
+    """Give a saved commit free to the cleaner, under the table's lock.
+
+    Raises:
+        TimelineError: when there is no such savepoint.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed.
+    """
+    with storage_errors(storage, "delete a savepoint"), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        timeline = Timeline.load(storage, config)
+        check_savepoint(storage, timeline, instant_time)
+        TimelineWriter(storage, config).delete(instant_time, "savepoint", State.COMPLETED, State.INFLIGHT)
+
+
+def list_savepoints(storage: Storage) -> tuple[Savepoint, ...]:
+    """Return the savepoints of a table, oldest first; every table version.
+
+    Raises:
+        CorruptTableError: when one cannot be read.
+    """
+    timeline = Timeline.load(storage, TableConfig.load(storage))
+    return tuple(_read(storage, timeline, instant) for instant in timeline.savepoints)
+
+
+def completed_write(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
+    """Return a completed write of the active timeline, the newest for None.
+
+    Raises:
+        TimelineError: when there is none.
+    """
+    writes = timeline.completed_writes
+    found = [write for write in writes if instant_time in (None, write.requested_time)]
+    if not found:
+        newest = ", ".join(write.requested_time for write in writes[-5:]) or "none"
+        raise TimelineError(
+            f"there is no completed write {instant_time or ''!r} on the active timeline of "
+            f"{storage.base!r}; the "
+            f"newest are: {newest}"
+        )
+    return found[-1]
+
+
+def check_savepoint(storage: Storage, timeline: Timeline, instant_time: str) -> None:
+    """Raise TimelineError, naming the savepoints there are, when ``instant_time`` is none."""
+    saved = [savepoint.requested_time for savepoint in timeline.savepoints]
+    if instant_time not in saved:
+        raise TimelineError(
+            f"there is no savepoint {instant_time!r} of the table at {storage.base!r}; the savepoints are: "
+            f"{', '.join(saved) or 'none'}"
+        )
+
+
+def check_not_cleaned(timeline: Timeline, instant_time: str) -> None:
+    """Raise TimelineError when the files of the table as of an instant may be cleaned away."""
+    cleans = [instant for instant in timeline.completed if instant.action == "clean"]
+    if not cleans:
+        return
+    newest = cleans[-1]
+    record = decode_avro_file(timeline.read_file(newest.file_name), newest.file_name)
+    earliest = str(record.get("earliestCommitToRetain") or "")
+    if instant_time < earliest:
+        raise TimelineError(
+            f"the table as of {instant_time} is not whole any more: clean {newest.requested_time} kept only "
+            "what "
+            f"{earliest} and later commits need. Choose a later commit, or one with a savepoint"
+        )
+
+
+def _read(storage: Storage, timeline: Timeline, instant: Instant) -> Savepoint:
+    record = decode_avro_file(timeline.read_file(instant.file_name), f"{storage.base}/{instant.file_name}")
+    files: dict[str, Any] = record.get("partitionMetadata") or {}
+    return Savepoint(
+        instant.requested_time,
+        str(record.get("savepointedBy") or ""),
+        str(record.get("comments") or ""),
+        int(record.get("savepointedAt") or 0),
+        {partition: tuple(entry["savepointDataFile"]) for partition, entry in sorted(files.items())},
+    )
+
+
+def _encode(savepoint: Savepoint) -> bytes:
+    return encode_avro_file(
+        SAVEPOINT_METADATA,
+        {
+            "savepointedBy": savepoint.user,
+            "savepointedAt": savepoint.saved_at_ms,
+            "comments": savepoint.comments,
+            "partitionMetadata": {
+                partition: {"partitionPath": partition, "savepointDataFile": list(names)}
+                for partition, names in savepoint.files.items()
+            },
+            "version": 1,
+        },
+    )
