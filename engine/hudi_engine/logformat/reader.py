@@ -61,8 +61,7 @@ def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
             yield _parse_block(source, position, end)
             position = end
             continue
-        following = source.find(MAGIC, position + 1)
-        stop = source.size if following < 0 else following
+        stop = _next_block(source, position + 1)
         if stop - position >= len(MAGIC):
             _LOGGER.warning("%d bytes at byte %d of a log file are no block", stop - position, position)
             yield BlockPlace(BlockType.CORRUPT, {}, position, position, stop - position)
@@ -89,6 +88,14 @@ def decode_data_block(block: LogBlock) -> pa.Table:
         f"a log block of type {block.kind.name} cannot be read as rows; Avro and Parquet data blocks can. "
         "Compact the table with the writer that made it, then read it again"
     )
+
+
+def _next_block(source: LogSource, position: int) -> int:
+    """Start of the next whole block from ``position`` on; the end of the file when there is none."""
+    found = source.find(MAGIC, position)
+    while found >= 0 and _block_end(source, found) is None:
+        found = source.find(MAGIC, found + 1)
+    return source.size if found < 0 else found
 
 
 def _block_end(source: LogSource, start: int) -> int | None:

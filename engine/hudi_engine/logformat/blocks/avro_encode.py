@@ -226,10 +226,11 @@ def _fixed_matrix(array: pa.Array, schema: AvroType) -> Bytes:
 def _decimal_matrix(array: pa.Array, schema: AvroType) -> Bytes:
     """Unscaled values in big-endian two's complement, in ``bytes`` with their length before them."""
     data = array.buffers()[1]
-    if data is None:
+    if data is None or len(array) == 0:
         little = np.zeros((len(array), 16), np.uint8)
     else:
-        little = np.frombuffer(data, np.uint8).reshape(-1, 16)[array.offset : array.offset + len(array)]
+        values = np.frombuffer(data, np.uint8, count=16 * len(array), offset=16 * array.offset)
+        little = values.reshape(-1, 16)
     size = schema.size if schema.kind == "fixed" else decimal_size(schema.arrow.precision)
     big = np.empty((len(array), size), np.uint8)
     used = min(size, 16)
