@@ -1,0 +1,249 @@
+"""The Spark form of the key rules gives what the key generators give."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+
+import pyarrow as pa
+import pytest
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.keygen.generator import build_key_generator
+from hudi_engine.keygen.partition_path import partition_path_problem
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.write.key_columns import key_columns, key_problem_column
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+SPARK_DDL = (
+    "s string, i int, l bigint, b boolean, f float, d double, money decimal(12,2), fine decimal(20,10), "
+    "day date, at timestamp, raw binary, nested struct<code:string,deep:struct<n:bigint>>, part string"
+)
+ARROW = pa.schema(
+    [
+        ("s", pa.string()),
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("b", pa.bool_()),
+        ("f", pa.float32()),
+        ("d", pa.float64()),
+        ("money", pa.decimal128(12, 2)),
+        ("fine", pa.decimal128(20, 10)),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("raw", pa.binary()),
+        ("nested", pa.struct([("code", pa.string()), ("deep", pa.struct([("n", pa.int64())]))])),
+        ("part", pa.string()),
+    ]
+)
+KEY_COLUMNS = [
+    "s",
+    "i",
+    "l",
+    "b",
+    "f",
+    "d",
+    "money",
+    "fine",
+    "day",
+    "at",
+    "raw",
+    "nested.code",
+    "nested.deep.n",
+]
+
+
+def table_config(keys: str, partitions: str = "", keygen: str | None = None, **more: str) -> TableConfig:
+    """Settings of a version 6 table; dots in names of ``more`` are written as two underscores."""
+    properties = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": "6",
+        "hoodie.table.recordkey.fields": keys,
+        "hoodie.table.partition.fields": partitions,
+    }
+    if keygen is not None:
+        properties["hoodie.table.keygenerator.type"] = keygen
+    properties.update({f"hoodie.{name.replace('__', '.')}": value for name, value in more.items()})
+    return TableConfig.from_properties(properties)
+
+
+HIVE = {"datasource__write__hive_style_partitioning": "true"}
+ENCODE = {"datasource__write__partitionpath__urlencode": "true"}
+DATED = {
+    "keygen__timebased__timestamp__type": "EPOCHMICROSECONDS",
+    "keygen__timebased__output__dateformat": "yyyy/MM/dd HH",
+}
+CONFIGS = {
+    **{f"simple key {name}": table_config(name) for name in KEY_COLUMNS},
+    **{f"partition {name}": table_config("s", name, "SIMPLE", **HIVE, **ENCODE) for name in KEY_COLUMNS},
+    "complex key": table_config("s,i,f,raw", "part,day", "COMPLEX"),
+    "complex key, url encoding without hive style": table_config("s,l", "part,s", "COMPLEX", **ENCODE),
+    "plain partition": table_config("s", "part", "SIMPLE"),
+    "hive style": table_config("s", "part,b", "CUSTOM", **HIVE),
+    "timestamp text": table_config(
+        "at", "at", "SIMPLE", datasource__write__keygenerator__consistent__logical__timestamp__enabled="true"
+    ),
+    "timestamp partition": table_config("i", "at", "TIMESTAMP", **DATED),
+    "timestamp of a number": table_config("i", "s:simple,l:timestamp", "CUSTOM", **HIVE, **ENCODE, **DATED),
+    "generated keys": table_config("", "part", "SIMPLE"),
+    "no partitions": table_config("s,i", "", "NON_PARTITION"),
+}
+
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6),
+    st.sampled_from(
+        ["", "a/b", "x=y", "50%", "a:b,c", "ä/😀", "..", ".", ".hoodie", "{[]}^", "\\", "'\"", "\n", "é%2F"]
+    ),
+)
+INSTANTS = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1), timezones=st.just(dt.timezone.utc))
+
+
+def decimals(digits: int, scale: int) -> st.SearchStrategy[decimal.Decimal]:
+    bound = 10**digits - 1
+    return st.integers(-bound, bound).map(lambda units: decimal.Decimal(units).scaleb(-scale))
+
+
+ROWS = st.fixed_dictionaries(
+    {
+        "s": st.none() | TEXTS,
+        "i": st.none() | st.integers(-(2**31), 2**31 - 1),
+        "l": st.none() | st.integers(-(2**50), 2**50),
+        "b": st.none() | st.booleans(),
+        "f": st.none() | st.floats(width=32),
+        "d": st.none() | st.floats() | st.integers(-(10**9), 10**9).map(lambda units: units / 100),
+        "money": st.none() | decimals(12, 2),
+        "fine": st.none() | decimals(20, 10) | decimals(5, 10),
+        "day": st.none() | st.dates(),
+        "at": st.none() | INSTANTS,
+        "raw": st.none() | st.binary(max_size=5),
+        "nested": st.none()
+        | st.fixed_dictionaries(
+            {
+                "code": st.none() | TEXTS,
+                "deep": st.none() | st.fixed_dictionaries({"n": st.none() | st.integers(-5, 5)}),
+            }
+        ),
+        "part": st.none() | TEXTS,
+    }
+)
+
+
+def generated_rows(count: int) -> list[dict[str, object]]:
+    """Rows that stay the same from run to run."""
+    rows: list[dict[str, object]] = []
+
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    @given(ROWS)
+    def collect(row: dict[str, object]) -> None:
+        rows.append(row)
+
+    collect()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, object]]:
+    return generated_rows(300)
+
+
+@pytest.mark.parametrize(("ansi", "zone"), [("true", "America/New_York"), ("false", "Asia/Kolkata")])
+def test_spark_columns_equal_the_key_generators(spark, rows, ansi, zone):
+    """All key and partition kinds at once, in one job, whatever the session's ANSI mode and zone."""
+    old = {name: spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")}
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        df = spark.createDataFrame([{"n": n, **row} for n, row in enumerate(rows)], f"n int, {SPARK_DDL}")
+        schema = ARROW.insert(0, pa.field("n", pa.int32()))
+        for number, config in enumerate(CONFIGS.values()):
+            df = key_columns(df, config, schema=schema)
+            for name, kept in ((RECORD_KEY, f"key{number}"), (PARTITION_PATH, f"path{number}")):
+                if name in df.columns:
+                    df = df.withColumnRenamed(name, kept)
+        found = sorted((row.asDict() for row in df.collect()), key=lambda row: row["n"])
+    finally:
+        for name, value in old.items():
+            spark.conf.set(name, value)
+    table = pa.Table.from_pylist(rows, schema=ARROW)
+    for number, (name, config) in enumerate(CONFIGS.items()):
+        generator = build_key_generator(config)
+        keys = generator.record_keys_or_null(table)
+        if keys is None:
+            assert f"key{number}" not in found[0]
+        else:
+            assert [row[f"key{number}"] for row in found] == keys.to_pylist(), name
+        paths = generator.unchecked_partition_paths(table).to_pylist()
+        assert [row[f"path{number}"] for row in found] == paths, name
+
+
+def test_problems_are_named_row_by_row(spark):
+    config = table_config("s,i", "part", "COMPLEX")
+    cases = [
+        ("k", 1, "dt", None),
+        (None, None, "dt", "record key field 's' is null, record key field 'i' is null"),
+        ("", None, "dt", "record key field 's' is empty, record key field 'i' is null"),
+        ("k", None, "../x", "partition path '../x' does not stay below the table folder"),
+    ]
+    schema = pa.schema([("s", pa.string()), ("i", pa.int32()), ("part", pa.string())])
+    df = spark.createDataFrame([case[:3] for case in cases], "s string, i int, part string").coalesce(1)
+    keyed = key_columns(df, config, schema=schema)
+    found = keyed.select(key_problem_column(config, schema=schema).alias("problem")).collect()
+    assert [row.problem for row in found] == [case[3] for case in cases]
+
+
+def test_unsafe_partition_paths_are_the_same_in_spark_and_python(spark, rows):
+    config = table_config("", "part", "SIMPLE")
+    schema = pa.schema([("part", pa.string())])
+    refused = [
+        "..",
+        ".",
+        "/etc",
+        "a//b",
+        "a/",
+        "a/../b",
+        "a/.",
+        ".hoodie",
+        ".hoodie/x",
+        "a\nb",
+        "..\n",
+        "\x7f",
+    ]
+    legal = [".hoodiex", "a/..b", "...", "x..", "／", "..／x", "%2e%2e", "a\u0085b"]
+    values = sorted({str(row["part"]) for row in rows if row["part"]} | {*refused, *legal})
+    df = key_columns(
+        spark.createDataFrame([(value,) for value in values], "part string"), config, schema=schema
+    )
+    found = df.select("part", key_problem_column(config, schema=schema).isNotNull().alias("bad")).collect()
+    assert {row.part: row.bad for row in found} == {
+        value: partition_path_problem(value) is not None for value in values
+    }
+
+
+def test_a_column_that_cannot_be_a_key_is_refused_before_spark_runs(spark):
+    schema = pa.schema([("tags", pa.list_(pa.string()))])
+    df = spark.createDataFrame([(["a"],)], "tags array<string>")
+    with pytest.raises(SchemaError, match="list<.*cannot be a record key"):
+        key_columns(df, table_config("tags"), schema=schema)
+
+
+def test_numbers_without_a_timestamp_type_are_refused_before_spark_runs(spark):
+    schema = pa.schema([("s", pa.string()), ("n", pa.int64())])
+    df = spark.createDataFrame([("a", 1)], "s string, n bigint")
+    config = table_config("s", "n", "TIMESTAMP", keygen__timebased__output__dateformat="yyyy")
+    with pytest.raises(ConfigError, match=r"timestamp\.type is not set"):
+        key_columns(df, config, schema=schema)
+
+
+def test_columns_with_odd_names_are_found(spark):
+    schema = pa.schema([("a`b", pa.string()), ("Mixed", pa.int32())])
+    df = spark.createDataFrame([("x", 7)], "`a``b` string, Mixed int")
+    row = key_columns(df, table_config("a`b,mixed"), schema=schema).collect()[0]
+    assert row[RECORD_KEY] == "a`b:x,mixed:7"
