@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
@@ -23,6 +23,7 @@ from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.removal import Removal
 from hudi_engine.txn.rollback import Republish, is_whole_avro, plan_removal
+from hudi_engine.txn.rollback_plan import RollbackPlan
 
 logger = logging.getLogger(__name__)
 
@@ -160,13 +161,21 @@ def _removals(storage: Storage, config: TableConfig, restore_time: str, plan: Re
     present = {
         instant.requested_time: instant for instant in timeline.instants if instant.action in TAKEN_BACK
     }
-    return [
-        Removal(
-            storage, config, restore_time, plan_removal(storage, config, timeline, present[time_], action)
-        )
-        for time_, action in plan.instants
-        if time_ in present
+    removals = []
+    for time_, action in plan.instants:
+        if time_ in present:
+            found = plan_removal(storage, config, timeline, present[time_], action)
+            removals.append(Removal(storage, config, restore_time, _without_doomed_slices(found, plan)))
+    return removals
+
+
+def _without_doomed_slices(removal: RollbackPlan, plan: RestorePlan) -> RollbackPlan:
+    """Leave out log blocks in slices that go as a whole, since a command block would outlive its slice."""
+    gone = {time_ for time_, _ in plan.instants}
+    kept = [
+        request for request in removal.requests if not (request.log_files and request.base_instant in gone)
     ]
+    return replace(removal, requests=tuple(kept))
 
 
 def _metadata(restore_time: str, plan: RestorePlan, removals: Sequence[Removal], took_ms: int) -> bytes:
