@@ -48,7 +48,9 @@ class HudiTable:
         storage: The table's storage.
     """
 
-    def __init__(self, spark: SparkSession, path: str, storage: Storage, options: RawOptions | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, path: str, storage: Storage, options: RawOptions | None = None
+    ) -> None:
         self.spark = spark
         self.path = path
         self.storage = storage
@@ -192,7 +194,9 @@ class HudiTable:
         """
         return self._write(operations.DELETE, df, options)
 
-    def delete_partitions(self, partitions: Sequence[str], *, options: RawOptions | None = None) -> WriteResult:
+    def delete_partitions(
+        self, partitions: Sequence[str], *, options: RawOptions | None = None
+    ) -> WriteResult:
         """Delete whole partitions, in one replace instant.
 
         Args:
@@ -229,7 +233,9 @@ class HudiTable:
         for field in rows.schema.fields:
             expression = lowered.get(field.name.lower())
             quoted = F.col("`" + field.name.replace("`", "``") + "`")
-            columns.append((quoted if expression is None else F.expr(expression).cast(field.dataType)).alias(field.name))
+            columns.append(
+                (quoted if expression is None else F.expr(expression).cast(field.dataType)).alias(field.name)
+            )
         return self._write(operations.UPSERT, rows.select(*columns), options, prepped=True)
 
     def alter_schema(self, schema: StructType, *, options: RawOptions | None = None) -> WriteResult:
@@ -319,7 +325,9 @@ class HudiTable:
             prepped,
             new_schema,
         )
-        return self._published(write(self.spark, self.storage, request), request.options.bool("hoodie.engine.publish.manifest"))
+        return self._published(
+            write(self.spark, self.storage, request), request.options.bool("hoodie.engine.publish.manifest")
+        )
 
     def _published(self, result: WriteResult, wanted: bool = True) -> WriteResult:
         self._publish(wanted)
@@ -341,7 +349,9 @@ class HudiTable:
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
         state = TableState.load(self.storage)
         if as_of is not None and not (as_of.isdigit() and len(as_of) in (14, 17)):
-            raise TimelineError(f"as_of is {as_of!r}; it must be an instant time of 17 digits, such as 20260101093000000")
+            raise TimelineError(
+                f"as_of is {as_of!r}; it must be an instant time of 17 digits, such as 20260101093000000"
+            )
         resolved = resolve_options({**self._options, **(options or {})})
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
 
@@ -351,14 +361,21 @@ class HudiTable:
         try:
             return self.snapshot().where(condition)
         except PySparkException as error:
-            raise ConfigError(f"the condition {condition!r} cannot be resolved: {str(error).splitlines()[0]}") from error
+            raise ConfigError(
+                f"the condition {condition!r} cannot be resolved: {str(error).splitlines()[0]}"
+            ) from error
 
     def _check_assignments(self, assignments: Mapping[str, str]) -> None:
         config = self.config
         schema = TableState.load(self.storage).data_schema()
         known = set() if schema is None else {name.lower() for name in schema.names}
-        fixed = {name.lower() for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))}
-        problems = [f"column {name!r} is not in the table" for name in assignments if name.lower() not in known]
+        fixed = {
+            name.lower()
+            for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))
+        }
+        problems = [
+            f"column {name!r} is not in the table" for name in assignments if name.lower() not in known
+        ]
         problems += [
             f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
             for name in assignments
@@ -438,7 +455,9 @@ def _rebuild_beside(
     try:
         side_storage = open_storage(side)
         create_table(side_storage, wanted)
-        table = HudiTable(spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"})
+        table = HudiTable(
+            spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"}
+        )
         result = table._write(operations.BULK_INSERT, df, None, new_schema=True)
         swap(storage.base, side)
     except BaseException:
@@ -449,7 +468,13 @@ def _rebuild_beside(
 
 
 def _without_meta(df: DataFrame) -> DataFrame:
-    return df.select(*[f"`{name.replace('`', '``')}`" for name in df.columns if not name.startswith("_hoodie_") or name == "_hoodie_is_deleted"])
+    return df.select(
+        *[
+            f"`{name.replace('`', '``')}`"
+            for name in df.columns
+            if not name.startswith("_hoodie_") or name == "_hoodie_is_deleted"
+        ]
+    )
 
 
 def _names(value: Sequence[str] | None, what: str) -> list[str] | None:
@@ -459,4 +484,3 @@ def _names(value: Sequence[str] | None, what: str) -> list[str] | None:
     if any(not isinstance(name, str) or not name.strip() for name in names):
         raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
     return [name.strip() for name in names]
-

@@ -73,7 +73,9 @@ def test_upsert_updates_known_keys_and_inserts_new_ones(spark, table):
     assert (first.rows_inserted, first.rows_updated) == (3, 0)
     assert (second.rows_inserted, second.rows_updated, second.rows_deleted) == (1, 1, 0)
     assert second.files_written > 0 and second.bytes_written > 0
-    check_readers(table, [(1, 10, "a", "one"), (2, 20, "a", "TWO"), (3, 10, "b", "three"), (4, 20, "c", "four")])
+    check_readers(
+        table, [(1, 10, "a", "one"), (2, 20, "a", "TWO"), (3, 10, "b", "three"), (4, 20, "c", "four")]
+    )
 
 
 def test_a_late_row_with_a_smaller_precombine_value_loses(spark, table):
@@ -158,7 +160,9 @@ def test_match_condition_inserts_what_does_not_match(spark, table):
     table.upsert(
         frame(spark, (1, 20, "a", "hit"), (2, 20, "a", "miss")), match_condition="DBT_INTERNAL_DEST.id <> 2"
     )
-    assert rows_of(table) == sorted([(1, 20, "a", "hit"), (2, 10, "a", "two"), (2, 20, "a", "miss"), FIRST[2]])
+    assert rows_of(table) == sorted(
+        [(1, 20, "a", "hit"), (2, 10, "a", "two"), (2, 20, "a", "miss"), FIRST[2]]
+    )
 
 
 def test_delete_where_and_update_where(spark, table):
@@ -243,7 +247,13 @@ def test_a_partition_value_cannot_leave_the_table(spark, tmp_path, table_type):
 
 def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_type):
     table = HudiTable.create(
-        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type, options=HIVE
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["dt"],
+        table_type=table_type,
+        options=HIVE,
     )
     table.upsert(frame(spark, *FIRST))
     result = table.delete_partitions(["dt=a"])
@@ -284,7 +294,9 @@ def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
     )
     table.upsert(frame(spark, *[(n, 1, "ab"[n % 2], f"v{n}") for n in range(40)]))
     table.upsert(frame(spark, *[(n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)]))
-    expected = [(n, 1, "ab"[n % 2], f"v{n}") for n in range(30)] + [(n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)]
+    expected = [(n, 1, "ab"[n % 2], f"v{n}") for n in range(30)] + [
+        (n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)
+    ]
     check_readers(table, expected)
 
 
@@ -312,7 +324,13 @@ def test_create_and_open_refuse_by_name(spark, tmp_path):
 
 def test_rebuild_replaces_rows_and_columns_in_one_instant(spark, tmp_path, table_type):
     path = str(tmp_path / "t")
-    definition = {"name": "t", "record_key": ["id"], "partition_by": ["dt"], "table_type": table_type, "options": HIVE}
+    definition = {
+        "name": "t",
+        "record_key": ["id"],
+        "partition_by": ["dt"],
+        "table_type": table_type,
+        "options": HIVE,
+    }
     rebuild_table(spark, path, frame(spark, *FIRST), **definition)
     narrower = spark.createDataFrame([(8, "z")], "id int, dt string")
     result = rebuild_table(spark, path, narrower, **definition)

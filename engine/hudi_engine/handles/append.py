@@ -48,7 +48,12 @@ class LogDeletes:
 
 
 def append_log(
-    task: WriteTask, target: LogTarget, updates: pa.Table | None, deletes: LogDeletes | None, *, inserts: int = 0
+    task: WriteTask,
+    target: LogTarget,
+    updates: pa.Table | None,
+    deletes: LogDeletes | None,
+    *,
+    inserts: int = 0,
 ) -> list[WriteStat]:
     """Write one commit's changes of a file group into new log files.
 
@@ -81,9 +86,13 @@ def append_log(
         deleted = len(deletes.keys)
         partitions = pa.array([slice_.partition] * deleted, pa.string())
         blocks.append(
-            encode_delete_block(deletes.keys, partitions, deletes.ordering, context.instant, context.avro_schema)
+            encode_delete_block(
+                deletes.keys, partitions, deletes.ordering, context.instant, context.avro_schema
+            )
         )
-    return _write_files(task, target, blocks, updates_written=count - inserts, inserts=inserts, deleted=deleted)
+    return _write_files(
+        task, target, blocks, updates_written=count - inserts, inserts=inserts, deleted=deleted
+    )
 
 
 def _block_format(task: WriteTask, rows: pa.Table) -> str:
@@ -92,7 +101,13 @@ def _block_format(task: WriteTask, rows: pa.Table) -> str:
 
 
 def _write_files(
-    task: WriteTask, target: LogTarget, blocks: list[bytes], *, updates_written: int, inserts: int, deleted: int
+    task: WriteTask,
+    target: LogTarget,
+    blocks: list[bytes],
+    *,
+    updates_written: int,
+    inserts: int,
+    deleted: int,
 ) -> list[WriteStat]:
     context, slice_ = task.context, target.file_slice
     known = [log.name for log in slice_.log_files]
@@ -139,5 +154,3 @@ def _split_by_size(blocks: list[bytes], limit: int) -> list[list[bytes]]:
         files[-1].append(block)
         size += len(block)
     return files
-
-

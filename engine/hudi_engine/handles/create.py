@@ -16,7 +16,9 @@ from hudi_engine.timeline.commit_metadata import WriteStat
 NO_PREVIOUS_COMMIT = "null"
 
 
-def create_files(task: WriteTask, partition: str, rows: pa.Table, *, file_id: str | None = None) -> list[WriteStat]:
+def create_files(
+    task: WriteTask, partition: str, rows: pa.Table, *, file_id: str | None = None
+) -> list[WriteStat]:
     """Write rows into new file groups, as many as the target file size asks for.
 
     Args:
@@ -71,11 +73,17 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
     )
 
 
-def stamp_rows(task: WriteTask, partition: str, rows: pa.Table, file_name: str, *, in_log: bool = False) -> pa.Table:
+def stamp_rows(
+    task: WriteTask, partition: str, rows: pa.Table, file_name: str, *, in_log: bool = False
+) -> pa.Table:
     """Fill the five meta columns of new rows (Hudi table format, meta columns); columns end in schema order."""
     context = task.context
     start = task.take_row_numbers(rows.num_rows, in_log=in_log)
-    keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else _generated_keys(task, start, rows.num_rows)
+    keys = (
+        rows.column(RECORD_KEY)
+        if RECORD_KEY in rows.column_names
+        else _generated_keys(task, start, rows.num_rows)
+    )
     data = rows.select([name for name in context.schema.names if name not in META_FIELDS])
     stamped = attach_meta_columns(
         data,

@@ -25,7 +25,7 @@ def sampled_row_bytes(table: pa.Table, codec: str) -> float:
         return 1.0
     sink = io.BytesIO()
     pq.write_table(sample, sink, compression=codec, store_schema=False)
-    return max(1.0, sink.tell() / sample.num_rows)
+    return max(1.0, float(sink.tell()) / int(sample.num_rows))
 
 
 def rows_per_file(table: pa.Table, codec: str, max_file_bytes: int) -> int:

@@ -39,7 +39,7 @@ class WriteTask:
     def new_file_id(self, prefix: str = "") -> str:
         """A fresh file group id ``<uuid>-<n>``; ``prefix`` replaces its first characters (bucket ids)."""
         text = str(uuid.uuid4())
-        return f"{prefix}{text[len(prefix):]}-{next(self._file_numbers) if not prefix else 0}"
+        return f"{prefix}{text[len(prefix) :]}-{next(self._file_numbers) if not prefix else 0}"
 
     def take_row_numbers(self, count: int, *, in_log: bool = False) -> int:
         """Reserve ``count`` sequence numbers; returns the first (base rows count from 0, log records from 1)."""

@@ -42,7 +42,10 @@ def index_kind(options: Options, config: TableConfig) -> IndexKind:
             "GLOBAL_SIMPLE", True, moves_partition=options.bool("hoodie.simple.index.update.partition.path")
         ),
         "GLOBAL_BLOOM": lambda: IndexKind(
-            "GLOBAL_BLOOM", True, True, moves_partition=options.bool("hoodie.bloom.index.update.partition.path")
+            "GLOBAL_BLOOM",
+            True,
+            True,
+            moves_partition=options.bool("hoodie.bloom.index.update.partition.path"),
         ),
         "BUCKET": lambda: IndexKind("BUCKET", buckets=options.int("hoodie.bucket.index.num.buckets")),
     }[name]()

@@ -61,7 +61,9 @@ def tag_slice(
         if pruning.by_footer and not _footer_admits(read, base.path, keys, pruning):
             return None
         stored = read_base_file(read, base, columns=[RECORD_KEY]).column(RECORD_KEY)
-    batch_rows = pc.index_in(stored.combine_chunks() if isinstance(stored, pa.ChunkedArray) else stored, value_set=keys)
+    batch_rows = pc.index_in(
+        stored.combine_chunks() if isinstance(stored, pa.ChunkedArray) else stored, value_set=keys
+    )
     if isinstance(batch_rows, pa.ChunkedArray):
         batch_rows = batch_rows.combine_chunks()
     if batch_rows.null_count == len(batch_rows):

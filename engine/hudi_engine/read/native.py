@@ -19,7 +19,9 @@ _WIDENINGS_OF_SPARK_4 = {
 }
 
 
-def natively_readable(storage: Storage, config: TableConfig, path: str, schema: pa.Schema, spark_version: str) -> bool:
+def natively_readable(
+    storage: Storage, config: TableConfig, path: str, schema: pa.Schema, spark_version: str
+) -> bool:
     """Whether Spark may read the file itself.
 
     Args:

@@ -63,9 +63,13 @@ def snapshot_frame(
     slices = view.latest_slices()
     if merge_type == READ_OPTIMIZED:
         slices = [
-            FileSlice(base.partition, base.file_id, base.instant, base, ()) for base in view.latest_base_files()
+            FileSlice(base.partition, base.file_id, base.instant, base, ())
+            for base in view.latest_base_files()
         ]
-    frames = [*_native_frames(spark, state, read, slices, merge_type), *_python_frames(spark, state, read, slices, merge_type)]
+    frames = [
+        *_native_frames(spark, state, read, slices, merge_type),
+        *_python_frames(spark, state, read, slices, merge_type),
+    ]
     if not frames:
         return spark.createDataFrame([], arrow_to_spark(read.schema))
     result = frames[0]
@@ -79,7 +83,11 @@ def _native_frames(
 ) -> Iterator[DataFrame]:
     if merge_type == LOG_ONLY:
         return
-    plain = [each for each in slices if _is_native(spark, state, read, each) and (merge_type != SNAPSHOT or not each.log_files)]
+    plain = [
+        each
+        for each in slices
+        if _is_native(spark, state, read, each) and (merge_type != SNAPSHOT or not each.log_files)
+    ]
     if plain:
         yield _scan(spark, state, read, plain)
     if merge_type == SNAPSHOT:
@@ -101,7 +109,12 @@ def _python_frames(
         elif merge_type != LOG_ONLY and not native:
             tasks.append(_Task(each, merge_type))
     if tasks:
-        yield _map_tasks(spark, tasks, read.schema, lambda task: read_slice(read, task.file_slice, merge_type=task.merge_type))
+        yield _map_tasks(
+            spark,
+            tasks,
+            read.schema,
+            lambda task: read_slice(read, task.file_slice, merge_type=task.merge_type),
+        )
 
 
 def _is_native(spark: SparkSession, state: TableState, read: ReadContext, each: FileSlice) -> bool:
@@ -110,12 +123,18 @@ def _is_native(spark: SparkSession, state: TableState, read: ReadContext, each: 
     return natively_readable(state.storage, state.config, each.base_file.path, read.schema, spark.version)
 
 
-def _scan(spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]) -> DataFrame:
+def _scan(
+    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
+) -> DataFrame:
     paths = [state.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
-    return spark.read.schema(arrow_to_spark(read.schema)).option("recursiveFileLookup", "true").parquet(*paths)
+    return (
+        spark.read.schema(arrow_to_spark(read.schema)).option("recursiveFileLookup", "true").parquet(*paths)
+    )
 
 
-def _merged(spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]) -> DataFrame:
+def _merged(
+    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
+) -> DataFrame:
     """Base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file."""
     from pyspark.sql import functions as F
 
@@ -127,9 +146,16 @@ def _merged(spark: SparkSession, state: TableState, read: ReadContext, slices: S
         F.col("_metadata.row_index").alias(_ROW),
     )
     delta_schema = read.schema.append(pa.field(_FILE, pa.string())).append(pa.field(_ROW, pa.int64()))
-    delta = _map_tasks(spark, [_Task(each, SNAPSHOT) for each in slices], delta_schema, lambda task: _delta_rows(read, task.file_slice))
+    delta = _map_tasks(
+        spark,
+        [_Task(each, SNAPSHOT) for each in slices],
+        delta_schema,
+        lambda task: _delta_rows(read, task.file_slice),
+    )
     masked = delta.where(F.col(_ROW).isNotNull()).select(_FILE, _ROW)
-    kept = positioned.join(F.broadcast(masked), [_FILE, _ROW], "left_anti").select(*[f"`{name}`" for name in names])
+    kept = positioned.join(F.broadcast(masked), [_FILE, _ROW], "left_anti").select(
+        *[f"`{name}`" for name in names]
+    )
     return kept.unionByName(delta.where(F.col(_ROW).isNull()).select(*[f"`{name}`" for name in names]))
 
 
@@ -140,7 +166,9 @@ def _delta_rows(read: ReadContext, file_slice: FileSlice) -> pa.Table:
     live = live.append_column(_ROW, pa.nulls(live.num_rows, pa.int64()))
     count = len(delta.masked_positions)
     columns = {field.name: pa.nulls(count, field.type) for field in read.schema}
-    masked = pa.table({**columns, _FILE: pa.repeat(name, count), _ROW: delta.masked_positions.cast(pa.int64())})
+    masked = pa.table(
+        {**columns, _FILE: pa.repeat(name, count), _ROW: delta.masked_positions.cast(pa.int64())}
+    )
     return pa.concat_tables([live, masked.select(live.column_names).cast(live.schema)])
 
 

@@ -62,7 +62,9 @@ class TableState:
             return load_avro(text)
         return arrow_to_avro(data_schema, self.config.name)
 
-    def read_context(self, data_schema: pa.Schema, options: Options, *, as_of: str | None = None) -> ReadContext:
+    def read_context(
+        self, data_schema: pa.Schema, options: Options, *, as_of: str | None = None
+    ) -> ReadContext:
         """How slices of this state are read into ``data_schema``."""
         return ReadContext(
             storage=self.storage,
@@ -91,7 +93,9 @@ class TableState:
 
     def view(self, partitions: Iterable[str] | None = None, *, as_of: str | None = None) -> FileSystemView:
         """File slices of the table, of some partitions if named."""
-        return FileSystemView.build(self.storage, self.config, self.timeline, as_of=as_of, partitions=partitions)
+        return FileSystemView.build(
+            self.storage, self.config, self.timeline, as_of=as_of, partitions=partitions
+        )
 
     def average_row_bytes(self, options: Options) -> int:
         """Bytes a row takes in a base file, from the newest commit that wrote enough (Hudi: more than the small file limit)."""

@@ -111,8 +111,6 @@ def cast_batch(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect a DataFrame as an Arrow table (one Spark job)."""
-    if hasattr(frame, "toArrow"):
-        return frame.toArrow()
     batches = frame._collect_as_arrow()
     if batches:
         return pa.Table.from_batches(batches)

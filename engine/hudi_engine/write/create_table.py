@@ -35,7 +35,12 @@ KEYGEN_CLASSES = {
 EVENT_TIME_PAYLOAD = f"{PACKAGE}.common.model.DefaultHoodieRecordPayload"
 COMMIT_TIME_PAYLOAD = f"{PACKAGE}.common.model.OverwriteWithLatestAvroPayload"
 EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
-TABLE_TYPES = {"cow": "COPY_ON_WRITE", "copy_on_write": "COPY_ON_WRITE", "mor": "MERGE_ON_READ", "merge_on_read": "MERGE_ON_READ"}
+TABLE_TYPES = {
+    "cow": "COPY_ON_WRITE",
+    "copy_on_write": "COPY_ON_WRITE",
+    "mor": "MERGE_ON_READ",
+    "merge_on_read": "MERGE_ON_READ",
+}
 _PROPERTY_OPTIONS = (
     "hoodie.datasource.write.hive_style_partitioning",
     "hoodie.datasource.write.partitionpath.urlencode",
@@ -76,7 +81,9 @@ def table_properties(
         problems += error.problems
     keys, partitions = tuple(record_key or ()), tuple(partition_by or ())
     kind = TABLE_TYPES.get(str(table_type).lower())
-    problems += _definition_problems(name, keys, precombine_field, partitions, kind, table_type, schema, resolved)
+    problems += _definition_problems(
+        name, keys, precombine_field, partitions, kind, table_type, schema, resolved
+    )
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
     assert kind is not None
@@ -101,7 +108,9 @@ def table_properties(
     if partitions:
         properties["hoodie.table.partition.fields"] = ",".join(_stored_partition_fields(resolved, partitions))
     if schema is not None:
-        properties["hoodie.table.create.schema"] = json.dumps(arrow_to_avro(schema, name), separators=(",", ":"))
+        properties["hoodie.table.create.schema"] = json.dumps(
+            arrow_to_avro(schema, name), separators=(",", ":")
+        )
     properties["hoodie.table.checksum"] = str(table_checksum(properties))
     config = TableConfig.from_properties(properties)
     config.check_writable()
@@ -129,8 +138,14 @@ def check_absent(storage: Storage) -> None:
     """Raise TableExistsError unless the folder is missing, empty, or what a killed create left."""
     if storage.exists(PROPERTIES_PATH):
         raise TableExistsError(_exists(storage))
-    strangers = [each.name for each in storage.list("") if each.name != ".hoodie" and not each.name.startswith(TEMP_PREFIX)]
-    strangers += [each.path for each in storage.list(".hoodie") if not each.is_dir and re.match(r"\d{14}", each.name)]
+    strangers = [
+        each.name
+        for each in storage.list("")
+        if each.name != ".hoodie" and not each.name.startswith(TEMP_PREFIX)
+    ]
+    strangers += [
+        each.path for each in storage.list(".hoodie") if not each.is_dir and re.match(r"\d{14}", each.name)
+    ]
     if strangers:
         raise TableExistsError(
             f"{storage.base} holds {len(strangers)} file(s) or folder(s) ({', '.join(strangers[:3])}) but no readable Hudi "
@@ -160,14 +175,18 @@ def _definition_problems(
     if len(set(keys)) != len(keys):
         problems.append(f"record_key {list(keys)} names a column twice")
     if options.is_set("hoodie.write.table.version") and options.int("hoodie.write.table.version") != 6:
-        problems.append(f"hoodie.write.table.version is {options.value('hoodie.write.table.version')}; only 6 is written")
+        problems.append(
+            f"hoodie.write.table.version is {options.value('hoodie.write.table.version')}; only 6 is written"
+        )
     for key, wrong in (
         ("hoodie.populate.meta.fields", False),
         ("hoodie.datasource.write.drop.partition.columns", True),
         ("hoodie.table.cdc.enabled", True),
     ):
         if options.bool(key) is wrong:
-            problems.append(f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out")
+            problems.append(
+                f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out"
+            )
     problems += _column_problems(keys, precombine, partitions, schema)
     if options.text("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not precombine:
         problems.append("hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field")
@@ -178,7 +197,11 @@ def _column_problems(
     keys: tuple[str, ...], precombine: str | None, partitions: tuple[str, ...], schema: pa.Schema | None
 ) -> list[str]:
     fields = [*keys, *([precombine] if precombine else []), *[each.partition(":")[0] for each in partitions]]
-    problems = [f"{name!r} is a Hudi meta column and cannot be a key, ordering or partition field" for name in fields if name in META_FIELDS]
+    problems = [
+        f"{name!r} is a Hudi meta column and cannot be a key, ordering or partition field"
+        for name in fields
+        if name in META_FIELDS
+    ]
     if schema is None:
         return problems
     known = {name.lower() for name in schema.names}
@@ -241,7 +264,11 @@ def _payload(options: Options, precombine: str | None, kind: str) -> dict[str, s
 
 
 def _sticky(options: Options) -> dict[str, str]:
-    kept = {key: value for key, value in options.raw.items() if key.startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE}
+    kept = {
+        key: value
+        for key, value in options.raw.items()
+        if key.startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
+    }
     kept.update({key: str(options.value(key)) for key in _STICKY_INDEX if options.is_set(key)})
     for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):
         if options.is_set(key):

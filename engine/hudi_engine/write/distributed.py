@@ -15,6 +15,7 @@ from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.transaction import WriteTransaction
@@ -58,7 +59,12 @@ class DistributedBatch:
 
 
 def prepare_distributed(
-    batch: AlignedBatch, config: TableConfig, options: Options, operation: Operation, *, prepped: bool
+    batch: AlignedBatch,
+    state: TableState,
+    options: Options,
+    operation: Operation,
+    *,
+    prepped: bool,
 ) -> DistributedBatch:
     """Add key columns; unless the write is one bulk pass, evaluate the rows once, keep them, count and check them.
 
@@ -70,7 +76,16 @@ def prepare_distributed(
     from pyspark import StorageLevel
     from pyspark.sql import functions as F
 
-    frame = batch.frame if prepped else key_columns(batch.frame, config, schema=batch.schema)
+    config = _key_config(state.config, batch.schema, operation)
+    frame = batch.frame
+    if not prepped:
+        frame = key_columns(
+            frame,
+            config,
+            schema=batch.schema,
+            options=options,
+            complex_single_prefix=state.keys_carry_field_name(),
+        )
     if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
         return DistributedBatch(frame, None, batch.schema)
     frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -88,6 +103,18 @@ def prepare_distributed(
         frame.unpersist()
         raise
     return DistributedBatch(frame, {row[PARTITION_PATH]: row["rows"] for row in counted}, batch.schema)
+
+
+def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:
+    """Settings for the key columns; keys to delete may come without partition columns and are then looked up everywhere."""
+    names = {name.lower() for name in schema.names}
+    known = all(field.name.partition(".")[0].lower() in names for field in config.partition_fields)
+    if known or not operation.delete_only:
+        return config
+    return config.with_properties(
+        {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"},
+        removals=("hoodie.table.partition.fields", "hoodie.table.keygenerator.type"),
+    )
 
 
 def _check_profile(counted, limit: int, config: TableConfig) -> None:  # type: ignore[no-untyped-def]
@@ -134,7 +161,9 @@ def write_distributed(
     if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
         frame, units, buckets = tag_files(spark, context, plan, units, frame, rows, batch.kept)
         plan = replace(plan, combine=False, packing=False)
-        return "joined", run_buckets(spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context)))
+        return "joined", run_buckets(
+            spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
+        )
     from pyspark.sql import functions as F
 
     bucketed = frame.withColumn(BUCKET, F.col(PARTITION_PATH))
@@ -144,7 +173,11 @@ def write_distributed(
 
 
 def _write_bulk(
-    spark: SparkSession, context: WriteContext, plan: UnitPlan, batch: DistributedBatch, transaction: WriteTransaction
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    batch: DistributedBatch,
+    transaction: WriteTransaction,
 ) -> list[WriteStat]:
     transaction.inflight(CommitMetadata(operation_type=context.operation))
     frame = batch.frame
@@ -167,7 +200,9 @@ def _ordered(frame: DataFrame, context: WriteContext) -> DataFrame:
         return frame.sortWithinPartitions(*order)
     by_partition = context.config.is_partitioned and options.bool("hoodie.bulkinsert.shuffle.by.partition")
     if by_partition or mode != "NONE":
-        shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else frame.hint("rebalance", PARTITION_PATH)
+        shuffled = (
+            frame.repartition(tasks, PARTITION_PATH) if tasks else frame.hint("rebalance", PARTITION_PATH)
+        )
         sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
         return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
     return frame.repartition(tasks) if tasks else frame
@@ -193,4 +228,3 @@ def _is_wide(
 
 def _size(file_slice: FileSlice) -> int:
     return file_slice.base_file.size if file_slice.base_file is not None else 0
-

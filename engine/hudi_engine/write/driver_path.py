@@ -40,13 +40,15 @@ def run_on_driver(
     with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="hudi-write") as pool:
         tagged = list(
             pool.map(
-                lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]), groups
+                lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]),
+                groups,
             )
         )
         planned(tagged)
         written = list(
             pool.map(
-                lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]), enumerate(tagged)
+                lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
+                enumerate(tagged),
             )
         )
     return [stat for stats in written for stat in stats]

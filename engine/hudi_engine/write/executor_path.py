@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +31,20 @@ if TYPE_CHECKING:
 BUCKET = "__hudi_bucket"
 BULK_BUFFER_BYTES = 384 * 1024 * 1024
 _STAT_SCHEMA = pa.schema([("stat", pa.string())])
-_WORKER_ERRORS: tuple[type[HudiError], ...] = (InvalidKeyError, SchemaError, PathEscapeError, WriteConflictError)
+_WORKER_ERRORS: tuple[type[HudiError], ...] = (
+    InvalidKeyError,
+    SchemaError,
+    PathEscapeError,
+    WriteConflictError,
+)
 
 
 def run_buckets(
-    spark: SparkSession, context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], frame: DataFrame
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
 ) -> list[WriteStat]:
     """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
 
@@ -53,7 +62,8 @@ def run_buckets(
         if not held:
             return
         own_context, own_plan, own_units = shared.value
-        table = cast_batch(pa.Table.from_batches(held), _data_schema(own_context))
+        table = pa.Table.from_batches(held)
+        table = cast_batch(table, _data_schema(own_context, table.column_names))
         task = current_task(own_context)
         for bucket, rows in split_by_partition(table, BUCKET):
             partition = rows.column(PARTITION_PATH)[0].as_py()
@@ -96,7 +106,6 @@ class _PartitionBuffer:
 
     def __init__(self, task: WriteTask) -> None:
         self._task = task
-        self._schema = _data_schema(task.context)
         self._held: dict[str, list[pa.Table]] = {}
         self._bytes: dict[str, int] = {}
         self.stats: list[WriteStat] = []
@@ -117,7 +126,8 @@ class _PartitionBuffer:
 
     def _flush(self, partition: str) -> None:
         context = self._task.context
-        rows = cast_batch(pa.concat_tables(self._held.pop(partition)), self._schema)
+        rows = pa.concat_tables(self._held.pop(partition))
+        rows = cast_batch(rows, _data_schema(context, rows.column_names))
         del self._bytes[partition]
         if not rows.num_rows:
             return
@@ -183,5 +193,7 @@ def _rebuilt(kind: type[HudiError], message: str) -> HudiError:
     return error
 
 
-def _data_schema(context: WriteContext) -> pa.Schema:
-    return pa.schema([field for field in context.schema if field.name not in META_FIELDS])
+def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:
+    """Data columns of the table that the rows have; keys to delete come with few of them."""
+    names = set(given) - set(META_FIELDS)
+    return pa.schema([field for field in context.schema if field.name in names])

@@ -31,7 +31,9 @@ def combine_everywhere(frame: DataFrame, context: WriteContext, plan: UnitPlan) 
         return frame
     names = frame.columns
     config = context.config
-    data = pa.schema([field for field in context.schema if field.name in names and field.name not in META_FIELDS])
+    data = pa.schema(
+        [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
+    )
 
     def combine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
@@ -78,8 +80,15 @@ def locate(
         found = frame.join(stored.distinct(), F.col(RECORD_KEY) == F.col("__key"), "left")
         final = found.withColumn(PARTITION_PATH, F.coalesce("__old", PARTITION_PATH)).drop("__key", "__old")
     else:
-        moved = frame.join(stored.distinct(), (F.col(RECORD_KEY) == F.col("__key")) & (F.col(PARTITION_PATH) != F.col("__old")))
-        gone = moved.withColumn(PARTITION_PATH, F.col("__old")).drop("__key", "__old").withColumn(DELETE_FLAG, F.lit(True))
+        moved = frame.join(
+            stored.distinct(),
+            (F.col(RECORD_KEY) == F.col("__key")) & (F.col(PARTITION_PATH) != F.col("__old")),
+        )
+        gone = (
+            moved.withColumn(PARTITION_PATH, F.col("__old"))
+            .drop("__key", "__old")
+            .withColumn(DELETE_FLAG, F.lit(True))
+        )
         final = frame.withColumn(DELETE_FLAG, F.lit(False)).unionByName(gone)
     final = final.persist()
     rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
@@ -171,6 +180,8 @@ def _spread_inserts(tagged: DataFrame, slots: Mapping[str, list[str]]) -> DataFr
         )
         column = F.when(F.col(BUCKET) == bucket, pick).otherwise(column)
     if single:
-        column = F.when(F.col(BUCKET).startswith("i:") & F.col(BUCKET).isin(list(single)), F.concat(F.col(BUCKET), F.lit("|0"))).otherwise(column)
+        column = F.when(
+            F.col(BUCKET).startswith("i:") & F.col(BUCKET).isin(list(single)),
+            F.concat(F.col(BUCKET), F.lit("|0")),
+        ).otherwise(column)
     return tagged.withColumn(BUCKET, column)
-

@@ -90,7 +90,9 @@ def _late_rows(context: WriteContext, tag: SliceTag, batch: pa.Table, moved: np.
     if context.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING or not context.config.ordering_fields:
         return moved[:0]
     stored = read_slice(context.read, tag.file_slice)
-    places = pc.index_in(batch.column(RECORD_KEY).take(pa.array(moved)), value_set=stored.column(RECORD_KEY).combine_chunks())
+    places = pc.index_in(
+        batch.column(RECORD_KEY).take(pa.array(moved)), value_set=stored.column(RECORD_KEY).combine_chunks()
+    )
     valid = np.asarray(places.is_valid())
     old = stored.take(places.drop_null())
     incoming = batch.take(pa.array(moved[valid]))
@@ -98,7 +100,8 @@ def _late_rows(context: WriteContext, tag: SliceTag, batch: pa.Table, moved: np.
         if name not in incoming.column_names:
             incoming = incoming.append_column(name, old.column(name))
     outcome = merge_rows(old, incoming.select(context.schema.names), context.config)
-    return moved[valid][~np.asarray(outcome.changed)]
+    lost: np.ndarray = moved[valid][~np.asarray(outcome.changed)]
+    return lost
 
 
 def _with(rows: pa.Table, partitions: list[str], deletes: np.ndarray) -> pa.Table:

@@ -33,7 +33,9 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
         ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
     """
     state = _writable_state(storage)
-    wanted = [partition.strip("/") for partition in ([partitions] if isinstance(partitions, str) else partitions)]
+    wanted = [
+        partition.strip("/") for partition in ([partitions] if isinstance(partitions, str) else partitions)
+    ]
     if not wanted:
         raise ConfigError("delete_partitions needs at least one partition path, such as 'dt=2026-01-01'")
     if not state.config.is_partitioned:
@@ -46,7 +48,9 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
     missing = [partition for partition in wanted if partition not in known]
     if missing:
         near = ", ".join(sorted(known)[:5])
-        raise ConfigError(f"partition(s) {missing} hold no rows in table {state.config.name!r}; it has, for example: {near}")
+        raise ConfigError(
+            f"partition(s) {missing} hold no rows in table {state.config.name!r}; it has, for example: {near}"
+        )
     with WriteTransaction.begin(
         storage, state.config, options, action="replacecommit", operation="DELETE_PARTITION"
     ) as transaction:
@@ -54,7 +58,9 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
         transaction.inflight(CommitMetadata(operation_type="DELETE_PARTITION"))
         replaced = _file_ids(state, wanted)
         metadata = CommitMetadata(
-            extra_metadata=_schema(state), operation_type="DELETE_PARTITION", partition_to_replace_file_ids=replaced
+            extra_metadata=_schema(state),
+            operation_type="DELETE_PARTITION",
+            partition_to_replace_file_ids=replaced,
         )
         rows = rows_of_groups(state, replaced)
         transaction.commit(metadata)
@@ -76,7 +82,9 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
     if old is not None:
         _check_change(state, old, schema)
     action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
-    with WriteTransaction.begin(storage, state.config, options, action=action, operation="ALTER_SCHEMA") as transaction:
+    with WriteTransaction.begin(
+        storage, state.config, options, action=action, operation="ALTER_SCHEMA"
+    ) as transaction:
         transaction.inflight(CommitMetadata(operation_type="ALTER_SCHEMA"))
         text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
         metadata = CommitMetadata(extra_metadata={"schema": text}, operation_type="ALTER_SCHEMA")
@@ -119,12 +127,22 @@ def _schema(state: TableState) -> dict[str, str]:
 
 def _check_change(state: TableState, old: pa.Schema, new: pa.Schema) -> None:
     config = state.config
-    needed = {*config.record_key_fields, *config.ordering_fields, *(field.name for field in config.partition_fields)}
+    needed = {
+        *config.record_key_fields,
+        *config.ordering_fields,
+        *(field.name for field in config.partition_fields),
+    }
     gone = sorted(name for name in needed if name.partition(".")[0] not in new.names)
-    problems = [f"column {name!r} is a key, ordering or partition column and cannot be dropped" for name in gone]
+    problems = [
+        f"column {name!r} is a key, ordering or partition column and cannot be dropped" for name in gone
+    ]
     for field in new:
         place = old.get_field_index(field.name)
-        if place >= 0 and not old.field(place).type.equals(field.type) and not can_promote(old.field(place).type, field.type):
+        if (
+            place >= 0
+            and not old.field(place).type.equals(field.type)
+            and not can_promote(old.field(place).type, field.type)
+        ):
             problems.append(
                 f"column {field.name!r} cannot change from {old.field(place).type} to {field.type}; only widening is allowed "
                 "(int to long, float or double, long to double, any number to string)"

@@ -43,8 +43,16 @@ INSERT = Operation(WriteOperation.INSERT, False, "hoodie.combine.before.insert",
 BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, "hoodie.combine.before.insert", bulk=True)
 DELETE = Operation(WriteOperation.DELETE, True, "hoodie.combine.before.delete", delete_only=True)
 INSERT_OVERWRITE = Operation(
-    WriteOperation.INSERT_OVERWRITE, False, "hoodie.combine.before.insert", replaces=TOUCHED_PARTITIONS, bulk=True
+    WriteOperation.INSERT_OVERWRITE,
+    False,
+    "hoodie.combine.before.insert",
+    replaces=TOUCHED_PARTITIONS,
+    bulk=True,
 )
 INSERT_OVERWRITE_TABLE = Operation(
-    WriteOperation.INSERT_OVERWRITE_TABLE, False, "hoodie.combine.before.insert", replaces=WHOLE_TABLE, bulk=True
+    WriteOperation.INSERT_OVERWRITE_TABLE,
+    False,
+    "hoodie.combine.before.insert",
+    replaces=WHOLE_TABLE,
+    bulk=True,
 )

@@ -24,7 +24,7 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.kinds import IndexKind
 from hudi_engine.index.tagging import SliceTag, tag_slice
-from hudi_engine.keygen.bucket import bucket_ids_for
+from hudi_engine.keygen.bucket import bucket_ids
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -122,7 +122,7 @@ def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[Writ
     if not unit.exists and batch.num_rows and not plan.delete_only:
         ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)
     if plan.index.buckets is not None and (plan.lookup or plan.packing):
-        return list(_run_buckets(task, plan, unit, batch))
+        return list(_run_buckets(task, plan, unit, batch, plan.index.buckets))
     return list(_write(task, plan, unit, batch, list(tagged.tags)))
 
 
@@ -227,7 +227,9 @@ def _append(
     touched = batch.take(tag.matched)
     if plan.update_columns is not None:
         touched = compose_partial(task.context, tag.file_slice, touched, plan.update_columns)
-    target = LogTarget(tag.file_slice, dict(unit.log_instants).get(tag.file_slice.file_id, tag.file_slice.base_instant))
+    target = LogTarget(
+        tag.file_slice, dict(unit.log_instants).get(tag.file_slice.file_id, tag.file_slice.base_instant)
+    )
     if plan.delete_only:
         yield from append_log(task, target, None, LogDeletes(touched.column(RECORD_KEY).combine_chunks()))
         return
@@ -247,11 +249,13 @@ def _split_deletes(
     return rows.filter(pc.invert(mask)), LogDeletes(gone.column(RECORD_KEY).combine_chunks(), ordering)
 
 
-def _run_buckets(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> Iterator[WriteStat]:
+def _run_buckets(
+    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, count: int
+) -> Iterator[WriteStat]:
     """Bucket index: the key's hash names the file group; no lookup over files is needed (Hudi table format, bucket ids)."""
     if batch.num_rows == 0:
         return
-    buckets = bucket_ids_for(batch, task.context.config, plan.index.buckets, task.context.options)
+    buckets = bucket_ids(batch, task.context.config, count, task.context.options)
     by_bucket = {int(each.file_id[:8]): each for each in unit.slices if each.file_id[:8].isdigit()}
     for bucket in np.unique(np.asarray(buckets)):
         rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))
@@ -259,7 +263,12 @@ def _run_buckets(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa
 
 
 def _run_bucket(
-    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, bucket: int, file_slice: FileSlice | None, rows: pa.Table
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    bucket: int,
+    file_slice: FileSlice | None,
+    rows: pa.Table,
 ) -> Iterator[WriteStat]:
     deletes = _deletes(rows, plan, task.context.config)
     if file_slice is None:
@@ -270,7 +279,9 @@ def _run_bucket(
             yield from create_files(task, unit.partition, alive, file_id=task.new_file_id(f"{bucket:08d}"))
         return
     keys = rows.column(RECORD_KEY).combine_chunks()
-    tag = tag_slice(task.context.read, file_slice, keys, plan.index.pruning(task.context.options), with_logs=True)
+    tag = tag_slice(
+        task.context.read, file_slice, keys, plan.index.pruning(task.context.options), with_logs=True
+    )
     known = np.zeros(rows.num_rows, dtype=bool)
     if tag is not None:
         known[np.asarray(tag.matched)] = True

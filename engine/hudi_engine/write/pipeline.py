@@ -153,7 +153,9 @@ def _commit(
             path = "driver"
         else:
             assert incoming.distributed is not None
-            path, stats = write_distributed(spark, context, plan, units, incoming.distributed, transaction, operation)
+            path, stats = write_distributed(
+                spark, context, plan, units, incoming.distributed, transaction, operation
+            )
         replaced = _replaced(state, operation, units, stats)
         metadata = _metadata(context, operation, stats, replaced, options)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
@@ -168,14 +170,16 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         batch, index = _delete_batch(state, request, index)
     else:
         carry = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
-        batch = align(request.frame, None if request.new_schema else state.data_schema(), options, carry=carry)
+        batch = align(
+            request.frame, None if request.new_schema else state.data_schema(), options, carry=carry
+        )
         _check_columns(config, request.frame.columns, batch.schema)
     frame_batch = batch
     if request.match_condition is not None:
         frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
     table = fetch_small(frame_batch, options)
     if table is None:
-        distributed = prepare_distributed(frame_batch, config, options, operation, prepped=request.prepped)
+        distributed = prepare_distributed(frame_batch, state, options, operation, prepped=request.prepped)
         return _Incoming(_table_schema(state, batch, operation), distributed=distributed, index=index)
     table = _with_keys(table, state, request, index)
     return _Incoming(_table_schema(state, batch, operation), table=table, index=index)
@@ -188,7 +192,9 @@ def _table_schema(state: TableState, batch: AlignedBatch, operation: Operation) 
     return batch.schema if schema is None else schema
 
 
-def _delete_batch(state: TableState, request: WriteRequest, index: IndexKind) -> tuple[AlignedBatch, IndexKind]:
+def _delete_batch(
+    state: TableState, request: WriteRequest, index: IndexKind
+) -> tuple[AlignedBatch, IndexKind]:
     """Only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
     config = state.config
     schema = state.data_schema()
@@ -208,7 +214,11 @@ def _delete_batch(state: TableState, request: WriteRequest, index: IndexKind) ->
         index = replace(index, is_global=True, moves_partition=False, buckets=None)
     wanted = list(dict.fromkeys([*keys, *(parts if known else [])]))
     frame = select_columns(request.frame, wanted, f"delete from {config.name!r} needs the record key")
-    subset = None if schema is None else pa.schema([schema.field(name) for name in schema.names if name in set(wanted)])
+    subset = (
+        None
+        if schema is None
+        else pa.schema([schema.field(name) for name in schema.names if name in set(wanted)])
+    )
     return align(frame, subset, request.options), index
 
 
@@ -220,7 +230,9 @@ def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index:
             config, options=request.options, complex_single_prefix=state.keys_carry_field_name()
         )
         keys = generator.record_keys(table)
-        unplaced = request.operation.delete_only and index.is_global and not _has_partition_columns(table, config)
+        unplaced = (
+            request.operation.delete_only and index.is_global and not _has_partition_columns(table, config)
+        )
         partitions = (
             pa.array([""] * table.num_rows, pa.string()) if unplaced else generator.partition_paths(table)
         )
@@ -251,7 +263,9 @@ def _check_request(config: TableConfig, request: WriteRequest, index: IndexKind)
             "with record_key"
         )
     if index.buckets is not None and not config.record_key_fields:
-        raise ConfigError("hoodie.index.type is BUCKET, which needs a record key; make the table with record_key")
+        raise ConfigError(
+            "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
+        )
 
 
 def _check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) -> None:
@@ -259,9 +273,13 @@ def _check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema)
     roles = [("record key", name) for name in config.record_key_fields]
     roles += [("ordering", name) for name in config.ordering_fields]
     roles += [("partition", field.name) for field in config.partition_fields]
-    missing = [f"{role} field {name!r}" for role, name in roles if name.partition(".")[0].lower() not in names]
+    missing = [
+        f"{role} field {name!r}" for role, name in roles if name.partition(".")[0].lower() not in names
+    ]
     if missing:
-        raise SchemaError(f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {list(given)}")
+        raise SchemaError(
+            f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {list(given)}"
+        )
     problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
@@ -368,4 +386,3 @@ def _schema_text(context: WriteContext) -> str:
 def _extra(options: Options) -> dict[str, str]:
     prefix = options.text("hoodie.datasource.write.commitmeta.key.prefix") or "_"
     return {key: value for key, value in options.raw.items() if key.startswith(prefix)}
-

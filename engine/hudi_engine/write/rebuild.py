@@ -21,21 +21,25 @@ _BUILD, _OLD = ".rebuild-", ".replaced-"
 
 def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
     """Whether a table can be rebuilt in place: key, ordering, partitioning, type and merge rule are equal."""
-    return all(
-        getattr(stored, name) == getattr(wanted, name)
-        for name in (
-            "table_type",
-            "record_key_fields",
-            "ordering_fields",
-            "partition_fields",
-            "key_generator",
-            "hive_style",
-            "url_encode",
-            "merge_mode",
-            "delete_marker",
-            "name",
+    return (
+        all(
+            getattr(stored, name) == getattr(wanted, name)
+            for name in (
+                "table_type",
+                "record_key_fields",
+                "ordering_fields",
+                "partition_fields",
+                "key_generator",
+                "hive_style",
+                "url_encode",
+                "merge_mode",
+                "delete_marker",
+                "name",
+            )
         )
-    ) and stored.version == wanted.version and stored.timestamp_keygen == wanted.timestamp_keygen
+        and stored.version == wanted.version
+        and stored.timestamp_keygen == wanted.timestamp_keygen
+    )
 
 
 def side_folder(base: str) -> str:
@@ -61,7 +65,9 @@ def swap(base: str, side: str) -> None:
     except OSError as error:
         if not storage.exists(name) and storage.exists(old):
             storage.rename(old, name)
-        raise StorageError(f"could not put the rebuilt table of {base} in place: {error}; the old one stands") from error
+        raise StorageError(
+            f"could not put the rebuilt table of {base} in place: {error}; the old one stands"
+        ) from error
     storage.delete_tree(old)
 
 

@@ -49,11 +49,11 @@ def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_repl
     return WriteResult(
         instant=instant,
         operation=metadata.operation_type,
-        rows_inserted=sum(stat.num_inserts for stat in stats),
-        rows_updated=sum(stat.num_update_writes for stat in stats),
-        rows_deleted=sum(stat.num_deletes for stat in stats) + rows_replaced,
+        rows_inserted=sum(stat.num_inserts or 0 for stat in stats),
+        rows_updated=sum(stat.num_update_writes or 0 for stat in stats),
+        rows_deleted=sum(stat.num_deletes or 0 for stat in stats) + rows_replaced,
         files_written=len({stat.path for stat in stats if stat.path}),
-        bytes_written=sum(stat.total_write_bytes for stat in stats),
+        bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
         partitions_written=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
         path_taken=path_taken,
     )

@@ -176,13 +176,19 @@ def make_plan(
 
 
 def _start(state: TableState, instant: str, plan: CleanPlan, options: Options, *, resumed: bool) -> _Run:
-    inflight = timeline_file_name(instant, "clean", State.INFLIGHT)
+    requested, inflight = (
+        f"{state.config.timeline_path}/{timeline_file_name(instant, 'clean', each)}"
+        for each in (State.REQUESTED, State.INFLIGHT)
+    )
     ownership = Ownership(state.storage, instant, options)
     ownership.take()
-    if not state.storage.exists(f"{state.config.timeline_path}/{inflight}"):
-        TimelineWriter(state.storage, state.config).to_inflight(
-            instant, "clean", plan.to_bytes(state.storage)
-        )
+    try:
+        if not state.storage.exists(inflight):
+            body = state.storage.read(requested)
+            TimelineWriter(state.storage, state.config).to_inflight(instant, "clean", body)
+    except BaseException:
+        ownership.abandon()
+        raise
     return _Run(state, instant, plan, ownership, resumed)
 
 

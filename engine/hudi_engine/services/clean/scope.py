@@ -9,7 +9,6 @@ from hudi_engine.config.options import Options
 from hudi_engine.read.state import TableState
 from hudi_engine.services.clean.plan import SAVEPOINTED, RetainedInstant
 from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
 
 COMPLETE = "hoodie.engine.clean.complete"
 """Extra metadata: ``true`` when a clean left nothing behind that its policy gave up, save what savepoints
@@ -52,13 +51,9 @@ def partitions_to_clean(
     for write in writes:
         if since <= write.requested_time < retained.time:
             metadata = state.timeline.commit_metadata(write)
+            found.update(metadata.partition_to_write_stats)
             found.update(metadata.partition_to_replace_file_ids or ())
-            found.update(partition for partition, stat in metadata.write_stats() if _replaces_a_file(stat))
     return frozenset(found)
-
-
-def _replaces_a_file(stat: WriteStat) -> bool:
-    return not stat.is_log_file and stat.prev_commit not in (None, "", NO_PREVIOUS_COMMIT)
 
 
 def _last_clean(state: TableState) -> Mapping[str, Any] | None:

@@ -114,7 +114,11 @@ def _claim(
             logger.warning("compaction %s was left by a process that is gone; it runs again", claim.instant)
             give_up(state, claim.instant, claim.partitions)
         claim.ownership.take()
-        TimelineWriter(storage, state.config).to_inflight(claim.instant, "compaction")
+        try:
+            TimelineWriter(storage, state.config).to_inflight(claim.instant, "compaction")
+        except BaseException:
+            claim.ownership.abandon()
+            raise
     return claim
 
 
