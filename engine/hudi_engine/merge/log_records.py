@@ -3,7 +3,7 @@ records)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,14 +19,14 @@ from hudi_engine.merge.base_reader import select_schema
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
-from hudi_engine.merge.modes.fold import fold
-from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, range_allows
 from hudi_engine.merge.record_keys import key_columns, record_keys
 from hudi_engine.merge.spill import SpillStore
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
+
+Combine = Callable[[Entries], Entries]
 
 _MOST_PARTITIONS = 256
 
@@ -47,15 +47,16 @@ class LogRecords:
 
 
 def read_log_records(
-    context: ReadContext, file_slice: FileSlice, rule: MergeRule, columns: Sequence[str]
+    context: ReadContext, file_slice: FileSlice, columns: Sequence[str], combine: Combine
 ) -> LogRecords:
     """Merge the logs of a slice.
 
     Args:
         context: The read.
         file_slice: The slice.
-        rule: The table's merge rule.
         columns: Columns to read; must hold those of :func:`needed_columns`.
+        combine: Makes one entry a key out of entries in order. It is called once, or, when the records are
+            more than memory should hold, for one share of the keys after the other.
 
     Raises:
         CorruptTableError: A block is damaged inside.
@@ -63,7 +64,6 @@ def read_log_records(
     """
     scan = scan_slice(context, file_slice)
     wanted = select_schema(context.schema, columns)
-    fields = [name for name in context.config.ordering_fields if name in columns]
     parts: list[Entries] = []
     total = size = 0
     stream = _entries(context, file_slice, scan, wanted)
@@ -72,10 +72,10 @@ def read_log_records(
         total += len(part)
         size += part.nbytes
         if size > context.memory_limit_bytes:
-            return _spilled(context, scan, rule, fields, parts, stream)
+            return _spilled(context, scan, combine, parts, stream)
     if not parts:
         return LogRecords(_nothing(wanted), 0, scan)
-    return LogRecords(fold(concat_entries(parts), rule, fields), total, scan)
+    return LogRecords(combine(concat_entries(parts)), total, scan)
 
 
 def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
@@ -95,8 +95,7 @@ def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
 def _spilled(
     context: ReadContext,
     scan: LogScan,
-    rule: MergeRule,
-    fields: list[str],
+    combine: Combine,
     parts: list[Entries],
     rest: Iterator[Entries],
 ) -> LogRecords:
@@ -110,7 +109,7 @@ def _spilled(
         for part in rest:
             total += len(part)
             store.add(part)
-        winners = store.fold(lambda entries: fold(entries, rule, fields))
+        winners = store.fold(combine)
     assert winners is not None
     return LogRecords(winners, total, scan)
 

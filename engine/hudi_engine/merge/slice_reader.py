@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.base_reader import read_base_file, select_schema
-from hudi_engine.merge.entries import Entries, plain_entries
+from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.merge.log_records import LogRecords, needed_columns, read_log_records
+from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.read_context import ReadContext, in_instant_range
@@ -101,7 +102,7 @@ def scan_logs(
         columns: Columns to read beside keys and ordering fields, None for all of the table.
     """
     wanted = context.schema.names if columns is None else columns
-    return read_log_records(context, file_slice, merge_rule(context.config), needed_columns(context, wanted))
+    return _scan(context, file_slice, merge_rule(context.config), needed_columns(context, wanted))
 
 
 def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
@@ -114,14 +115,17 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     """
     rule = merge_rule(context.config)
     names = context.schema.names
-    records = read_log_records(context, file_slice, rule, needed_columns(context, names))
-    base_columns = _columns_of_old(context, rule, records.winners, names)
-    base = _read_base(context, file_slice, base_columns)
+    needed = needed_columns(context, names)
     if not file_slice.log_files:
-        masked = np.zeros(base.num_rows, dtype=bool)
-        live = context.schema.empty_table()
+        base = _read_base(context, file_slice, key_columns(context.config))
+        masked, live = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table()
+    elif rule.fills:
+        base = _read_base(context, file_slice, needed)
+        masked, live = _fill_into(context, file_slice, base, rule)
     else:
-        masked, live = _merge_into(context, base, records.winners, rule)
+        winners = _scan(context, file_slice, rule, needed).winners
+        base = _read_base(context, file_slice, _columns_of_old(context, rule, winners, names))
+        masked, live = _merge_into(context, base, winners, rule)
     if context.instant_range is not None:
         masked |= ~_inside(context, base)
     return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names))
@@ -135,16 +139,26 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
         columns = wanted if context.instant_range is None else needed
         return _in_range(context, _read_base(context, file_slice, columns))
     rule = merge_rule(context.config)
-    winners = read_log_records(context, file_slice, rule, needed).winners
-    if merge_type in (LOG_ONLY, SKIP_MERGE):
-        live = winners.rows.filter(pa.array(~winners.deleted))
-        if merge_type == LOG_ONLY:
-            return live
-        return pa.concat_tables([_in_range(context, _read_base(context, file_slice, needed)), live])
+    if merge_type == LOG_ONLY:
+        return _live(_scan(context, file_slice, rule, needed).winners)
     base = _in_range(context, _read_base(context, file_slice, needed))
-    masked, live = _merge_into(context, base, winners, rule)
+    if merge_type == SKIP_MERGE:
+        return pa.concat_tables([base, _live(_scan(context, file_slice, rule, needed).winners)])
+    if rule.fills:
+        masked, live = _fill_into(context, file_slice, base, rule)
+    else:
+        masked, live = _merge_into(context, base, _scan(context, file_slice, rule, needed).winners, rule)
     kept = base.filter(pa.array(~masked)) if masked.any() else base
     return pa.concat_tables([kept, live])
+
+
+def _scan(context: ReadContext, file_slice: FileSlice, rule: MergeRule, columns: Sequence[str]) -> LogRecords:
+    fields = [name for name in context.config.ordering_fields if name in columns]
+    return read_log_records(context, file_slice, columns, lambda entries: fold(entries, rule, fields))
+
+
+def _live(entries: Entries) -> pa.Table:
+    return entries.rows.filter(pa.array(~entries.deleted))
 
 
 def _read_base(context: ReadContext, file_slice: FileSlice, columns: Sequence[str]) -> pa.Table:
@@ -195,19 +209,63 @@ def _merge_into(
     return masked, live
 
 
+def _fill_into(
+    context: ReadContext, file_slice: FileSlice, base: pa.Table, rule: MergeRule
+) -> tuple[Mask, pa.Table]:
+    """As :func:`_merge_into`, for rules that fill gaps: the stored row is the first record of its key.
+
+    Filling is not associative when rows come late, so records are merged one after the other into the stored
+    row, as a rewrite of the base file with each commit would have done.
+    """
+    fields = [name for name in context.config.ordering_fields if name in base.column_names]
+    inside = np.flatnonzero(_inside(context, base))
+    stored = plain_entries(base, record_keys(base, context.config), None, None).take(inside)
+    turns = _occurrences(stored.keys)
+    masked = np.zeros(base.num_rows, dtype=bool)
+
+    def combine(entries: Entries) -> Entries:
+        known = np.asarray(pc.is_in(stored.keys, value_set=entries.keys.combine_chunks())).astype(bool)
+        masked[inside[known]] = True
+        fresh = ~np.asarray(pc.is_in(entries.keys, value_set=stored.keys.combine_chunks())).astype(bool)
+        results = [fold(entries.take(np.flatnonzero(fresh)), rule, fields)]
+        for turn in range(int(turns[known].max(initial=-1)) + 1):
+            olds = stored.take(np.flatnonzero(known & (turns == turn)))
+            news = pc.is_in(entries.keys, value_set=olds.keys.combine_chunks())
+            results.append(
+                fold(
+                    concat_entries([olds, entries.take(np.flatnonzero(np.asarray(news).astype(bool)))]),
+                    rule,
+                    fields,
+                )
+            )
+        return concat_entries(results)
+
+    columns = base.column_names
+    return masked, _live(read_log_records(context, file_slice, columns, combine).winners)
+
+
+def _occurrences(keys: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """For each row, how many rows before it have its key."""
+    codes, _ = key_codes(keys)
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(codes[order]) != 0]) if len(codes) else codes
+    turns = np.empty(len(codes), np.int64)
+    turns[order] = np.arange(len(codes)) - np.repeat(starts, np.diff(np.r_[starts, len(codes)]))
+    return turns
+
+
 def _merge_pairs(
     context: ReadContext, base: pa.Table, hits: npt.NDArray[np.int64], new: Entries, rule: MergeRule
 ) -> tuple[Entries, Mask]:
     everything = np.ones(len(hits), dtype=bool)
     fields = [name for name in context.config.ordering_fields if name in new.rows.column_names]
-    if new.provided is None and not rule.fills:
+    if new.provided is None:
         if not rule.compares or not fields:
             return new, everything
         old = _entries_of(base, fields, hits)
         return new, rule.first(old, new, fields)
     old = _entries_of(base, new.rows.column_names, hits)
-    changed = everything if rule.fills else rule.first(old, new, fields)
-    return rule.merge(old, new, fields), changed
+    return rule.merge(old, new, fields), rule.first(old, new, fields)
 
 
 def _entries_of(base: pa.Table, columns: Sequence[str], hits: npt.NDArray[np.int64]) -> Entries:
