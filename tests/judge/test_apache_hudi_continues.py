@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-
 from hudi_engine import HudiTable, UnsupportedTableError
+
 from tests.judge.apache_hudi import VERSIONS
 from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.readers import Judges, assert_all_read
