@@ -1,8 +1,11 @@
 """How SparkSessions know Hudi tables by name."""
 
+from hudi_engine.catalog.directory import DirectoryCatalog, LoadReport
+from hudi_engine.catalog.foreign import ForeignEntry, register_foreign
 from hudi_engine.catalog.manifest import Published, is_current, live_manifest_files, publish
 from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.catalog.session import session_conf, sidecar_runner
+from hudi_engine.catalog.sidecar_files import obsolete_sidecars, sidecar_files
 from hudi_engine.catalog.spark_table import (
     EntryInfo,
     drop_table,
@@ -16,8 +19,11 @@ from hudi_engine.catalog.spark_table import (
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 
 __all__ = [
+    "DirectoryCatalog",
     "EntryInfo",
+    "ForeignEntry",
     "Layout",
+    "LoadReport",
     "Published",
     "TableName",
     "drop_table",
@@ -26,12 +32,15 @@ __all__ = [
     "is_internal",
     "literal",
     "live_manifest_files",
+    "obsolete_sidecars",
     "publish",
     "refresh_table",
+    "register_foreign",
     "register_table",
     "registered_base",
     "session_conf",
     "set_statistics",
+    "sidecar_files",
     "sidecar_runner",
     "table_entries",
 ]

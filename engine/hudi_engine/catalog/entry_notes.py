@@ -69,8 +69,8 @@ class EntryNotes:
         if refused:
             raise ConfigError(
                 f"the table properties {', '.join(refused)} cannot be set: Spark reserves "
-                f"{', '.join(sorted(_RESERVED))}, and names that start with {_OWN_PREFIX!r} are the engine's. "
-                "Leave them out"
+                f"{', '.join(sorted(_RESERVED))}, and names that start with {_OWN_PREFIX!r} are the "
+                "engine's. Leave them out"
             )
         return EntryNotes(
             self.comment if comment is None else comment,

@@ -135,10 +135,9 @@ def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> boo
     return _shows(found.manifest, _stamp(storage.uri(), config, timeline), timeline)
 
 
-def published_layout(storage: Storage) -> Layout | None:
-    """Return the layout readers should use, None for a table that was never published."""
-    found = _newest(storage)
-    return None if found.manifest is None else found.layout
+def newest_manifest(storage: Storage) -> Manifest | None:
+    """Return the manifest that Spark reads, None when there is none."""
+    return _newest(storage).manifest
 
 
 def live_manifest_files(storage: Storage) -> set[str]:
@@ -146,7 +145,7 @@ def live_manifest_files(storage: Storage) -> set[str]:
 
     Clean, rollback and restore publish first, and then delete none of these.
     """
-    manifest = _newest(storage).manifest
+    manifest = newest_manifest(storage)
     if manifest is None or manifest.stamp is None:
         return set()
     prefix = manifest.stamp.base + "/"

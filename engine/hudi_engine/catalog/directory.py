@@ -1,0 +1,316 @@
+"""The directory catalog: a warehouse folder is the list of schemas, tables and views.
+
+``<root>/<schema>/<table>/.hoodie/hoodie.properties`` is a table. Beside the table folders of a schema lie
+small JSON files: ``<name>.table.json`` points at a table placed elsewhere, ``<name>.view.json`` holds a view.
+Spark's in-memory catalog is filled from them when a session starts, so nothing else has to run and any number
+of processes may use one warehouse; every file is replaced whole.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.manifest import Published, publish
+from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.catalog.sidecar import RunSidecars
+from hudi_engine.catalog.spark_table import put_entries
+from hudi_engine.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
+from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
+from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.storage.factory import open_storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+_POINTER, _VIEW = ".table.json", ".view.json"
+_SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
+_THREADS = 16
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What a session was filled with.
+
+    Args:
+        tables: Tables registered.
+        views: Views created.
+        warnings: What was left out and why, one sentence each.
+    """
+
+    tables: tuple[TableName, ...]
+    views: tuple[TableName, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A table of the warehouse, read and published, or why it could not be."""
+
+    name: TableName
+    storage: Storage
+    state: tuple[TableConfig, Published, EntryNotes] | None
+    problem: str = ""
+
+
+class DirectoryCatalog:
+    """The tables and views below one folder.
+
+    Args:
+        root: The folder, a path or URI; it need not exist yet.
+        recover: Called with the base path of a table whose folder is missing while a rebuild of it lies
+            beside; it finishes or undoes the rebuild.
+    """
+
+    def __init__(self, root: str, recover: Callable[[str], None] | None = None) -> None:
+        self._storage = open_storage(root)
+        self._recover = recover
+
+    @property
+    def root(self) -> str:
+        """The folder, absolute."""
+        return self._storage.base
+
+    def load(self, spark: SparkSession, schemas: Iterable[str] | None = None) -> LoadReport:
+        """Register everything in a session's catalog; tables behind their timeline are published first.
+
+        A table or view that cannot be registered is left out with a warning; the others go on.
+
+        Args:
+            spark: The session.
+            schemas: Schemas to load, None for all.
+        """
+        wanted = self.schemas() if schemas is None else list(schemas)
+        warnings: list[str] = []
+        for schema in wanted:
+            self._ensure_database(spark, schema)
+        listings = {schema: self._storage.list(checked_name(schema)) for schema in wanted}
+        tables = self._load_tables(spark, listings, warnings)
+        views = self._load_views(spark, listings, warnings)
+        spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+        for warning in warnings:
+            logger.warning("%s", warning)
+        return LoadReport(tuple(tables), tuple(views), tuple(warnings))
+
+    def schemas(self) -> list[str]:
+        """Names of the schemas: every folder of the root that is not hidden."""
+        return [each.name for each in self._storage.list("") if each.is_dir and not each.name.startswith(".")]
+
+    def create_schema(self, schema: str) -> None:
+        """Make a schema's folder; nothing happens when it is there."""
+        self._storage.make_dirs(checked_name(schema))
+
+    def drop_schema(self, schema: str) -> None:
+        """Remove a schema's view definitions and pointers, and its folder when nothing else is in it.
+
+        Raises:
+            ConfigError: when tables are left in the folder.
+        """
+        folder = checked_name(schema)
+        for status in self._storage.list(folder):
+            if not status.is_dir and status.name.endswith((_POINTER, _VIEW)):
+                self._storage.delete(status.path)
+        left = [each.path for each in self._storage.list(folder, recursive=True) if not each.is_dir]
+        if left:
+            raise ConfigError(
+                f"the schema {schema!r} still holds files, such as {self.root}/{left[0]}; drop its tables "
+                "first"
+            )
+        self._storage.delete_tree(folder)
+
+    def default_base(self, schema: str, table: str) -> str:
+        """Where a table lives unless it says otherwise."""
+        return f"{self.root}/{checked_name(schema)}/{checked_name(table)}"
+
+    def table_base(self, schema: str, table: str) -> str | None:
+        """Where a table lives, pointers followed; None when there is none."""
+        pointed = self._pointed_base(schema, table)
+        if pointed is not None and open_storage(pointed).exists(PROPERTIES_PATH):
+            return pointed
+        folder = f"{checked_name(schema)}/{checked_name(table)}"
+        return (
+            self.default_base(schema, table) if self._storage.exists(f"{folder}/{PROPERTIES_PATH}") else None
+        )
+
+    def save_pointer(self, schema: str, table: str, base: str) -> None:
+        """Say that a table lives at ``base``, outside the schema's folder."""
+        body = json.dumps({"format": 1, "base": base}, indent=2).encode()
+        self._storage.replace(_file(schema, table, _POINTER), body)
+
+    def remove_pointer(self, schema: str, table: str) -> None:
+        """Remove a pointer; nothing happens when there is none."""
+        self._storage.delete(_file(schema, table, _POINTER))
+
+    def save_view(self, spark: SparkSession, schema: str, view: str) -> None:
+        """Keep the definition a view has in a session's catalog.
+
+        Raises:
+            ConfigError: when the session has no such view.
+        """
+        definition = ViewDefinition.of(spark, TableName(schema, view))
+        self._storage.replace(_file(schema, view, _VIEW), definition.to_json())
+
+    def remove_view(self, schema: str, view: str) -> None:
+        """Forget a view's definition; nothing happens when there is none."""
+        self._storage.delete(_file(schema, view, _VIEW))
+
+    def _ensure_database(self, spark: SparkSession, schema: str) -> None:
+        if not spark._jsparkSession.sessionState().catalog().databaseExists(schema):
+            location = literal(self._storage.uri(checked_name(schema)))
+            spark.sql(f"CREATE DATABASE IF NOT EXISTS {identifier(schema)} LOCATION {location}")
+
+    def _load_tables(
+        self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
+    ) -> list[TableName]:
+        places: dict[TableName, str] = {}
+        for schema, statuses in listings.items():
+            places.update(self._places(schema, statuses, warnings))
+        run_sidecars = sidecar_runner(spark)
+        with ThreadPoolExecutor(max_workers=_THREADS) as pool:
+            found = list(pool.map(lambda item: _prepare(item[0], item[1], run_sidecars), places.items()))
+        registered = []
+        for each in found:
+            if each.problem:
+                warnings.append(each.problem)
+            elif each.state is not None and _register(spark, each, warnings):
+                registered.append(each.name)
+        return registered
+
+    def _places(
+        self, schema: str, statuses: Sequence[FileStatus], warnings: list[str]
+    ) -> dict[TableName, str]:
+        """Return the tables of a schema and where they live; a pointer goes before a folder."""
+        folders = {each.name for each in statuses if each.is_dir and not each.name.startswith(".")}
+        if self._recover is not None:
+            folders |= self._recovered(schema, statuses, folders, self._recover)
+        tables = {
+            TableName(schema, name): self.default_base(schema, name)
+            for name in sorted(folders)
+            if self._storage.exists(f"{schema}/{name}/{PROPERTIES_PATH}")
+        }
+        known = {name.name.lower(): name for name in tables}
+        for status in statuses:
+            if status.is_dir or not status.name.endswith(_POINTER):
+                continue
+            name = unquote(status.name.removesuffix(_POINTER))
+            try:
+                base = self._pointed_base(schema, name)
+            except HudiError as error:
+                warnings.append(str(error))
+                continue
+            if base is not None and open_storage(base).exists(PROPERTIES_PATH):
+                tables[known.get(name.lower(), TableName(schema, name))] = base
+            elif base is not None:
+                warnings.append(
+                    f"{schema}.{name} was not registered: {self.root}/{status.path} points at {base}, where "
+                    "there is no Hudi table. Build the table again, or delete the pointer"
+                )
+        return tables
+
+    def _recovered(
+        self, schema: str, statuses: Sequence[FileStatus], folders: set[str], recover: Callable[[str], None]
+    ) -> set[str]:
+        matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
+        missing = {match[1] for match in matches if match is not None} - folders
+        for name in missing:
+            recover(self.default_base(schema, name))
+        return missing
+
+    def _pointed_base(self, schema: str, table: str) -> str | None:
+        path = _file(schema, table, _POINTER)
+        try:
+            raw = json.loads(self._storage.read(path))
+            return str(raw["base"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptTableError(
+                f"{self.root}/{path} cannot be parsed: {error!r}. It says where {schema}.{table} lives; "
+                "delete it and build the table again"
+            ) from error
+
+    def _load_views(
+        self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
+    ) -> list[TableName]:
+        from pyspark.errors import PySparkException
+
+        definitions = []
+        for schema, statuses in listings.items():
+            for status in statuses:
+                if status.is_dir or not status.name.endswith(_VIEW):
+                    continue
+                name = TableName(schema, unquote(status.name.removesuffix(_VIEW)))
+                try:
+                    body = self._storage.read(status.path)
+                    definitions.append(ViewDefinition.from_json(name, body, f"{self.root}/{status.path}"))
+                except FileNotFoundError:
+                    continue
+                except CorruptTableError as error:
+                    warnings.append(f"view {name.label} was not restored: {error}")
+        restored = []
+        for view in in_dependency_order(spark, definitions):
+            try:
+                view.create(spark)
+            except PySparkException as error:
+                reason = str(error).strip().split("\n")[0]
+                warnings.append(
+                    f"view {view.name.label} was not restored: {reason}. Build it again or drop it"
+                )
+                continue
+            restored.append(view.name)
+        return restored
+
+
+def checked_name(name: str) -> str:
+    """Return a schema or table name that can be a folder.
+
+    Raises:
+        ConfigError: when it cannot.
+    """
+    if not name or "/" in name or "\0" in name or name.startswith("."):
+        raise ConfigError(
+            f"{name!r} cannot be a schema or table of a directory catalog, where names are folders: it must "
+            "not be empty, start with '.' or hold '/'"
+        )
+    return name
+
+
+def _file(schema: str, name: str, suffix: str) -> str:
+    """Return the path of a definition file; Spark's names do not tell upper from lower case."""
+    return f"{checked_name(schema)}/{quote(checked_name(name).lower(), safe=' ')}{suffix}"
+
+
+def _prepare(name: TableName, base: str, run_sidecars: RunSidecars) -> _Found:
+    """Read a table and publish it when its manifest is behind."""
+    storage = open_storage(base)
+    try:
+        config = TableConfig.load(storage)
+        published = publish(storage, config, run_sidecars=run_sidecars)
+        return _Found(name, storage, (config, published, EntryNotes.load(storage)))
+    except (HudiError, OSError) as error:
+        return _Found(name, storage, None, f"{name.label} was not registered: {error}")
+
+
+def _register(spark: SparkSession, found: _Found, warnings: list[str]) -> bool:
+    assert found.state is not None
+    config, published, notes = found.state
+    if published.schema is None:
+        logger.debug("%s has no schema yet and is left out", found.name.label)
+        return False
+    try:
+        put_entries(spark, found.name, found.storage, config, published, notes)
+    except HudiError as error:
+        warnings.append(f"{found.name.label} was not registered: {error}")
+        return False
+    return True

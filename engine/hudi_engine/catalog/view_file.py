@@ -1,0 +1,155 @@
+"""Definitions of views as small JSON files, for a catalog that does not keep them itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hudi_engine.catalog.spark_entry import FINGERPRINT_PROPERTY, Column, ViewSpec, find_entry
+from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.errors import ConfigError, CorruptTableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FORMAT = 1
+_RELATION = re.compile(r"UnresolvedRelation \[([^\]]*)\]")
+
+
+@dataclass(frozen=True)
+class ViewDefinition:
+    """A permanent view as it is kept in a file.
+
+    Args:
+        name: Its name.
+        columns: Name and comment (``""`` for none) of each column.
+        query: Its SELECT.
+        comment: View comment, ``""`` for none.
+        properties: The user's properties.
+        database: Schema in which unqualified names of the query are looked up.
+    """
+
+    name: TableName
+    columns: Sequence[tuple[str, str]]
+    query: str
+    comment: str
+    properties: Mapping[str, str]
+    database: str
+
+    @classmethod
+    def of(cls, spark: SparkSession, name: TableName) -> ViewDefinition:
+        """Read a view out of a session's catalog.
+
+        Raises:
+            ConfigError: when there is no such view.
+        """
+        entry = find_entry(spark, name)
+        if entry is None or not entry.is_view:
+            raise ConfigError(
+                f"{name.label} is not a view of this session's catalog, so its definition cannot be kept; "
+                "create the view first"
+            )
+        fields = json.loads(entry.schema_json)["fields"]
+        namespace = [
+            value
+            for key, value in sorted(entry.properties.items())
+            if key.startswith("view.catalogAndNamespace.part.")
+        ]
+        return cls(
+            name,
+            tuple((field["name"], field["metadata"].get("comment", "")) for field in fields),
+            entry.handle.viewText().get(),
+            entry.comment or "",
+            {
+                key: value
+                for key, value in entry.properties.items()
+                if not key.startswith("view.") and key != FINGERPRINT_PROPERTY
+            },
+            namespace[-1] if namespace else name.database,
+        )
+
+    def to_json(self) -> bytes:
+        """Format as the file's content."""
+        raw = {
+            "format": _FORMAT,
+            "columns": [{"name": name, "comment": comment} for name, comment in self.columns],
+            "query": self.query,
+            "comment": self.comment,
+            "properties": dict(self.properties),
+            "database": self.database,
+        }
+        return json.dumps(raw, indent=2).encode()
+
+    @classmethod
+    def from_json(cls, name: TableName, body: bytes, source: str) -> ViewDefinition:
+        """Parse a file.
+
+        Raises:
+            CorruptTableError: when it is damaged, naming ``source``.
+        """
+        try:
+            raw: dict[str, Any] = json.loads(body)
+            if raw["format"] != _FORMAT:
+                raise ValueError(f"its format is {raw['format']!r}, not {_FORMAT}")
+            return cls(
+                name,
+                tuple((column["name"], column["comment"]) for column in raw["columns"]),
+                raw["query"],
+                raw["comment"],
+                dict(raw["properties"]),
+                raw["database"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptTableError(
+                f"{source} is no readable view definition: {error!r}. Delete it and build the view again"
+            ) from error
+
+    def create(self, spark: SparkSession) -> None:
+        """Create the view in a session; fails as Spark does when the query cannot be resolved."""
+        columns = [Column(name, "", comment) for name, comment in self.columns]
+        spec = ViewSpec(self.name, columns, self.query, self.comment, self.properties)
+        catalog = spark._jsparkSession.sessionState().catalog()
+        before = catalog.getCurrentDatabase()
+        if before == self.database:
+            spark.sql(spec.statement())
+            return
+        catalog.setCurrentDatabase(self.database)
+        try:
+            spark.sql(spec.statement())
+        finally:
+            catalog.setCurrentDatabase(before)
+
+    def names_read(self, spark: SparkSession) -> set[tuple[str, str]]:
+        """Return (schema, name), lower case, of every relation the query names."""
+        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(self.query)
+        found = set()
+        for match in _RELATION.findall(plan.treeString()):
+            parts = [part.strip().strip("`").lower() for part in match.split(",")]
+            found.add((parts[-2] if len(parts) > 1 else self.database.lower(), parts[-1]))
+        return found
+
+
+def in_dependency_order(spark: SparkSession, views: Iterable[ViewDefinition]) -> list[ViewDefinition]:
+    """Sort views so that each comes after the views it reads.
+
+    A query that cannot be parsed, or a circle, does not stop the others; creating such a view will say why.
+    """
+    waiting = {(view.name.database.lower(), view.name.name.lower()): view for view in views}
+    reads = {key: _names_read(spark, view) & waiting.keys() - {key} for key, view in waiting.items()}
+    ordered: list[ViewDefinition] = []
+    while waiting:
+        ready = [key for key in waiting if not reads[key] & waiting.keys()] or list(waiting)
+        ordered.extend(waiting.pop(key) for key in ready)
+    return ordered
+
+
+def _names_read(spark: SparkSession, view: ViewDefinition) -> set[tuple[str, str]]:
+    from pyspark.errors import PySparkException
+
+    try:
+        return view.names_read(spark)
+    except PySparkException:
+        return set()
