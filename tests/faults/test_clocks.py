@@ -92,3 +92,15 @@ def test_an_instant_that_another_program_took_in_the_same_millisecond_is_left_al
     assert storage.read(mini.timeline_path(taken[1], "commit", State.REQUESTED)) == b"other"
     assert not storage.exists(heartbeat_path(taken[1]))
     transaction.abort()
+
+
+def test_a_table_with_instants_in_the_future_does_not_drag_others_along(
+    storage: LocalStorage, tmp_path: Path
+) -> None:
+    mini.write(storage, {"a": {"k": 1}})
+    for state in State:
+        body = mini.CommitMetadata().to_json()
+        storage.create(mini.timeline_path("20991231235959000", "commit", state), body)
+    assert mini.write(storage, {"a": {"k": 2}}) > "20991231235959000"
+    other = mini.create_table(str(tmp_path / "other"))
+    assert mini.write(other, {"a": {"k": 1}}) < "2090"

@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 MARKER_ROOT = ".hoodie/.temp"
 _TEMPORARY_KEPT_MS = 3_600_000
-INSTANTS = InstantClock()
-"""Source of instants of this process."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,12 @@ def table_lock(storage: Storage, options: Options) -> TableLock:
 
 
 def next_instant(timeline: Timeline, clock: InstantClock | None = None) -> str:
-    """Return an instant greater than all of the timeline."""
-    return (clock or INSTANTS).next(timeline.latest_instant_time)
+    """Return an instant greater than all of the timeline.
+
+    Without ``clock`` a fresh one is taken, so that a table with instants in the future does not drag the
+    others of this process along.
+    """
+    return (clock or InstantClock()).next(timeline.latest_instant_time)
 
 
 def recover(

@@ -26,7 +26,7 @@ from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.conflict import KeyScope, check_conflicts, merged_schema
 from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
 from hudi_engine.txn.reconcile import delete_unwanted_files
-from hudi_engine.txn.recovery import INSTANTS, next_instant, recover, table_lock
+from hudi_engine.txn.recovery import next_instant, recover, table_lock
 from hudi_engine.txn.rollback import Republish, read_rollback_plan, rollback_instant
 from hudi_engine.txn.storage_errors import storage_errors
 
@@ -249,7 +249,7 @@ class WriteTransaction:
         newest = self.timeline.latest_instant_time
         register(self._owner)
         for _ in range(_BEGIN_ATTEMPTS):
-            newest = self.instant = (self._clock or INSTANTS).next(newest)
+            newest = self.instant = (self._clock or InstantClock()).next(newest)
             if self._try_announce():
                 break
         else:

@@ -1,0 +1,35 @@
+"""Another writer's metadata table: it would hide our commits from Hudi's readers unless it goes first."""
+
+from __future__ import annotations
+
+import logging
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.storage.base import Storage
+
+logger = logging.getLogger(__name__)
+
+METADATA_FOLDER = ".hoodie/metadata"
+METADATA_PROPERTIES = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
+
+
+def drop_foreign_metadata_table(storage: Storage, config: TableConfig) -> TableConfig:
+    """Switch a live metadata table off, as a Hudi writer with ``hoodie.metadata.enable=false`` does.
+
+    The properties go first: from then on readers list files, whatever is left of the folder.
+
+    Returns:
+        The table's settings afterwards.
+    """
+    if not config.metadata_partitions and not any(key in config.properties for key in METADATA_PROPERTIES):
+        return config
+    config.check_writable()
+    logger.warning(
+        "%s: dropping the metadata table (%s) another writer built; Hudi builds it again when it writes next",
+        storage.base,
+        ", ".join(config.metadata_partitions) or "empty",
+    )
+    config = config.with_properties(removals=METADATA_PROPERTIES)
+    config.save(storage)
+    storage.delete_tree(METADATA_FOLDER)
+    return config

@@ -1,0 +1,178 @@
+"""Savepoints and what a restore needs of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.instant import State
+from hudi_engine.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, RESTORE_PLAN
+from hudi_engine.txn.restore import restore
+from hudi_engine.txn.savepoint import create_savepoint, delete_savepoint, list_savepoints
+
+import tests.faults.mini_table as mini
+from tests.faults.scenarios import MOR, recover_now
+
+LATER = "20991231235959000"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    return mini.create_table(str(tmp_path), MOR)
+
+
+def test_a_savepoint_names_the_files_of_the_table_as_of_its_commit(storage: LocalStorage) -> None:
+    first = mini.write(storage, {"a": {"k1": 1}, "b": {"k2": 2}})
+    second = mini.write(storage, {"a": {"k1": 10}})
+    mini.write(storage, {"c": {"k3": 3}})
+    saved = create_savepoint(storage, mini.options(), second, user="me", comments="before the change")
+    base = f"group-{first}-{{0}}-0_0-0-0_{first}.parquet"
+    assert saved.files == {
+        "a": (base.format("a"), f".group-{first}-a-0_{first}.log.1_0-0-0"),
+        "b": (base.format("b"),),
+    }
+    assert list_savepoints(storage) == (saved,)
+    record = decode_avro_file(storage.read(mini.timeline_path(second, "savepoint", State.COMPLETED)))
+    assert (record["savepointedBy"], record["comments"], record["version"]) == ("me", "before the change", 1)
+    assert record["savepointedAt"] == saved.saved_at_ms
+    assert storage.read(mini.timeline_path(second, "savepoint", State.INFLIGHT)) == b""
+
+
+def test_without_an_instant_the_newest_commit_is_saved_once(storage: LocalStorage) -> None:
+    newest = mini.write(storage, {"a": {"k1": 1}})
+    saved = create_savepoint(storage, mini.options())
+    assert saved.instant == newest
+    assert create_savepoint(storage, mini.options(), comments="again") == saved
+
+
+def test_a_deleted_savepoint_leaves_no_file(storage: LocalStorage) -> None:
+    saved = create_savepoint_after_write(storage)
+    before = mini.content(storage)
+    delete_savepoint(storage, mini.options(), saved)
+    assert list_savepoints(storage) == ()
+    assert [s.name for s in storage.list(".hoodie") if "savepoint" in s.name] == []
+    assert mini.content(storage) == before
+
+
+def create_savepoint_after_write(storage: LocalStorage) -> str:
+    mini.write(storage, {"a": {"k1": 1}})
+    return create_savepoint(storage, mini.options()).instant
+
+
+def test_an_instant_that_is_no_commit_cannot_be_saved(storage: LocalStorage) -> None:
+    newest = mini.write(storage, {"a": {"k1": 1}})
+    with pytest.raises(TimelineError, match=f"no completed write '{LATER}'.*the newest are: {newest}"):
+        create_savepoint(storage, mini.options(), LATER)
+
+
+def test_a_savepoint_that_is_not_there_cannot_be_deleted(storage: LocalStorage) -> None:
+    saved = create_savepoint_after_write(storage)
+    with pytest.raises(TimelineError, match=f"no savepoint '{LATER}'.*the savepoints are: {saved}"):
+        delete_savepoint(storage, mini.options(), LATER)
+
+
+def clean_up_to(storage: LocalStorage, earliest: str) -> None:
+    record = {
+        "startCleanTime": LATER, "timeTakenInMillis": 1, "totalFilesDeleted": 0,
+        "earliestCommitToRetain": earliest, "partitionMetadata": {},
+    }  # fmt: skip
+    body = encode_avro_file(CLEAN_METADATA, record)
+    storage.create(mini.timeline_path(LATER, "clean", State.COMPLETED), body)
+
+
+def test_a_commit_that_a_clean_has_gone_past_cannot_be_saved_or_restored_to(storage: LocalStorage) -> None:
+    first = mini.write(storage, {"a": {"k1": 1}})
+    second = mini.write(storage, {"a": {"k1": 2}})
+    clean_up_to(storage, second)
+    with pytest.raises(TimelineError, match=f"clean {LATER} kept only what {second}"):
+        create_savepoint(storage, mini.options(), first)
+    with pytest.raises(TimelineError, match="not whole any more"):
+        restore(storage, mini.options(), first)
+    assert create_savepoint(storage, mini.options(), second).instant == second
+
+
+def test_a_saved_commit_can_be_restored_to_after_a_clean(storage: LocalStorage) -> None:
+    saved = create_savepoint_after_write(storage)
+    clean_up_to(storage, mini.write(storage, {"a": {"k1": 2}}))
+    restore(storage, mini.options(), saved)
+    assert mini.content(storage) == {("a", "k1"): 1}
+
+
+def test_a_restore_lists_what_it_took_back_newest_first(storage: LocalStorage) -> None:
+    first = mini.write(storage, {"a": {"k1": 1}})
+    second = mini.write(storage, {"a": {"k1": 2}})
+    third = mini.write(storage, {"a": {"k9": 9}}, "INSERT_OVERWRITE")
+    result = restore(storage, mini.options(), first)
+    assert result.restore_time is not None
+    plan, metadata = (
+        decode_avro_file(storage.read(mini.timeline_path(result.restore_time, "restore", state)))
+        for state in (State.REQUESTED, State.COMPLETED)
+    )
+    infos = [
+        {"commitTime": third, "action": "replacecommit"},
+        {"commitTime": second, "action": "deltacommit"},
+    ]
+    assert plan == {"instantsToRollback": infos, "version": 2, "savepointToRestoreTimestamp": first}
+    assert metadata["instantsToRollback"] == [third, second]
+    assert metadata["restoreInstantInfo"] == infos
+    assert set(metadata["hoodieRestoreMetadata"]) == {third, second}
+    assert metadata["hoodieRestoreMetadata"][third][0]["totalFilesDeleted"] == 1
+    assert [i.action for i in mini.Timeline.load(storage, mini.TableConfig.load(storage)).instants] == [
+        "deltacommit",
+        "restore",
+    ]
+
+
+def test_a_restore_to_the_newest_commit_does_nothing(storage: LocalStorage) -> None:
+    newest = mini.write(storage, {"a": {"k1": 1}})
+    before = storage.list("", recursive=True)
+    assert restore(storage, mini.options(), newest).restore_time is None
+    names = [status.path for status in storage.list("", recursive=True)]
+    assert names == [status.path for status in before]
+
+
+def test_a_later_savepoint_stands_in_the_way_of_a_restore(storage: LocalStorage) -> None:
+    first = mini.write(storage, {"a": {"k1": 1}})
+    second = mini.write(storage, {"a": {"k1": 2}})
+    create_savepoint(storage, mini.options(), second)
+    with pytest.raises(TimelineError, match=f"the later commit {second} has a savepoint"):
+        restore(storage, mini.options(), first)
+
+
+def test_a_planned_compaction_and_what_was_written_on_top_of_it_go_with_a_restore(
+    storage: LocalStorage,
+) -> None:
+    first = mini.write(storage, {"a": {"k1": 1}})
+    planned = "20991231235958000"
+    operation = {"fileId": f"group-{first}-a-0", "partitionPath": "a", "baseInstantTime": first}
+    body = encode_avro_file(COMPACTION_PLAN, {"operations": [operation]})
+    storage.create(mini.timeline_path(planned, "compaction", State.REQUESTED), body)
+    on_top = f"a/.group-{first}-a-0_{planned}.log.1_0-0-0"
+    storage.create(on_top, b"")
+    for state in State:
+        storage.create(mini.timeline_path(LATER, "deltacommit", state), mini.CommitMetadata().to_json())
+    restore(storage, mini.options(), first)
+    assert not storage.exists(on_top)
+    assert mini.content(storage) == {("a", "k1"): 1}
+    assert mini.leftovers(storage) == []
+
+
+@pytest.mark.parametrize(
+    ("time", "action"),
+    [("20200101000000000", "deltacommit"), ("../../x", "commit"), (LATER, "savepoint"), (LATER, "clean")],
+)
+def test_a_forged_restore_plan_takes_nothing_back(storage: LocalStorage, time: str, action: str) -> None:
+    target = mini.write(storage, {"a": {"k1": 1}})
+    record = {
+        "instantsToRollback": [{"commitTime": time, "action": action}],
+        "savepointToRestoreTimestamp": target,
+    }
+    storage.create(
+        mini.timeline_path(LATER, "restore", State.REQUESTED), encode_avro_file(RESTORE_PLAN, record)
+    )
+    with pytest.raises(CorruptTableError, match="wants to take back"):
+        recover_now(storage)
+    assert mini.content(storage) == {("a", "k1"): 1}
