@@ -7,12 +7,29 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.manifest import live_manifest_files, publish
-from hudi_engine.config.options import resolve_options
+from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.catalog.sidecar_files import obsolete_sidecars
+from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError, TimelineError
+from hudi_engine.read.session import prepare_session
 from hudi_engine.read.spark_read import LOG_ONLY, READ_OPTIMIZED, SKIP_MERGE, SNAPSHOT, snapshot_frame
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
+from hudi_engine.services import (
+    CleanResult,
+    CompactionResult,
+    PendingCompaction,
+    Publication,
+    RunTasks,
+    clean,
+    run_after_commit,
+    run_compaction,
+    run_in_spark,
+    run_in_threads,
+    schedule_compaction,
+    show_compactions,
+)
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.timeline.active import Timeline
@@ -203,8 +220,8 @@ class HudiTable:
             partitions: Partition paths, such as ``["dt=2026-01-01"]``.
             options: ``hoodie.*`` options of this call.
         """
-        resolved = resolve_options({**self._options, **(options or {})})
-        return self._published(delete_partitions(self.storage, partitions, resolved))
+        resolved = self._resolved(options)
+        return self._published(delete_partitions(self.storage, partitions, resolved), resolved)
 
     def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
         """Delete the rows that fulfil a SQL condition over the table's columns."""
@@ -244,8 +261,8 @@ class HudiTable:
         Raises:
             SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
         """
-        resolved = resolve_options({**self._options, **(options or {})})
-        return self._published(alter_schema(self.storage, spark_to_arrow(schema), resolved))
+        resolved = self._resolved(options)
+        return self._published(alter_schema(self.storage, spark_to_arrow(schema), resolved), resolved)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -282,7 +299,7 @@ class HudiTable:
         Raises:
             TimelineError: The instant is not there, or something later stands on it.
         """
-        resolved = resolve_options({**self._options, **(options or {})})
+        resolved = self._resolved(options)
         config = self.config
         config.check_writable()
         with table_lock(self.storage, resolved):
@@ -296,12 +313,64 @@ class HudiTable:
                 rollback_time=next_instant(timeline),
                 republish=self._republish,
             )
-        self._publish(resolve_options(self._options).bool("hoodie.engine.publish.manifest"))
+        self._publish(resolved.bool("hoodie.engine.publish.manifest"))
         return result
+
+    # -- table services ----------------------------------------------------------------------------------------
+
+    def schedule_compaction(self, *, options: RawOptions | None = None) -> CompactionResult:
+        """Plan a compaction of the slices that have logs; ``instant`` of the result is None when none has.
+
+        Raises:
+            ConfigError: A copy-on-write table, or options that make no sense.
+        """
+        return schedule_compaction(self.storage, self._resolved(options))
+
+    def compact(self, *, instant: str | None = None, options: RawOptions | None = None) -> CompactionResult:
+        """Merge logs into new base files: run the pending plan, or schedule one and run it.
+
+        Args:
+            instant: Plan to run; None for the next in the order of ``hoodie.compaction.order``.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: A copy-on-write table, or options that make no sense.
+            ServiceError: The compaction failed; it was rolled back and its plan can run again.
+        """
+        prepare_session(self.spark)
+        return run_compaction(
+            self.storage,
+            self._resolved(options),
+            instant=instant,
+            run_tasks=self._run_tasks(),
+            publish=self._publication(),
+        )
+
+    def compactions(self) -> list[PendingCompaction]:
+        """Compactions on the active timeline, pending and done, oldest first."""
+        return list(show_compactions(self.storage))
+
+    def clean(self, retain_commits: int | None = None, *, options: RawOptions | None = None) -> CleanResult:
+        """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
+
+        Time travel to instants before the oldest retained one is over after that.
+
+        Args:
+            retain_commits: Commits whose files stay; None for what the options say (default 10).
+            options: ``hoodie.*`` options of this call.
+        """
+        if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):
+            raise ConfigError(f"retain_commits is {retain_commits!r}; it must be a whole number of at least 1")
+        return clean(
+            self.storage,
+            self._resolved(options),
+            retain_commits=retain_commits,
+            publish=self._publication(),
+        )
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
-        publish(self.storage)
+        publish(self.storage, run_sidecars=sidecar_runner(self.spark))
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -319,32 +388,56 @@ class HudiTable:
         request = WriteRequest(
             operation,
             df,
-            resolve_options({**self._options, **(options or {})}),
+            self._resolved(options),
             None if update_columns is None else tuple(update_columns),
             match_condition,
             prepped,
             new_schema,
         )
-        return self._published(
-            write(self.spark, self.storage, request), request.options.bool("hoodie.engine.publish.manifest")
-        )
+        return self._published(write(self.spark, self.storage, request), request.options)
 
-    def _published(self, result: WriteResult, wanted: bool = True) -> WriteResult:
+    def _published(self, result: WriteResult, options: Options) -> WriteResult:
+        """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""
+        wanted = options.bool("hoodie.engine.publish.manifest")
         self._publish(wanted)
+        report = run_after_commit(
+            self.storage,
+            options,
+            run_tasks=self._run_tasks(),
+            publish=self._publication() if wanted else None,
+        )
+        for failure in report.failures:
+            logger.warning("%s: %s", self.path, failure)
         return result
 
     def _publish(self, wanted: bool) -> None:
-        """The commit stands whatever happens here; the next session or writer publishes it if this fails."""
         if not wanted:
             return
         try:
-            publish(self.storage)
+            self.publish()
         except (HudiError, OSError) as error:
             logger.warning("%s: the commit stands, but its manifest was not published: %s", self.path, error)
 
     def _republish(self) -> None:
         if live_manifest_files(self.storage):
-            publish(self.storage)
+            self.publish()
+
+    def _publication(self) -> Publication:
+        storage = self.storage
+        return Publication(
+            publish=self.publish,
+            live_files=lambda: live_manifest_files(storage),
+            obsolete_sidecars=lambda partitions, oldest: obsolete_sidecars(storage, partitions, oldest),
+        )
+
+    def _is_local(self) -> bool:
+        return str(self.spark.sparkContext.master).startswith("local")
+
+    def _run_tasks(self) -> RunTasks:
+        return run_in_threads if self._is_local() else run_in_spark(self.spark)
+
+    def _resolved(self, options: RawOptions | None) -> Options:
+        return resolve_options({**self._options, **(options or {})})
 
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
         state = TableState.load(self.storage)
@@ -352,7 +445,7 @@ class HudiTable:
             raise TimelineError(
                 f"as_of is {as_of!r}; it must be an instant time of 17 digits, such as 20260101093000000"
             )
-        resolved = resolve_options({**self._options, **(options or {})})
+        resolved = self._resolved(options)
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
 
     def _rows_where(self, condition: str) -> DataFrame:

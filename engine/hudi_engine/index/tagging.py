@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import read_key_footer
+from hudi_engine.handles.base_file_footer import read_key_footer
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice

@@ -14,7 +14,7 @@ from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unre
 
 
 class Ownership:
-    """Owns an instant from :meth:`take` to the end of the ``with`` block, or to :meth:`abandon`.
+    """Owns an instant from :meth:`take`, which belongs inside, to the end of the ``with`` block.
 
     The file is left behind when :meth:`release` was not called: by a killed process for others to judge, and
     after an error that could not be cleaned up.
@@ -37,12 +37,8 @@ class Ownership:
     def take(self) -> None:
         """Write the file in place of a dead owner's; the caller holds the table's lock."""
         register(self._owner)
-        try:
-            self._storage.replace(self._path, self._owner.to_json())
-            self._beating.start()
-        except BaseException:
-            self.abandon()
-            raise
+        self._storage.replace(self._path, self._owner.to_json())
+        self._beating.start()
 
     def is_mine(self) -> bool:
         """Return whether the file still names this owner."""
@@ -58,15 +54,11 @@ class Ownership:
         if self.is_mine():
             self._storage.delete(self._path)
 
-    def abandon(self) -> None:
-        """Own it no longer; whatever was begun may be taken over by anybody."""
-        self._beating.stop()
-        unregister(self._owner)
-
     def __enter__(self) -> Ownership:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.abandon()
+        self._beating.stop()
+        unregister(self._owner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -111,7 +111,8 @@ def cast_batch(table: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Collect a DataFrame as an Arrow table (one Spark job)."""
-    batches = frame._collect_as_arrow()
+    collected: Any = frame
+    batches = collected._collect_as_arrow()
     if batches:
         return pa.Table.from_batches(batches)
     return spark_to_arrow(frame.schema).empty_table()

@@ -16,8 +16,8 @@ from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
 from hudi_engine.schema.evolution import can_promote
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
-from hudi_engine.write.metadata_table import drop_foreign_metadata_table
 from hudi_engine.write.result import WriteResult, summarise
 
 

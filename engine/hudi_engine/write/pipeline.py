@@ -29,6 +29,7 @@ from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_K
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.batch import AlignedBatch, align, fetch_small, select_columns
 from hudi_engine.write.create_table import ordering_problems
@@ -37,7 +38,6 @@ from hudi_engine.write.driver_path import run_on_driver
 from hudi_engine.write.location import resolve_globally
 from hudi_engine.write.match import flag_unmatched
 from hudi_engine.write.metadata_only import rows_of_groups
-from hudi_engine.write.metadata_table import drop_foreign_metadata_table
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
 from hudi_engine.write.profile import tagged_profile

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,9 +34,9 @@ from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import Instant, State, timeline_file_name
 from hudi_engine.timeline.schemas import CLEAN_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.owner import OwnerState
 from hudi_engine.txn.recovery import next_instant, table_lock
-from hudi_engine.write.metadata_table import drop_foreign_metadata_table
 
 logger = logging.getLogger(__name__)
 
@@ -83,14 +84,13 @@ def clean(
         _renew(publish)
     total = CleanResult()
     while True:
-        run = _begin(storage, options, publish, clock)
-        if isinstance(run, CleanResult):
-            return run if total.instant is None else total
-        with run.ownership:
-            result = run.carry_out(publish)
-        total = _sum(total, result)
-        if not run.resumed:
-            return total
+        with ExitStack() as stack:
+            run = _begin(storage, options, publish, clock, stack)
+            if isinstance(run, CleanResult):
+                return run if total.instant is None else total
+            total = _sum(total, run.carry_out(publish))
+            if not run.resumed:
+                return total
 
 
 def _nothing_to_do(state: TableState, options: Options, clock: InstantClock | None) -> CleanResult | None:
@@ -114,7 +114,11 @@ def _unmoved(
 
 
 def _begin(
-    storage: Storage, options: Options, publication: Publication | None, clock: InstantClock | None
+    storage: Storage,
+    options: Options,
+    publication: Publication | None,
+    clock: InstantClock | None,
+    stack: ExitStack,
 ) -> _Run | CleanResult:
     with table_lock(storage, options):
         state = open_locked(storage, options, clock=clock, publication=publication)
@@ -124,14 +128,14 @@ def _begin(
             stored = _stored_plan(state, pending)
             if stored is not None:
                 logger.info("finishing clean %s", pending.requested_time)
-                return _start(state, pending.requested_time, stored, options, resumed=True)
+                return _start(state, pending.requested_time, stored, options, stack, resumed=True)
         plan = make_plan(state, options, publication, now=next_instant(state.timeline, clock))
         if isinstance(plan, CleanResult):
             return plan
         instant = next_instant(state.timeline, clock)
         state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
         TimelineWriter(storage, state.config).create_requested(instant, "clean", plan.to_bytes(storage))
-        return _start(state, instant, plan, options, resumed=False)
+        return _start(state, instant, plan, options, stack, resumed=False)
 
 
 def make_plan(
@@ -175,20 +179,18 @@ def make_plan(
     return CleanPlan(policy.name, retained, last, files, extra)
 
 
-def _start(state: TableState, instant: str, plan: CleanPlan, options: Options, *, resumed: bool) -> _Run:
+def _start(
+    state: TableState, instant: str, plan: CleanPlan, options: Options, stack: ExitStack, *, resumed: bool
+) -> _Run:
     requested, inflight = (
         f"{state.config.timeline_path}/{timeline_file_name(instant, 'clean', each)}"
         for each in (State.REQUESTED, State.INFLIGHT)
     )
     ownership = Ownership(state.storage, instant, options)
-    ownership.take()
-    try:
-        if not state.storage.exists(inflight):
-            body = state.storage.read(requested)
-            TimelineWriter(state.storage, state.config).to_inflight(instant, "clean", body)
-    except BaseException:
-        ownership.abandon()
-        raise
+    stack.enter_context(ownership).take()
+    if not state.storage.exists(inflight):
+        body = state.storage.read(requested)
+        TimelineWriter(state.storage, state.config).to_inflight(instant, "clean", body)
     return _Run(state, instant, plan, ownership, resumed)
 
 

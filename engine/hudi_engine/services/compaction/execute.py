@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -34,8 +35,8 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import State, timeline_file_name
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.conflict import KeyScope, check_conflicts
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.recovery import table_lock
-from hudi_engine.write.metadata_table import drop_foreign_metadata_table
 
 logger = logging.getLogger(__name__)
 
@@ -68,10 +69,10 @@ def run_compaction(
         ServiceError: when another process is running it.
         HudiError: whatever made it fail; the plan stands and can be run again.
     """
-    claim = _claim(storage, options, instant, clock, publish)
-    if isinstance(claim, CompactionResult):
-        return claim
-    with claim.ownership:
+    with ExitStack() as stack:
+        claim = _claim(storage, options, instant, clock, publish, stack)
+        if isinstance(claim, CompactionResult):
+            return claim
         try:
             stats = claim.work(options, run_tasks or run_in_threads)
             claim.commit(options, stats)
@@ -96,6 +97,7 @@ def _claim(
     wanted: str | None,
     clock: InstantClock | None,
     publish: Publication | None,
+    stack: ExitStack,
 ) -> _Claim | CompactionResult:
     with table_lock(storage, options):
         state = open_locked(storage, options, clock=clock, publication=publish)
@@ -113,12 +115,8 @@ def _claim(
         if chosen.state is State.INFLIGHT:
             logger.warning("compaction %s was left by a process that is gone; it runs again", claim.instant)
             give_up(state, claim.instant, claim.partitions)
-        claim.ownership.take()
-        try:
-            TimelineWriter(storage, state.config).to_inflight(claim.instant, "compaction")
-        except BaseException:
-            claim.ownership.abandon()
-            raise
+        stack.enter_context(claim.ownership).take()
+        TimelineWriter(storage, state.config).to_inflight(claim.instant, "compaction")
     return claim
 
 

@@ -24,8 +24,8 @@ from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.schemas import COMPACTION_PLAN
 from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.recovery import next_instant, table_lock
-from hudi_engine.write.metadata_table import drop_foreign_metadata_table
 
 logger = logging.getLogger(__name__)
 
