@@ -1,0 +1,89 @@
+"""Services that run by themselves after a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import ServiceError
+from hudi_engine.services import run_after_commit, schedule_compaction
+
+from tests.helpers.handmade import HandmadeTable
+from tests.unit.services import tables
+from tests.unit.services.tables import MERGED, options, rows
+
+
+def broken(function: object, items: Sequence[object]) -> list[object]:
+    raise OSError("executor lost")
+
+
+def test_by_default_only_clean_is_asked_for(table: HandmadeTable) -> None:
+    report = run_after_commit(table.storage, options())
+    assert report.compactions == ()
+    assert report.clean is not None and report.clean.instant is None
+    assert report.failures == ()
+
+
+def test_inline_compaction_waits_for_its_trigger(table: HandmadeTable) -> None:
+    inline = {"compact__inline": "true", "clean__automatic": "false"}
+    assert run_after_commit(table.storage, options(**inline)).compactions == ()
+    report = run_after_commit(table.storage, options(**inline, compact__inline__max__delta__commits=3))
+    assert [each.state for each in report.compactions] == ["completed"]
+    assert report.clean is None
+    assert rows(table.storage, read_optimized=True) == MERGED
+
+
+def test_inline_compaction_runs_a_plan_that_is_there_whatever_the_trigger(table: HandmadeTable) -> None:
+    planned = schedule_compaction(table.storage, options())
+    report = run_after_commit(table.storage, options(compact__inline="true"))
+    assert [each.instant for each in report.compactions] == [planned.instant]
+
+
+def test_inline_schedule_only_plans(table: HandmadeTable) -> None:
+    chosen = options(compact__schedule__inline="true", compact__inline__max__delta__commits=3)
+    report = run_after_commit(table.storage, chosen)
+    assert [each.state for each in report.compactions] == ["scheduled"]
+    assert rows(table.storage) == MERGED
+
+
+def test_after_a_compaction_clean_takes_the_old_slices(table: HandmadeTable) -> None:
+    chosen = options(
+        compact__inline="true",
+        compact__inline__max__delta__commits=3,
+        clean__policy="KEEP_LATEST_FILE_VERSIONS",
+        clean__fileversions__retained=1,
+    )
+    report = run_after_commit(table.storage, chosen)
+    assert report.clean is not None
+    assert report.clean.files_deleted == 5
+    assert rows(table.storage) == MERGED
+
+
+def test_a_failed_service_is_reported_and_the_next_one_still_runs(table: HandmadeTable) -> None:
+    chosen = options(
+        compact__inline="true",
+        compact__inline__max__delta__commits=3,
+        clean__commits__retained=1,
+    )
+    report = run_after_commit(table.storage, chosen, run_tasks=broken)
+    assert report.failures == ("compaction: executor lost",)
+    assert report.clean is not None
+    assert rows(table.storage) == MERGED
+
+
+def test_strict_services_fail_the_call(table: HandmadeTable) -> None:
+    chosen = options(
+        compact__inline="true", compact__inline__max__delta__commits=3, engine__services__strict="true"
+    )
+    with pytest.raises(ServiceError, match="1 table service.s. failed: compaction: executor lost"):
+        run_after_commit(table.storage, chosen, run_tasks=broken)
+    assert rows(table.storage) == MERGED
+
+
+def test_on_copy_on_write_there_is_no_compaction(tmp_path: Path) -> None:
+    table = tables.copy_on_write(tmp_path / "cow", 3)
+    report = run_after_commit(table.storage, options(compact__inline="true", clean__commits__retained=1))
+    assert report.compactions == ()
+    assert report.failures == ()
+    assert report.clean is not None and report.clean.files_deleted == 1

@@ -1,0 +1,154 @@
+"""A service that is killed at any mutating storage call changes no row, and the next run finishes the work.
+
+Each test runs one service as often as it has mutating calls, times three: killed before the call, after it,
+and in the middle of it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hudi_engine.services import clean, run_after_commit, run_compaction, schedule_compaction
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+from hudi_engine.storage.local import LocalStorage
+
+from tests.faults.mini_table import leftovers
+from tests.faults.scenarios import recover_now
+from tests.unit.services import tables
+from tests.unit.services.tables import MERGED, data_files, options, rows
+
+
+def one_by_one(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Run the tasks in order, so that calls have the same numbers in every run."""
+    return [function(item) for item in items]
+
+
+def compacted_and_changed(path: Path) -> LocalStorage:
+    """A table whose first slices are obsolete: compacted, and changed again."""
+    table = tables.merge_on_read(path)
+    instant = str(run_compaction(table.storage, options()).instant)
+    tables.update(table, {(tables.DAY_1, tables.GROUP_1): {"a": 10}}, instant, instant=str(int(instant) + 1))
+    return LocalStorage(str(path))
+
+
+def planned(path: Path) -> LocalStorage:
+    """A table with a planned compaction."""
+    table = tables.merge_on_read(path)
+    schedule_compaction(table.storage, options())
+    return LocalStorage(str(path))
+
+
+def with_logs(path: Path) -> LocalStorage:
+    """A table with logs."""
+    return LocalStorage(str(tables.merge_on_read(path).path))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A service to kill.
+
+    Args:
+        prepare: Makes the table.
+        act: The service.
+        after: Number of data files once it is done.
+    """
+
+    name: str
+    prepare: Callable[[Path], LocalStorage]
+    act: Callable[[Storage], object]
+    after: int
+
+
+INLINE = options(
+    compact__inline="true",
+    compact__inline__max__delta__commits=1,
+    clean__policy="KEEP_LATEST_FILE_VERSIONS",
+    clean__fileversions__retained=1,
+)
+CASES = [
+    Case("schedule", with_logs, lambda storage: schedule_compaction(storage, options()), 6),
+    Case(
+        "compaction", with_logs, lambda storage: run_compaction(storage, options(), run_tasks=one_by_one), 8
+    ),
+    Case("planned", planned, lambda storage: run_compaction(storage, options(), run_tasks=one_by_one), 8),
+    Case("clean", compacted_and_changed, lambda storage: clean(storage, options(), retain_commits=1), 4),
+    Case("inline", with_logs, lambda storage: run_after_commit(storage, INLINE, run_tasks=one_by_one), 3),
+]
+
+
+def copy_of(template: LocalStorage, root: Path) -> LocalStorage:
+    shutil.rmtree(root / "copy", ignore_errors=True)
+    shutil.copytree(template.base, root / "copy", copy_function=shutil.copy2)
+    return LocalStorage(str(root / "copy"))
+
+
+def killed(storage: Storage, case: Case, call: int, when: str) -> bool:
+    """Run the service until the call; return whether it came so far."""
+    try:
+        case.act(FaultInjectingStorage(storage, FaultPlan(call, when, crash=raise_crash)))
+    except SimulatedCrash:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("when", ["before", "after", "torn"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_killed_anywhere_no_row_changes_and_the_next_run_ends_clean(
+    case: Case, when: str, tmp_path: Path
+) -> None:
+    template = case.prepare(tmp_path / "template")
+    counting = FaultInjectingStorage(copy_of(template, tmp_path))
+    case.act(counting)
+    assert len(data_files(counting)) == case.after
+    for call, done in enumerate(counting.calls, 1):
+        where = f"killed {when} call {call}: {done}"
+        storage = copy_of(template, tmp_path)
+        if not killed(storage, case, call, when):
+            # The call was a create that found its file there: nothing happens in it, so nothing was killed.
+            assert done[0] == "create", where
+        assert rows(storage) == MERGED, where
+        case.act(storage)
+        assert rows(storage) == MERGED, where
+        assert len(data_files(storage)) == case.after, where
+        # Owner files of instants that are completed go with the next write.
+        recover_now(storage)
+        pending = [each for each in leftovers(storage) if not each.endswith("compaction.requested")]
+        assert pending == [], where
+
+
+def test_killed_in_the_second_run_too_the_third_ends_clean(tmp_path: Path) -> None:
+    case = CASES[1]
+    template = case.prepare(tmp_path / "template")
+    counting = FaultInjectingStorage(copy_of(template, tmp_path))
+    case.act(counting)
+    for call in range(2, len(counting.calls), 3):
+        storage = copy_of(template, tmp_path)
+        killed(storage, case, call, "after")
+        killed(storage, case, len(counting.calls) - call + 1, "torn")
+        assert rows(storage) == MERGED
+        case.act(storage)
+        assert rows(storage, read_optimized=True) == MERGED, f"killed at {call}"
+        assert len(data_files(storage)) == case.after
+
+
+@pytest.mark.parametrize("case", CASES[1:4], ids=lambda case: case.name)
+def test_a_storage_that_fails_once_costs_no_row(case: Case, tmp_path: Path) -> None:
+    template = case.prepare(tmp_path / "template")
+    counting = FaultInjectingStorage(copy_of(template, tmp_path))
+    case.act(counting)
+    for call, done in enumerate(counting.calls, 1):
+        storage = copy_of(template, tmp_path)
+        try:
+            case.act(FaultInjectingStorage(storage, FaultPlan(call, "error")))
+        except Exception as error:  # noqa: BLE001
+            assert "SimulatedCrash" not in type(error).__name__
+        assert rows(storage) == MERGED, f"failed at {done}"
+        case.act(storage)
+        assert rows(storage) == MERGED, f"failed at {done}"
+        assert len(data_files(storage)) == case.after, f"failed at {done}"
