@@ -74,13 +74,14 @@ class JodaParser:
         pattern: The pattern, such as ``yyyy-MM-dd'T'HH:mm:ss.SSSZ``.
 
     Raises:
-        ConfigError: The pattern is malformed, or holds a letter that cannot be read (``G``, ``C``, ``x``,
-            ``w``).
+        ConfigError: The pattern is malformed, holds a letter that cannot be read (``G``, ``C``, ``x``,
+            ``w``), or names day or hour twice.
     """
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         tokens = tokenize(pattern)
+        _check_letters(tokens, pattern)
         following = (*tokens[1:], Token("", 0))
         self._steps = [
             _step(token, after.is_number, pattern) for token, after in zip(tokens, following, strict=True)
@@ -108,6 +109,22 @@ class JodaParser:
         return ParsedInstant(millis, used)
 
 
+def _check_letters(tokens: tuple[Token, ...], pattern: str) -> None:
+    """Refuse patterns whose parts can contradict each other."""
+    letters = {token.letter for token in tokens}
+    if letters & {"E", "e"} and not letters >= {"M", "d"} and "D" not in letters:
+        problem = "a weekday but no month and day"
+    elif "D" in letters and letters & {"M", "d"}:
+        problem = "the day of the year besides the month or day of the month"
+    elif len(letters & {"H", "k", "h", "K"}) > 1:
+        problem = "the hour in more than one way"
+    else:
+        return
+    raise ConfigError(
+        f"date pattern {pattern!r} names {problem}; say date and time once each in an input format"
+    )
+
+
 def _step(token: Token, number_follows: bool, pattern: str) -> Step:
     letter, width = token.letter, token.width
     if letter == "":
@@ -129,7 +146,7 @@ def _step(token: Token, number_follows: bool, pattern: str) -> Step:
     if letter == "z" and width < 4:
         return _read_zone_name
     if letter in _MAX_DIGITS:
-        return partial(_read_number, letter=letter)
+        return partial(_read_number, letter=letter, digits=max(width, _MAX_DIGITS[letter]))
     raise ConfigError(
         f"date pattern {pattern!r} holds {letter * width!r}, which can be written but not read; "
         "use year, month, day and time letters (y M d D E a H h K k m s S Z) in an input format"
@@ -152,14 +169,14 @@ def _digits(fields: _Fields, most: int) -> str:
     return fields.text[start:end]
 
 
-def _read_number(fields: _Fields, *, letter: str) -> None:
+def _read_number(fields: _Fields, *, letter: str, digits: int) -> None:
     start = fields.position
-    digits = _digits(fields, _MAX_DIGITS[letter])
+    text = _digits(fields, digits)
     low, high = _RANGES[letter]
-    if not digits or not low <= int(digits) <= high:
+    if not text or not low <= int(text) <= high:
         fields.position = start
         raise fields.fail(f"a number from {low} to {high} for {letter!r}")
-    fields.numbers[letter] = int(digits)
+    fields.numbers[letter] = int(text)
 
 
 def _read_year(fields: _Fields, *, digits: int) -> None:
@@ -194,14 +211,16 @@ def _sign(fields: _Fields) -> int:
 
 def _read_fraction(fields: _Fields, *, digits: int) -> None:
     text = _digits(fields, digits)
+    if not text:
+        raise fields.fail("a fraction of a second")
     fields.numbers["S"] = int(text[:3].ljust(3, "0"))
 
 
 def _read_name(fields: _Fields, *, letter: str, names: tuple[str, ...]) -> None:
-    rest = fields.text[fields.position :].lower()
     for number, name in enumerate(names, 1):
         for spelling in (name, name[:3]):
-            if rest.startswith(spelling.lower()):
+            cases = (spelling, spelling.lower(), spelling.upper())
+            if fields.text.startswith(cases, fields.position):
                 fields.position += len(spelling)
                 fields.numbers[letter] = number
                 return
@@ -258,11 +277,11 @@ def _read_zone_name(fields: _Fields) -> None:
 
 def _day(numbers: dict[str, int]) -> int:
     """Days since 1970 of the calendar fields."""
-    dated = numbers.keys() & {"M", "d", "D", "e"}
+    dated = numbers.keys() & {"M", "d", "D"}
     year = numbers.get("y", _YEAR_WITHOUT_ONE if dated else 1970)
     cycles = (year - 1970) // 400 if not 1 <= year <= 9999 else 0
     try:
-        if "D" in numbers and "d" not in numbers and "M" not in numbers:
+        if "D" in numbers:
             day = date(year - 400 * cycles, 1, 1) + timedelta(days=numbers["D"] - 1)
             if day.year != year - 400 * cycles:
                 raise ValueError(f"day {numbers['D']} is out of range for year {year}")

@@ -130,6 +130,8 @@ def test_of_two_equal_times_the_earlier_is_meant():
         ("yyyy-MM-dd Z", "2024-01-01 +99"),
         ("yyyy-MM-dd ZZZ", "2024-01-01 Mars/Olympus"),
         ("MMM", "Febtember"),
+        ("MMM", "fEb"),
+        ("ss.SSSZ", "1.Z"),
     ],
 )
 def test_texts_that_do_not_fit_are_refused(pattern, text):
@@ -171,3 +173,9 @@ def test_patterns_that_can_only_be_written_are_refused_for_reading(pattern):
 def test_unknown_zones_are_refused(name):
     with pytest.raises(ConfigError, match="not known"):
         find_zone(name)
+
+
+@pytest.mark.parametrize("pattern", ["EEE HH:mm", "e", "yyyy DDD dd", "MM DDD", "HH hh", "k H"])
+def test_patterns_that_can_contradict_themselves_are_refused_for_reading(pattern):
+    with pytest.raises(ConfigError, match="say date and time once each"):
+        JodaParser(pattern)
