@@ -19,7 +19,9 @@ from hudi_engine.errors import (
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.logformat.format import HeaderKey
+from hudi_engine.logformat.writer import encode_data_blocks
 from hudi_engine.merge.slice_reader import read_base_file, read_slice, resolve_delta
+from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.internal_schema import parse_history
 from hudi_engine.schema.meta_fields import META_FIELDS, with_meta_columns
 from slices import DATA, LATEST, SliceBuilder, config, data_rows, deletes, instant, row, upserts
@@ -202,13 +204,12 @@ def test_partition_columns_left_out_of_the_files_come_from_the_folder(
 
 def test_without_meta_columns_the_key_columns_make_the_key(builder: SliceBuilder) -> None:
     settings = config(hoodie__populate__meta__fields="false", hoodie__table__recordkey__fields="id,a")
-    blank = dict.fromkeys(META_FIELDS)
     builder.add_base([row("x", 1, 1, "old"), row("x", 1, 2, "old")])
     builder.add_log(upserts([row("x", 2, 2, "new")], 2) + deletes(["id:x,a:1"], 2))
 
     rows = read_slice(builder.context(settings), builder.build())
 
-    assert blank and data_rows(rows) == [row("x", 2, 2, "new")]
+    assert data_rows(rows) == [row("x", 2, 2, "new")]
 
 
 def test_partial_records_change_only_the_columns_they_name(builder: SliceBuilder) -> None:
@@ -228,9 +229,6 @@ def test_partial_records_change_only_the_columns_they_name(builder: SliceBuilder
 
 
 def _partial_block(rows: list[tuple[str, int, str]], schema: pa.Schema) -> bytes:
-    from hudi_engine.logformat.writer import encode_data_blocks
-    from hudi_engine.schema.avro import arrow_to_avro
-
     full = with_meta_columns(schema)
     table = pa.Table.from_pylist(
         [
