@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
+from hudi_engine.keygen.date_text import DateColumnReader
 from hudi_engine.keygen.joda_parser import DateTextError, JodaParser, ParsedInstant
 from hudi_engine.keygen.joda_pattern import format_instant, tokenize
 from hudi_engine.keygen.text import map_distinct
@@ -144,13 +145,13 @@ class TimestampFormat:
             return self._from_texts(pc.cast(array, pa.string()), field)
         numbers, unit = self._numbers(array, field, consistent_logical_timestamp)
         millis = _to_millis(numbers, unit, field)
-        return self._from_millis(millis.to_numpy(zero_copy_only=False))
+        return self._from_millis(millis.to_numpy(zero_copy_only=False), self._number_zone())
 
     @cached_property
     def _parsers(self) -> tuple[JodaParser, ...]:
         return tuple(JodaParser(pattern) for pattern in self.input_formats)
 
-    def _output_zone(self) -> tzinfo:
+    def _number_zone(self) -> tzinfo:
         return find_zone(self.output_timezone) if self.output_timezone else timezone.utc
 
     def _numbers(self, array: pa.Array, field: str, consistent: bool) -> tuple[pa.Array, str]:
@@ -188,20 +189,20 @@ class TimestampFormat:
             "set it to UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS or SCALAR"
         )
 
-    def _from_millis(self, millis: npt.NDArray[np.int64]) -> pa.StringArray:
-        step = self._granularity(millis)
-        tokens, zone = tokenize(self.output_format), self._output_zone()
+    def _from_millis(self, millis: npt.NDArray[np.int64], zone: tzinfo) -> pa.StringArray:
+        step = self._granularity(millis, zone)
+        tokens = tokenize(self.output_format)
         buckets = pa.array(np.floor_divide(millis, step))
         return map_distinct(buckets, lambda bucket: format_instant(tokens, int(str(bucket)) * step, zone))
 
-    def _granularity(self, millis: npt.NDArray[np.int64]) -> int:
+    def _granularity(self, millis: npt.NDArray[np.int64], zone: tzinfo) -> int:
         """Milliseconds within which all instants have the same output."""
         letters = {token.letter for token in tokenize(self.output_format)}
         if "S" in letters:
             return 1
         if "s" in letters or len(millis) == 0:
             return 1_000
-        if self._output_zone() is not timezone.utc:
+        if zone is not timezone.utc:
             if int(millis.min()) < _QUARTER_HOURS_SINCE_MS:
                 return 1_000
             return 60_000 if "m" in letters else 900_000
@@ -216,17 +217,34 @@ class TimestampFormat:
                 f"partition column {field!r} holds text, but {PREFIX}timestamp.type is {received}; "
                 f"set it to DATE_STRING and give {PREFIX}input.dateformat"
             )
+        encoded = pc.fill_null(texts, self._text_of_null()).dictionary_encode()
+        return self._from_distinct(encoded.dictionary, field).take(encoded.indices)
+
+    def _from_distinct(self, texts: pa.StringArray, field: str) -> pa.StringArray:
+        zone = find_zone(self.input_timezone or "UTC")
+        reader = DateColumnReader.for_pattern(self.input_formats[0], zone)
+        named = self.output_timezone or self.input_timezone
+        if reader is None or (reader.names_offset and not named):
+            return self._one_by_one(texts, field)
+        millis, good = reader.read(texts)
+        mask = pa.array(good)
+        found = self._from_millis(millis[good], find_zone(named or "UTC"))
+        if good.all():
+            return found
+        others = self._one_by_one(texts.filter(pc.invert(mask)), field)
+        places = np.where(good, np.cumsum(good) - 1, len(found) + np.cumsum(~good) - 1)
+        return pa.concat_arrays([found, others]).take(pa.array(places))
+
+    def _one_by_one(self, texts: pa.StringArray, field: str) -> pa.StringArray:
         tokens = tokenize(self.output_format)
+        named = self.output_timezone or self.input_timezone
 
         def convert(text: object) -> str:
             parsed = self._parse(str(text), field)
-            zone = find_zone(self.output_timezone) if self.output_timezone else self._zone_of(parsed)
+            zone = find_zone(named) if named else parsed.zone
             return format_instant(tokens, parsed.millis, zone)
 
-        return map_distinct(pc.fill_null(texts, self._text_of_null()), convert)
-
-    def _zone_of(self, parsed: ParsedInstant) -> tzinfo:
-        return find_zone(self.input_timezone) if self.input_timezone else parsed.zone
+        return pa.array([convert(text) for text in texts.to_pylist()], pa.string())
 
     def _parse(self, text: str, field: str) -> ParsedInstant:
         zone = find_zone(self.input_timezone or "UTC")
