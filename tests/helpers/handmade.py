@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
@@ -81,9 +80,7 @@ class HandmadeTable:
         folder = self.path / partition
         folder.mkdir(parents=True, exist_ok=True)
         depth = len(partition.split("/")) if partition else 0
-        (folder / ".hoodie_partition_metadata").write_text(
-            f"commitTime={instant}\npartitionDepth={depth}\n"
-        )
+        (folder / ".hoodie_partition_metadata").write_text(f"commitTime={instant}\npartitionDepth={depth}\n")
         name = f"{file_id}_0-1-{self._clock}_{instant}.parquet"
         pq.write_table(with_meta(rows.cast(self.schema), partition, name, instant), folder / name)
         return WriteStat(
@@ -128,7 +125,9 @@ class HandmadeTable:
         self, instant: str, stats: list[WriteStat], replaced: dict[str, list[str]] | None = None
     ) -> None:
         """Complete an instant: the commit point."""
-        action = "replacecommit" if replaced is not None else "deltacommit" if self.merge_on_read else "commit"
+        action = (
+            "replacecommit" if replaced is not None else "deltacommit" if self.merge_on_read else "commit"
+        )
         by_partition: dict[str, list[WriteStat]] = {}
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)

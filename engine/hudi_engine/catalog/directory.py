@@ -99,8 +99,6 @@ class DirectoryCatalog:
         tables = self._load_tables(spark, listings, warnings)
         views = self._load_views(spark, listings, warnings)
         spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
-        for warning in warnings:
-            logger.warning("%s", warning)
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
 
     def schemas(self) -> list[str]:

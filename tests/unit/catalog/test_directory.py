@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+from hudi_engine.catalog.directory import DirectoryCatalog
+from hudi_engine.errors import ConfigError, CorruptTableError
+
+from tests.helpers.handmade import HandmadeTable
+from tests.unit.catalog.conftest import SCHEMA
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    """A warehouse with the empty schema ``sales``."""
+    found = DirectoryCatalog(str(tmp_path / "warehouse"))
+    found.create_schema("sales")
+    return found
+
+
+def test_a_warehouse_that_does_not_exist_has_no_schemas(tmp_path):
+    assert DirectoryCatalog(str(tmp_path / "none")).schemas() == []
+
+
+def test_schemas_are_the_folders_that_are_not_hidden(catalog, tmp_path):
+    catalog.create_schema("sales")
+    catalog.create_schema("x y")
+    (tmp_path / "warehouse" / ".tmp").mkdir()
+    assert catalog.schemas() == ["sales", "x y"]
+
+
+def test_a_table_in_its_folder_is_found_and_a_folder_without_one_is_not(catalog, tmp_path):
+    assert catalog.table_base("sales", "orders") is None
+    HandmadeTable(tmp_path / "warehouse" / "sales" / "orders", SCHEMA)
+    assert catalog.table_base("sales", "orders") == f"{catalog.root}/sales/orders"
+
+
+def test_a_pointer_leads_to_a_table_elsewhere_whatever_the_case_of_its_name(catalog, tmp_path):
+    HandmadeTable(tmp_path / "elsewhere", SCHEMA)
+    catalog.save_pointer("sales", "Orders", str(tmp_path / "elsewhere"))
+    assert catalog.table_base("sales", "orders") == str(tmp_path / "elsewhere")
+    catalog.remove_pointer("sales", "orders")
+    catalog.remove_pointer("sales", "orders")
+    assert catalog.table_base("sales", "orders") is None
+
+
+def test_a_pointer_to_nowhere_is_no_table(catalog, tmp_path):
+    catalog.save_pointer("sales", "orders", str(tmp_path / "gone"))
+    assert catalog.table_base("sales", "orders") is None
+
+
+def test_a_damaged_pointer_is_named(catalog, tmp_path):
+    (tmp_path / "warehouse" / "sales" / "orders.table.json").write_text("{")
+    with pytest.raises(CorruptTableError, match=r"orders\.table\.json"):
+        catalog.table_base("sales", "orders")
+
+
+def test_dropping_a_schema_removes_definitions_and_refuses_tables(catalog, tmp_path):
+    catalog.save_pointer("sales", "orders", "/elsewhere")
+    table = HandmadeTable(tmp_path / "warehouse" / "sales" / "t", SCHEMA)
+    with pytest.raises(ConfigError, match="still holds files"):
+        catalog.drop_schema("sales")
+    table.storage.delete(".hoodie/hoodie.properties")
+    catalog.drop_schema("sales")
+    assert catalog.schemas() == []
+    catalog.drop_schema("sales")
+
+
+@pytest.mark.parametrize("name", ["", "..", ".hidden", "a/b", "/abs", "a\0b"])
+def test_names_that_cannot_be_folders_are_refused(catalog, name):
+    with pytest.raises(ConfigError):
+        catalog.create_schema(name)
+    with pytest.raises(ConfigError):
+        catalog.table_base("sales", name)
+    with pytest.raises(ConfigError):
+        catalog.save_pointer("sales", name, "/x")
+
+
+@pytest.mark.parametrize("name", ["50% off", "ünï", "a?b#c", "x.table.json"])
+def test_odd_names_have_a_pointer_of_their_own(catalog, tmp_path, name):
+    HandmadeTable(tmp_path / "elsewhere", SCHEMA)
+    catalog.save_pointer("sales", name, str(tmp_path / "elsewhere"))
+    assert catalog.table_base("sales", name) == str(tmp_path / "elsewhere")
