@@ -34,6 +34,7 @@ __all__ = [
 
 _SAMPLE_ROWS = 10_000
 _UNIQUE_SHARE = 0.7
+_GROUP_SLACK = 1.25
 
 
 @dataclass(frozen=True)
@@ -179,11 +180,11 @@ def _row_groups(parts: Iterator[pa.Table], schema: pa.Schema, group_bytes: int) 
         if part.num_rows == 0:
             continue
         for piece in _pieces(_conform(part, schema), group_bytes):
-            waiting.append(piece)
-            waiting_bytes += piece.nbytes
-            if waiting_bytes >= group_bytes:
+            if waiting and waiting_bytes + piece.nbytes > group_bytes * _GROUP_SLACK:
                 yield pa.concat_tables(waiting)
                 waiting, waiting_bytes = [], 0
+            waiting.append(piece)
+            waiting_bytes += piece.nbytes
     if waiting:
         yield pa.concat_tables(waiting)
 
