@@ -206,6 +206,9 @@ def test_unsafe_partition_paths_are_the_same_in_spark_and_python(spark, rows):
         "..",
         ".",
         "/etc",
+        ".Hoodie/x",
+        "C:/x",
+        "c:\\x",
         "a//b",
         "a/",
         "a/../b",
@@ -216,7 +219,7 @@ def test_unsafe_partition_paths_are_the_same_in_spark_and_python(spark, rows):
         "..\n",
         "\x7f",
     ]
-    legal = [".hoodiex", "a/..b", "...", "x..", "／", "..／x", "%2e%2e", "a\u0085b"]
+    legal = ["C:", "dt=C:/x", ".hoodiex", "a/..b", "...", "x..", "／", "..／x", "%2e%2e", "a\u0085b"]
     values = sorted({str(row["part"]) for row in rows if row["part"]} | {*refused, *legal})
     df = key_columns(
         spark.createDataFrame([(value,) for value in values], "part string"), config, schema=schema

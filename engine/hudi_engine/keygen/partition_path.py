@@ -22,6 +22,7 @@ ESCAPED_CHARACTERS = (*map(chr, range(1, 32)), *"\"#%'*/:=?\\\x7f{[]^")
 
 _ESCAPABLE = re.compile("[" + re.escape("".join(ESCAPED_CHARACTERS)) + "]")
 _ESCAPED = re.compile("%([0-9A-Fa-f]{2})")
+_DRIVE = re.compile("[A-Za-z]:[\\\\/]")
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
@@ -96,8 +97,8 @@ def check_partition_path(path: str) -> str:
         path: Folder path relative to the table folder, ``""`` for a table without partitions.
 
     Raises:
-        PathEscapeError: The path is absolute, has a part that is empty, ``.`` or ``..``, holds a control
-            character or lies in the table's metadata folder.
+        PathEscapeError: The path is absolute (also by a drive letter), has a part that is empty, ``.`` or
+            ``..``, holds a control character or lies in the table's metadata folder.
     """
     problem = partition_path_problem(path)
     if problem is not None:
@@ -110,11 +111,11 @@ def partition_path_problem(path: str) -> str | None:
     if path == "":
         return None
     parts = path.split("/")
-    if parts[0] == "":
+    if parts[0] == "" or _DRIVE.match(path):
         return "is absolute"
     if any(part in ("", ".", "..") for part in parts):
         return "has an empty part, '.' or '..'"
-    if parts[0] == METADATA_FOLDER:
+    if parts[0].lower() == METADATA_FOLDER:
         return "lies in the table's metadata folder"
     if _CONTROL.search(path):
         return "holds a control character"

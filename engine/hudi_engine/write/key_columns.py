@@ -32,8 +32,9 @@ _PLAIN_DECIMAL_SCALE = 6
 _TEXT_PREFIX = "__hudi_key_text_"
 _SOURCE_PREFIX = "__hudi_key_source_"
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
+_DRIVE = "^[A-Za-z]:[\\\\/]"
 _UNSAFE_PART = "(^|/)\\.{0,2}(/|\\z)"
-_METADATA_PART = f"^\\{METADATA_FOLDER}(/|\\z)"
+_METADATA_PART = f"(?i)^\\{METADATA_FOLDER}(/|\\z)"
 _CONTROL_CHARACTER = "[\\x00-\\x1f\\x7f]"
 
 
@@ -126,7 +127,10 @@ def key_problem_column(config: TableConfig, *, schema: pa.Schema) -> Column:
 
     path = F.col(PARTITION_PATH)
     unsafe = (path != "") & (
-        path.rlike(_UNSAFE_PART) | path.rlike(_METADATA_PART) | path.rlike(_CONTROL_CHARACTER)
+        path.rlike(_UNSAFE_PART)
+        | path.rlike(_DRIVE)
+        | path.rlike(_METADATA_PART)
+        | path.rlike(_CONTROL_CHARACTER)
     )
     problem = F.when(
         unsafe, F.concat(F.lit("partition path '"), path, F.lit("' does not stay below the table folder"))

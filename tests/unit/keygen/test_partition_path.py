@@ -122,6 +122,8 @@ def test_ordinary_paths_pass(path):
         "a//b",
         ".hoodie",
         ".hoodie/x",
+        ".HOODIE",
+        "C:/x",
         "a\nb",
         "\0",
     ],
