@@ -7,6 +7,7 @@ import json
 import struct
 import sys
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pyarrow as pa
@@ -23,12 +24,25 @@ from values import tables  # noqa: E402
 PEOPLE = pa.table({"id": ["a", "b", None], "n": pa.array([1, -65, 2**40]), "ok": [True, None, False]})
 
 
+def _maps_as_dicts(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_map(kind):
+        return {key: _maps_as_dicts(item, kind.item_type) for key, item in value}
+    if pa.types.is_list(kind):
+        return [_maps_as_dicts(item, kind.value_type) for item in value]
+    if pa.types.is_struct(kind):
+        return {field.name: _maps_as_dicts(value[field.name], field.type) for field in kind}
+    return value
+
+
 def _judge(table: pa.Table, avro: dict) -> bytes:
     parsed = fastavro.parse_schema(json.loads(json.dumps(avro)))
     out = bytearray(struct.pack(">ii", 3, table.num_rows))
-    for row in table.to_pylist(maps_as_pydicts="strict"):
+    for row in table.to_pylist():
         sink = io.BytesIO()
-        fastavro.schemaless_writer(sink, parsed, row)
+        values = {field.name: _maps_as_dicts(row[field.name], field.type) for field in table.schema}
+        fastavro.schemaless_writer(sink, parsed, values)
         out += struct.pack(">i", len(sink.getvalue())) + sink.getvalue()
     return bytes(out)
 
