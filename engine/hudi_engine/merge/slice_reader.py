@@ -50,10 +50,12 @@ class SliceDelta:
         masked_positions: Row numbers of the base file that are replaced or deleted, ascending.
         live: Rows to add, in the table's schema. The base rows without the masked ones, and these, are the
             slice.
+        logs: What was read from the logs, for statistics; None when there are none.
     """
 
     masked_positions: pa.Int64Array
     live: pa.Table
+    logs: LogRecords | None = None
 
 
 def read_slice(
@@ -116,19 +118,21 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     rule = merge_rule(context.config)
     names = context.schema.names
     needed = needed_columns(context, names)
+    records: LogRecords | None = None
     if not file_slice.log_files:
         base = _read_base(context, file_slice, key_columns(context.config))
         masked, live = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table()
     elif rule.fills:
         base = _read_base(context, file_slice, needed)
-        masked, live = _fill_into(context, file_slice, base, rule)
+        masked, records = _fill_into(context, file_slice, base, rule)
+        live = _live(records.winners)
     else:
-        winners = _scan(context, file_slice, rule, needed).winners
-        base = _read_base(context, file_slice, _columns_of_old(context, rule, winners, names))
-        masked, live = _merge_into(context, base, winners, rule)
+        records = _scan(context, file_slice, rule, needed)
+        base = _read_base(context, file_slice, _columns_of_old(context, rule, records.winners, names))
+        masked, live = _merge_into(context, base, records.winners, rule)
     if context.instant_range is not None:
         masked |= ~_inside(context, base)
-    return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names))
+    return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names), records)
 
 
 def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_type: str) -> pa.Table:
@@ -145,7 +149,8 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
     if merge_type == SKIP_MERGE:
         return pa.concat_tables([base, _live(_scan(context, file_slice, rule, needed).winners)])
     if rule.fills:
-        masked, live = _fill_into(context, file_slice, base, rule)
+        masked, records = _fill_into(context, file_slice, base, rule)
+        live = _live(records.winners)
     else:
         masked, live = _merge_into(context, base, _scan(context, file_slice, rule, needed).winners, rule)
     kept = base.filter(pa.array(~masked)) if masked.any() else base
@@ -211,7 +216,7 @@ def _merge_into(
 
 def _fill_into(
     context: ReadContext, file_slice: FileSlice, base: pa.Table, rule: MergeRule
-) -> tuple[Mask, pa.Table]:
+) -> tuple[Mask, LogRecords]:
     """As :func:`_merge_into`, for rules that fill gaps: the stored row is the first record of its key.
 
     Filling is not associative when rows come late, so records are merged one after the other into the stored
@@ -241,7 +246,7 @@ def _fill_into(
         return concat_entries(results)
 
     columns = base.column_names
-    return masked, _live(read_log_records(context, file_slice, columns, combine).winners)
+    return masked, read_log_records(context, file_slice, columns, combine)
 
 
 def _occurrences(keys: pa.ChunkedArray) -> npt.NDArray[np.int64]:
