@@ -18,7 +18,11 @@ def fetch(coordinates: Sequence[str]) -> list[Path] | None:
         name = f"{artifact}-{version}.jar"
         path = Path.home() / ".m2/repository" / group.replace(".", "/") / artifact / version / name
         if not path.exists() and shutil.which("mvn"):
-            subprocess.run(["mvn", "-B", "-q", _PLUGIN, "-Dtransitive=false", f"-Dartifact={each}"], check=False, capture_output=True)
+            subprocess.run(
+                ["mvn", "-B", "-q", _PLUGIN, "-Dtransitive=false", f"-Dartifact={each}"],
+                check=False,
+                capture_output=True,
+            )
         if not path.exists():
             return None
         paths.append(path)

@@ -63,7 +63,12 @@ def _session(system: type[System], jars: str, folder: Path):  # type: ignore[no-
 
 def _run(system: System, data: Path, rows: int, repeats: int) -> None:
     spark = system.spark
-    _step(system, "load 100 k", lambda: system.load("small", spark.read.parquet(str(data / "small"))), report=False)
+    _step(
+        system,
+        "load 100 k",
+        lambda: system.load("small", spark.read.parquet(str(data / "small"))),
+        report=False,
+    )
     for number in range(repeats):
         batch = spark.read.parquet(str(data / batch_folder("tiny", number)))
         _step(system, "tiny upsert", lambda batch=batch: system.upsert("small", batch), report=number > 0)
@@ -80,7 +85,9 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
         _step(system, "compaction", lambda: system.compact("big"))
         system.read("big").createOrReplaceTempView("bench_big")
         for _ in range(3):
-            _step(system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
+            _step(
+                system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect()
+            )
 
 
 def _step(system: System, name: str, work: Callable[[], object], *, report: bool = True) -> None:

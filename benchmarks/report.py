@@ -16,7 +16,10 @@ def print_table(results: Results) -> None:
         rows = {name: found[step] for name, found in results.items() if step in found}
         print(f"\n{step}")
         for name, row in sorted(rows.items(), key=lambda item: item[1]["seconds"]):
-            best = min((other["seconds"] for peer, other in rows.items() if not _same_maker(peer, name)), default=None)
+            best = min(
+                (other["seconds"] for peer, other in rows.items() if not _same_maker(peer, name)),
+                default=None,
+            )
             ratio = "" if not best else f"{row['seconds'] / best:6.2f} x the fastest other"
             print(f"  {name:<{width}}{row['seconds']:>8.2f} s{row['jobs']:>5.0f} jobs  {ratio}")
 
@@ -32,7 +35,9 @@ def chart(results: Results, path: Path) -> bool:
     import matplotlib.pyplot as plt
 
     steps = list(dict.fromkeys(step for found in results.values() for step in found))
-    figure, axes = plt.subplots(1, max(1, len(steps)), figsize=(3.2 * max(1, len(steps)), 4.2), constrained_layout=True)
+    figure, axes = plt.subplots(
+        1, max(1, len(steps)), figsize=(3.2 * max(1, len(steps)), 4.2), constrained_layout=True
+    )
     for axis, step in zip([axes] if len(steps) <= 1 else list(axes), steps, strict=False):
         names = [name for name in results if step in results[name]]
         seconds = [results[name][step]["seconds"] for name in names]

@@ -1,7 +1,7 @@
 """Runs the workload on dbt-hudi and its peers in turn and prints times, Spark jobs and ratios, with a bar chart.
 
-    python3 dev.py bench                     everything (about half an hour on two cores)
-    python3 dev.py bench --rows 500000 --systems dbt-hudi,delta
+python3 dev.py bench                     everything (about half an hour on two cores)
+python3 dev.py bench --rows 500000 --systems dbt-hudi,delta
 """
 
 from __future__ import annotations
@@ -24,11 +24,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def main() -> int:
     """Command line; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--systems", default=",".join(SYSTEMS), help="comma separated: " + ", ".join(SYSTEMS))
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--repeats", type=int, default=2, help="batches of each size; the median counts")
-    parser.add_argument("--folder", type=Path, default=None, help="where data and tables go (default: a temp folder)")
+    parser.add_argument(
+        "--folder", type=Path, default=None, help="where data and tables go (default: a temp folder)"
+    )
     parser.add_argument("--chart", type=Path, default=ROOT / "benchmarks" / "results.png")
     wanted = parser.parse_args()
     names = [name.strip() for name in wanted.systems.split(",") if name.strip()]
@@ -38,7 +42,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hudi-bench-") as temporary:
         folder = wanted.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        results = {name: _measure(name, number, len(names), folder, wanted) for number, name in enumerate(names, 1)}
+        results = {
+            name: _measure(name, number, len(names), folder, wanted) for number, name in enumerate(names, 1)
+        }
     results = {name: steps for name, steps in results.items() if steps}
     print_table(results)
     if chart(results, wanted.chart):
@@ -55,11 +61,24 @@ def _measure(
         print(f"  LEFT OUT: the jars of {name} could not be fetched: {', '.join(SYSTEMS[name].jars)}")
         return {}
     command = [
-        sys.executable, "-m", "benchmarks.one_system", "--system", name, "--folder", str(folder),
-        "--rows", str(wanted.rows), "--repeats", str(wanted.repeats), "--jars", ",".join(map(str, jars)),
+        sys.executable,
+        "-m",
+        "benchmarks.one_system",
+        "--system",
+        name,
+        "--folder",
+        str(folder),
+        "--rows",
+        str(wanted.rows),
+        "--repeats",
+        str(wanted.repeats),
+        "--jars",
+        ",".join(map(str, jars)),
     ]
     steps: dict[str, list[dict[str, float]]] = {}
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None and process.stderr is not None
         for line in process.stdout:
             if line.startswith("{"):
@@ -70,7 +89,10 @@ def _measure(
     if process.returncode:
         print(f"  FAILED after {len(steps)} step(s):\n" + "\n".join(errors.strip().splitlines()[-5:]))
     return {
-        name: {"seconds": median(one["seconds"] for one in found), "jobs": median(one["jobs"] for one in found)}
+        name: {
+            "seconds": median(one["seconds"] for one in found),
+            "jobs": median(one["jobs"] for one in found),
+        }
         for name, found in steps.items()
     }
 

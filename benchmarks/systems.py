@@ -112,7 +112,7 @@ class DbtHudiMor(DbtHudi):
 class Delta(System):
     """Delta Lake."""
 
-    jars = ("io.delta:delta-spark_2.12:3.3.2", "io.delta:delta-storage:3.3.2")
+    jars = ("io.delta:delta-spark_2.12:3.3.3", "io.delta:delta-storage:3.3.3")
     conf = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -136,7 +136,7 @@ class Iceberg(System):
     """Apache Iceberg, copy-on-write."""
 
     mode = "copy-on-write"
-    jars = ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0",)
+    jars = ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",)
     conf = {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.ice": "org.apache.iceberg.spark.SparkCatalog",

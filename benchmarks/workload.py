@@ -68,7 +68,11 @@ def prepare(spark: SparkSession, folder: Path, rows: int, repeats: int) -> None:
             step = max(1, batch.rows // batch.updates)
             old = rows_frame(spark, number % step, batch.updates, step, version=number + 1)
             new = rows_frame(spark, batch.rows + number * batch.inserts, batch.inserts, version=number + 1)
-            _save(old.unionByName(new), folder / batch_folder(batch.name, number), 1 if batch.name == "tiny" else 4)
+            _save(
+                old.unionByName(new),
+                folder / batch_folder(batch.name, number),
+                1 if batch.name == "tiny" else 4,
+            )
     done.touch()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -95,6 +96,7 @@ def prepare_distributed(
         counted = (
             frame.groupBy(PARTITION_PATH)
             .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
+            .coalesce(1)
             .limit(limit + 1)
             .collect()
         )
@@ -201,11 +203,21 @@ def _ordered(frame: DataFrame, context: WriteContext) -> DataFrame:
     by_partition = context.config.is_partitioned and options.bool("hoodie.bulkinsert.shuffle.by.partition")
     if by_partition or mode != "NONE":
         shuffled = (
-            frame.repartition(tasks, PARTITION_PATH) if tasks else frame.hint("rebalance", PARTITION_PATH)
+            frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
         )
         sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
         return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
     return frame.repartition(tasks) if tasks else frame
+
+
+def _rebalanced(frame: DataFrame) -> DataFrame:
+    """Rows of a partition path together, in tasks of even size; only SQL takes a column in this hint in every PySpark."""
+    name = f"hudi_rows_{uuid.uuid4().hex}"
+    frame.createTempView(name)
+    try:
+        return frame.sparkSession.sql(f"select /*+ rebalance(`{PARTITION_PATH}`) */ * from {name}")
+    finally:
+        frame.sparkSession.catalog.dropTempView(name)
 
 
 def _tasks(context: WriteContext) -> int:
