@@ -1,12 +1,13 @@
 """dbt projects run through the real adapter.
 
-``DBT_HUDI_TEST_CATALOG`` (``directory`` or ``hive``) and ``DBT_HUDI_TEST_TABLE_TYPE`` (``cow`` or ``mor``) choose the
-catalog and the table type of all models, seeds and snapshots that do not say theirs.
+``DBT_HUDI_TEST_CATALOG`` (``directory`` or ``hive``) and ``DBT_HUDI_TEST_TABLE_TYPE`` (``cow`` or ``mor``)
+choose the catalog and the table type of all models, seeds and snapshots that do not say theirs.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,3 +57,65 @@ def dbt_project_yml(project_root: Any, project_config_update: Mapping[str, Any] 
             config[kind] = {"+table_type": TABLE_TYPE, **(config.get(kind) or {})}
     write_file(yaml.safe_dump(config), project_root, "dbt_project.yml")
     return config
+
+
+# The suite's fixtures are written for Postgres.
+_DIALECT = (
+    (r"\bNone\.|\{database\}\.", ""),
+    (r"\s+default null\b", ""),
+    (r'(?<![\'\w])"(\w+)"(?!\')', r"`\1`"),
+    (r"`None`\.|\"None\"\.", ""),
+    (r"\btimestamp without time zone\b", "timestamp"),
+    (r"\b(?:text|character varying\(\d+\))(?=\s*[,)\n])", "string"),
+    (r"('[^']*'|[\w.]+)::text\b", r"cast(\1 as string)"),
+    (r"('[^']*'|[\w.]+)::(\w+)", r"cast(\1 as \2)"),
+)
+
+
+def spark_dialect(sql: str) -> str:
+    """The suite's SQL as Spark understands it."""
+    for pattern, replacement in _DIALECT:
+        sql = re.sub(pattern, replacement, sql, flags=re.IGNORECASE)
+    return sql
+
+
+@pytest.fixture(scope="class")
+def project_files(
+    project_root: Any,
+    models: Any,
+    macros: Any,
+    snapshots: Any,
+    properties: Any,
+    seeds: Any,
+    tests: Any,
+    analyses: Any,
+    selectors_yml: Any,
+    dependencies_yml: Any,
+    packages_yml: Any,
+    dbt_project_yml: Any,
+) -> None:
+    """Write the project's files, with two-part names."""
+    written = {
+        "models": {**models, **properties},
+        "macros": macros,
+        "snapshots": snapshots,
+        "seeds": seeds,
+        "tests": tests,
+        "analyses": analyses,
+    }
+    for folder, files in written.items():
+        write_project_files(project_root, folder, _two_part_names(files))  # noqa: F405
+
+
+def _two_part_names(files: Any) -> Any:
+    if isinstance(files, dict):
+        return {name: _two_part_names(content) for name, content in files.items()}
+    return re.sub(r"\{\{\s*target\.database\s*\}\}\.", "", files) if isinstance(files, str) else files
+
+
+@pytest.fixture(scope="class")
+def project(project_setup: Any, project_files: Any) -> Any:
+    """The project, with its SQL put into Spark's dialect."""
+    plain = project_setup.run_sql
+    project_setup.run_sql = lambda sql, fetch=None: plain(spark_dialect(sql), fetch)
+    return project_setup

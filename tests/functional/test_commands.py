@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from dbt.version import __version__ as dbt_version
+from packaging.version import parse
 from dbt.tests.adapter.aliases.test_aliases import BaseAliasErrors
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
 from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseCloneSameTargetAndState
@@ -20,6 +22,7 @@ from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
 from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestCaseInsensivity
 from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
 from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingVarcharFixtureNoTruncation
+from dbt.tests.util import run_dbt_and_capture
 
 
 class TestShowLimit(BaseShowLimit):
@@ -34,15 +37,16 @@ class TestDebugInvalidProjectPostgres(BaseDebugInvalidProjectPostgres):
     pass
 
 
-class TestTestEmpty(BaseTestEmpty):
+class TestEmpty(BaseTestEmpty):
     pass
 
 
-class TestTestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
+class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
     pass
 
 
-class TestTestEmptySeedFlag(BaseTestEmptySeedFlag):
+@pytest.mark.skipif(parse(dbt_version) < parse("1.12"), reason="seed --empty came with dbt-core 1.12")
+class TestEmptySeedFlag(BaseTestEmptySeedFlag):
     pass
 
 
@@ -73,7 +77,13 @@ class TestAliasErrors(BaseAliasErrors):
 
 
 class TestCloneSameTargetAndState(BaseCloneSameTargetAndState):
-    pass
+    def test_clone_same_target_and_state(self, project, unique_schema, other_schema) -> None:  # noqa: ANN001
+        """dbt warns; the relations are the target's own, so nothing happens to them."""
+        self.run_and_save_state(project.project_root)
+        before = project.run_sql("select * from table_model", fetch="all")
+        _, output = run_dbt_and_capture(["clone", "--defer", "--state", "target"])
+        assert "The state and target directories are the same: 'target'" in output
+        assert project.run_sql("select * from table_model", fetch="all") == before
 
 
 class TestUnitTestCaseInsensivity(BaseUnitTestCaseInsensivity):

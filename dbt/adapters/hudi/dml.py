@@ -12,6 +12,7 @@ from dbt.adapters.hudi.alignment import align, without_meta_columns
 from dbt.adapters.hudi.handle import Routed
 from dbt.adapters.hudi.merging import merge_rows
 from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.statements import clause_after, split_outside
 from dbt.adapters.hudi.targets import Statement, Target
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -104,20 +105,32 @@ def _drop_extra_meta(rows: DataFrame, expected: int) -> DataFrame:
 
 def update(statement: Statement, target: Target) -> Routed:
     """UPDATE ... SET ... WHERE."""
-    plan = statement.plan
-    condition = plans.option(plan.condition())
-    text = "true" if condition is None else _sql(condition, statement, target)
+    plan, text = statement.plan, statement.text
+    span = clause_after(text, "set")
+    found = list(plans.items(plan.assignments()))
+    pieces = [] if span is None else split_outside(text, *span, ",")
+    if len(pieces) != len(found):
+        raise DbtRuntimeError(f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}")
     assignments = {}
-    for item in plans.items(plan.assignments()):
-        column = plans.texts(item.key().nameParts())
-        assignments[column[-1]] = _sql(item.value(), statement, target)
-    return _done(statement, target, bridge.update_where(statement.session, target.base, text, assignments))
+    for item, (start, end) in zip(found, pieces, strict=True):
+        (_, key_end), *_ = split_outside(text, start, end, "=")
+        column = plans.texts(item.key().nameParts())[-1]
+        assignments[column] = plans.without_qualifier(item.value(), text, (key_end + 1, end), target.own_names)
+    condition = _where(statement, target, plans.option(plan.condition()))
+    return _done(statement, target, bridge.update_where(statement.session, target.base, condition, assignments))
 
 
 def delete(statement: Statement, target: Target) -> Routed:
     """DELETE FROM ... WHERE."""
-    text = _sql(statement.plan.condition(), statement, target)
-    return _done(statement, target, bridge.delete_where(statement.session, target.base, text))
+    condition = _where(statement, target, statement.plan.condition())
+    return _done(statement, target, bridge.delete_where(statement.session, target.base, condition))
+
+
+def _where(statement: Statement, target: Target, condition: plans.JavaPlan | None) -> str:
+    span = clause_after(statement.text, "where")
+    if span is None or condition is None:
+        return "true"
+    return plans.without_qualifier(condition, statement.text, span, target.own_names)
 
 
 def truncate(statement: Statement, target: Target) -> Routed:
@@ -132,10 +145,6 @@ def merge(statement: Statement, target: Target) -> Routed:
     return _done(
         statement, target, bridge.write(statement.session, target.base, rows.operation, rows.frame, {})
     )
-
-
-def _sql(expression: plans.JavaPlan, statement: Statement, target: Target) -> str:
-    return plans.expression_sql(expression, statement.text, target.own_names)
 
 
 def _facts(statement: Statement, target: Target) -> bridge.TableFacts:

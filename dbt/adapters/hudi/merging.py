@@ -59,9 +59,9 @@ def merge_rows(statement: Statement, target: Target, table: bridge.TableFacts) -
         .alias(name)
         .withColumn(_MATCHED, F.lit(True))
     )
-    condition = _text(plan.mergeCondition(), statement)
+    condition = plans.column(statement.session, plan.mergeCondition())
     how = "right" if plan.notMatchedActions().size() > 0 else "inner"
-    joined = rows.join(source, F.expr(condition), how)
+    joined = rows.join(source, condition, how)
     clauses = _clauses(statement, target, table, name, source_name)
     deletes = [clause for clause in clauses if clause.values is None]
     if deletes and len(deletes) != len(clauses):
@@ -147,14 +147,14 @@ def _clause(
 ) -> _Clause:
     condition = plans.option(action.condition())
     if condition is not None:
-        rows = rows & F.coalesce(F.expr(_text(condition, statement)), F.lit(False))
+        rows = rows & F.coalesce(plans.column(statement.session, condition), F.lit(False))
     kind = plans.kind(action)
     if kind == "DeleteAction":
         return _Clause(rows, None)
     if kind in ("UpdateStarAction", "InsertStarAction"):
         return _Clause(rows, {column: F.col(f"`{source_name}`.`{column}`") for column in table.schema.names})
     given = {
-        plans.texts(item.key().nameParts())[-1].lower(): F.expr(_text(item.value(), statement))
+        plans.texts(item.key().nameParts())[-1].lower(): plans.column(statement.session, item.value())
         for item in plans.items(action.assignments())
     }
     unknown = set(given) - {column.lower() for column in table.schema.names}
@@ -171,7 +171,3 @@ def _clause(
             for column in table.schema.names
         },
     )
-
-
-def _text(expression: plans.JavaPlan, statement: Statement) -> str:
-    return plans.expression_sql(expression, statement.text, [])

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
-from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_json_string
 
@@ -79,46 +78,51 @@ def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPl
     return plan.withNewChildren(sequence)
 
 
-def source_range(node: JavaPlan) -> tuple[int, int] | None:
-    """Start and end (exclusive) of an expression in the statement's text."""
-    origin = node.origin()
-    start, stop = option(origin.startIndex()), option(origin.stopIndex())
-    return None if start is None or stop is None else (int(start), int(stop) + 1)
-
-
-def expression_sql(expression: JavaPlan, statement: str, own_names: list[list[str]]) -> str:
-    """SQL text of an expression as it was written, with the target's name or alias taken off its columns.
+def without_qualifier(
+    expression: JavaPlan, statement: str, span: tuple[int, int], own_names: list[list[str]]
+) -> str:
+    """A stretch of a statement with the target's name or alias taken off the columns of an expression in it.
 
     Args:
-        expression: An unresolved expression of the statement.
+        expression: The unresolved expression the stretch was parsed to.
         statement: The statement's text.
-        own_names: Qualifiers that mean the target table, as lists of name parts.
+        span: Start and end (exclusive) of the stretch.
+        own_names: Qualifiers that mean the target table, as lists of name parts, longest first.
     """
-    found = source_range(expression)
-    if found is None:
-        return str(expression.sql())
-    start, end = found
+    start, end = span
     pieces: list[str] = []
     position = start
     lowered = [[part.lower() for part in name] for name in own_names]
-    for leaf in sorted(_attributes(expression), key=lambda item: item[0]):
-        leaf_start, leaf_end, parts = leaf
-        qualifier = next(
-            (q for q in lowered if [p.lower() for p in parts[: len(q)]] == q and len(parts) > len(q)), None
-        )
-        if qualifier is None or leaf_start < position:
+    for leaf_start, leaf_end, parts in sorted(_attributes(expression), key=lambda item: item[0]):
+        names = [part.lower() for part in parts]
+        qualifier = next((q for q in lowered if names[: len(q)] == q and len(names) > len(q)), None)
+        if qualifier is None or not position <= leaf_start < end:
             continue
         pieces.append(statement[position:leaf_start])
         pieces.append(".".join(f"`{part}`" for part in parts[len(qualifier) :]))
         position = leaf_end
     pieces.append(statement[position:end])
-    return "".join(pieces)
+    return "".join(pieces).strip()
+
+
+def column(session: SparkSession, expression: JavaPlan) -> Column:
+    """An unresolved expression as a column."""
+    utils = session._jvm.org.apache.spark.sql.classic.ExpressionUtils
+    if type(utils).__name__ == "JavaClass":
+        return Column(utils.column(expression))
+    return Column(session._jvm.org.apache.spark.sql.Column(expression))
+
+
+def _source_range(node: JavaPlan) -> tuple[int, int] | None:
+    origin = node.origin()
+    start, stop = option(origin.startIndex()), option(origin.stopIndex())
+    return None if start is None or stop is None else (int(start), int(stop) + 1)
 
 
 def _attributes(expression: JavaPlan) -> Iterator[tuple[int, int, list[str]]]:
     for leaf in items(expression.collectLeaves()):
         if kind(leaf) == "UnresolvedAttribute":
-            found = source_range(leaf)
+            found = _source_range(leaf)
             if found is not None:
                 yield (*found, texts(leaf.nameParts()))
 
@@ -133,8 +137,3 @@ def struct_type(java_schema: Any) -> T.StructType:
     parsed = data_type(java_schema)
     assert isinstance(parsed, T.StructType)
     return parsed
-
-
-def parse_error(error: Exception) -> bool:
-    """Whether an error of :func:`parse` is one of syntax, which Spark itself reports better when it runs the text."""
-    return isinstance(error, Py4JError) or type(error).__name__ == "ParseException"

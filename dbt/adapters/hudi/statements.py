@@ -46,6 +46,60 @@ def first_keyword(sql: str) -> str:
     return ""
 
 
+def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
+    """Where the text after a keyword outside brackets starts and ends.
+
+    Args:
+        sql: One statement.
+        keyword: ``where`` or ``set``; the text ends at the next of the two, or with the statement.
+
+    Returns:
+        Start and end (exclusive) of the text, None when the keyword does not occur outside brackets.
+    """
+    start = None
+    for position, word in _outer_words(sql):
+        if start is not None and word in ("where", "set"):
+            return start, position
+        if start is None and word == keyword:
+            start = position + len(word)
+    return None if start is None else (start, len(sql))
+
+
+def split_outside(sql: str, start: int, end: int, separator: str) -> list[tuple[int, int]]:
+    """Cut a stretch of SQL at a character that stands outside brackets, quotes and comments.
+
+    Returns:
+        Start and end (exclusive) of each piece.
+    """
+    pieces, depth, begin = [], 0, start
+    for index, is_code in _significant(sql):
+        if not start <= index < end or not is_code:
+            continue
+        depth += (sql[index] in "([") - (sql[index] in ")]")
+        if depth == 0 and sql[index] == separator:
+            pieces.append((begin, index))
+            begin = index + 1
+    pieces.append((begin, end))
+    return pieces
+
+
+def _outer_words(sql: str) -> Iterator[tuple[int, str]]:
+    """Words outside brackets and quotes, in lower case, with their positions."""
+    depth, skip_to = 0, 0
+    for index, is_code in _significant(sql):
+        if index < skip_to or not is_code:
+            continue
+        char = sql[index]
+        depth += (char in "([") - (char in ")]")
+        if depth == 0 and (char.isalpha() or char == "_"):
+            end = index
+            while end < len(sql) and (sql[end].isalnum() or sql[end] == "_"):
+                end += 1
+            skip_to = end
+            if index == 0 or sql[index - 1] != ".":
+                yield index, sql[index:end].lower()
+
+
 def _significant(sql: str) -> Iterator[tuple[int, bool]]:
     """Positions of characters that are neither blank nor comment; the flag is False inside quotes."""
     index = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dbt.adapters.hudi.statements import first_keyword, split_statements
+from dbt.adapters.hudi.statements import clause_after, first_keyword, split_outside, split_statements
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,15 @@ def test_semicolons_inside_quotes_and_comments_do_not_split(sql: str, expected: 
 )
 def test_the_first_keyword_is_found_past_comments_and_brackets(sql: str, keyword: str) -> None:
     assert first_keyword(sql) == keyword
+
+
+def test_clauses_are_found_outside_brackets_and_quotes() -> None:
+    sql = "update t set a = (select max(x) from u where y = 1), b = 'where' where t.set > 1 and id in (select 1 where true)"
+    start, end = clause_after(sql, "set") or (0, 0)
+    assert [sql[s:e].strip() for s, e in split_outside(sql, start, end, ",")] == [
+        "a = (select max(x) from u where y = 1)",
+        "b = 'where'",
+    ]
+    start, end = clause_after(sql, "where") or (0, 0)
+    assert sql[start:end].strip() == "t.set > 1 and id in (select 1 where true)"
+    assert clause_after("delete from t", "where") is None

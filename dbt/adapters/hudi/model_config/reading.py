@@ -36,14 +36,15 @@ class Problems:
 
 
 def names(key: str, value: object, problems: Problems) -> tuple[str, ...]:
-    """Column names given as one text (commas separate) or a list; empty and None mean none."""
+    """Column names given as one text (commas separate) or a list, each once; empty and None mean none."""
     if value is None or value == "":
         return ()
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
         problems.add(f"{key} is {value!r}; give a column name or a list of column names")
         return ()
-    return tuple(stripped for item in items if (stripped := item.strip().strip("`")))
+    found = {stripped.lower(): stripped for item in reversed(items) if (stripped := item.strip().strip("`"))}
+    return tuple(reversed(found.values()))
 
 
 def mapping(key: str, value: object, problems: Problems) -> dict[str, object]:
