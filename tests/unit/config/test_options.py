@@ -1,0 +1,68 @@
+"""The option registry: types, defaults, aliases and refusals."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from hudi_engine.config.options import OPTIONS, resolve_options
+from hudi_engine.errors import ConfigError
+
+
+def test_an_absent_option_has_hudis_default():
+    options = resolve_options({})
+    assert options.int("hoodie.clean.commits.retained") == 10
+    assert options.bool("hoodie.combine.before.upsert") is True
+    assert options.text("hoodie.index.type") is None
+
+
+def test_an_older_key_means_the_newer_one():
+    assert resolve_options({"hoodie.cleaner.commits.retained": 3}).int("hoodie.clean.commits.retained") == 3
+
+
+def test_values_are_taken_from_text_and_from_python_values():
+    options = resolve_options({"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": False})
+    assert options.int("hoodie.parquet.small.file.limit") == 0
+    assert options.bool("hoodie.clean.automatic") is False
+    assert options.raw["hoodie.clean.automatic"] == "false"
+
+
+def test_a_choice_is_taken_in_any_case_and_spelled_as_hudi_does():
+    assert resolve_options({"hoodie.index.type": "bloom"}).text("hoodie.index.type") == "BLOOM"
+
+
+def test_all_problems_come_in_one_message_with_value_and_legal_values():
+    with pytest.raises(ConfigError) as caught:
+        resolve_options({"hoodie.index.type": "HBASE", "hoodie.clean.commits.retained": "none"})
+    assert len(caught.value.problems) == 2
+    assert "'HBASE'" in str(caught.value) and "GLOBAL_SIMPLE" in str(caught.value)
+    assert "'none'" in str(caught.value) and "whole number of at least 1" in str(caught.value)
+
+
+def test_a_misspelled_key_is_refused_with_the_right_one():
+    with pytest.raises(ConfigError, match=r"did you mean 'hoodie\.index\.type'"):
+        resolve_options({"hoodie.index.typ": "SIMPLE"})
+
+
+def test_a_key_that_is_not_hudis_is_refused():
+    with pytest.raises(ConfigError, match=r"not a hoodie\.\* key"):
+        resolve_options({"index": "SIMPLE"})
+
+
+def test_a_key_of_hudi_without_effect_here_is_let_through(caplog):
+    resolve_options({"hoodie.metadata.enable": "false"})
+    assert caplog.text == ""
+    resolve_options({"hoodie.some.unheard.of": "1"})
+    assert "has no effect" in caplog.text
+
+
+def test_options_can_be_shipped_to_executors():
+    options = resolve_options({"hoodie.index.type": "BLOOM"})
+    assert pickle.loads(pickle.dumps(options)).text("hoodie.index.type") == "BLOOM"  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.key)
+def test_every_default_is_legal_by_its_own_rule(option):
+    if option.default is not None:
+        assert option.parse(option.default) == option.default

@@ -1,0 +1,80 @@
+"""New rows go to small files that have room, then to new files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import resolve_options
+from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.log_file import LogFile
+from hudi_engine.write.packing import share_inserts
+
+MB = 1024 * 1024
+T = "20260101000000000"
+
+
+@dataclass
+class Config:
+    table_type: TableType
+
+
+@dataclass
+class Context:
+    """The part of a write that packing looks at."""
+
+    config: Config
+    options: object
+    average_row_bytes: int = 1024
+    max_file_bytes: int = 120 * MB
+
+
+def context(table_type="COPY_ON_WRITE", **options):
+    named = {key.replace("_", "."): value for key, value in options.items()}
+    return Context(Config(TableType(table_type)), resolve_options(named))
+
+
+def slice_of(file_id, size, logs=0):
+    base = BaseFile("p", file_id, "0-0-0", T, "parquet", size, 0)
+    return FileSlice(
+        "p", file_id, T, base, tuple(LogFile("p", file_id, T, n, "0-0-0", False, 10, 0) for n in range(1, logs + 1))
+    )
+
+
+def shares(found):
+    return [(share.file_slice.file_id if share.file_slice else None, share.rows) for share in found]
+
+
+def test_the_room_of_a_small_file_is_target_size_less_its_size_over_the_row_size():
+    found = share_inserts(context(), [slice_of("a", 119 * MB - 1)], 5000)
+    assert shares(found) == [(None, 5000)]
+    found = share_inserts(context(), [slice_of("a", 20 * MB)], 200_000)
+    assert shares(found) == [("a", 100 * 1024), (None, 200_000 - 100 * 1024)]
+
+
+def test_the_smallest_file_is_filled_first():
+    found = share_inserts(context(), [slice_of("big", 50 * MB), slice_of("small", MB)], 10)
+    assert shares(found) == [("small", 10)]
+
+
+def test_a_limit_of_zero_switches_packing_off():
+    found = share_inserts(context(hoodie_parquet_small_file_limit="0"), [slice_of("a", MB)], 10)
+    assert shares(found) == [(None, 10)]
+
+
+def test_file_groups_under_compaction_or_clustering_take_no_rows():
+    found = share_inserts(context(), [slice_of("a", MB)], 10, frozen={("p", "a")})
+    assert shares(found) == [(None, 10)]
+
+
+def test_merge_on_read_offers_its_smallest_file_without_logs_only():
+    slices = [slice_of("logged", MB, logs=1), slice_of("b", 3 * MB), slice_of("a", 2 * MB)]
+    assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("a", 10)]
+
+
+@pytest.mark.parametrize(("size", "target"), [(31 * MB, "a"), (33 * MB, None)])
+def test_merge_on_read_does_not_rewrite_a_large_base_file_for_a_few_rows(size, target):
+    assert shares(share_inserts(context("MERGE_ON_READ"), [slice_of("a", size)], 10)) == [(target, 10)]

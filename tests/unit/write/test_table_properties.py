@@ -1,0 +1,100 @@
+"""What a table's definition becomes in hoodie.properties, and what is refused."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from hudi_engine.config.enums import MergeMode
+from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.write.create_table import create_table, table_properties
+
+SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))])
+
+
+def define(**changes):
+    definition = {
+        "name": "orders",
+        "record_key": ["id"],
+        "precombine_field": None,
+        "partition_by": None,
+        "table_type": "cow",
+        "schema": SCHEMA,
+        "options": None,
+    }
+    return table_properties(**{**definition, **changes})
+
+
+@pytest.mark.parametrize(
+    ("key", "partition", "generator"),
+    [
+        (["id"], None, "NonpartitionedKeyGenerator"),
+        (["id"], ["dt"], "SimpleKeyGenerator"),
+        (["id", "ts"], ["dt"], "ComplexKeyGenerator"),
+        (["id"], ["dt", "ts"], "CustomKeyGenerator"),
+        (["id"], ["dt:timestamp"], "CustomKeyGenerator"),
+    ],
+)
+def test_the_key_generator_follows_the_fields(key, partition, generator):
+    config = define(record_key=key, partition_by=partition)
+    assert config.properties["hoodie.table.keygenerator.class"].endswith(f".{generator}")
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_with_a_precombine_field_the_newest_event_wins_for_every_reader(table_type):
+    config = define(precombine_field="ts", table_type=table_type)
+    assert config.merge_mode is MergeMode.EVENT_TIME_ORDERING
+    assert config.properties["hoodie.compaction.payload.class"].endswith(".DefaultHoodieRecordPayload")
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_without_one_the_last_commit_wins(table_type):
+    assert define(table_type=table_type).merge_mode is MergeMode.COMMIT_TIME_ORDERING
+
+
+def test_hudis_defaults_for_partition_folders_are_off():
+    config = define(partition_by=["dt"])
+    assert (config.hive_style, config.url_encode) == (False, False)
+
+
+def test_all_problems_of_a_definition_come_at_once():
+    with pytest.raises(ConfigError) as caught:
+        define(name="a b", record_key=["id", "id"], partition_by=["nowhere"], table_type="cold")
+    assert len(caught.value.problems) == 4
+    for part in ("'a b'", "twice", "'nowhere'", "'cold'"):
+        assert part in str(caught.value)
+
+
+def test_an_ordering_column_needs_an_order():
+    with pytest.raises(ConfigError, match="has no order"):
+        define(precombine_field="tags")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"hoodie.populate.meta.fields": "false"},
+        {"hoodie.datasource.write.drop.partition.columns": "true"},
+        {"hoodie.write.table.version": "8"},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_features_that_are_read_but_not_written_are_refused_by_name(option):
+    with pytest.raises(ConfigError, match=next(iter(option)).replace(".", r"\.")):
+        define(options=option)
+
+
+def test_a_folder_that_a_killed_create_left_is_finished(tmp_path):
+    storage = open_storage(str(tmp_path / "t"))
+    storage.make_dirs(".hoodie/.temp")
+    create_table(storage, define())
+    with pytest.raises(TableExistsError, match="already"):
+        create_table(storage, define())
+
+
+def test_a_folder_with_strange_files_is_left_alone(tmp_path):
+    (tmp_path / "data.csv").write_text("1")
+    with pytest.raises(TableExistsError, match=r"data\.csv"):
+        create_table(open_storage(str(tmp_path)), define())
+    assert [entry.name for entry in tmp_path.iterdir()] == ["data.csv"]
