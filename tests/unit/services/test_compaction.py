@@ -95,6 +95,16 @@ def test_a_group_without_base_file_gets_one(table: HandmadeTable) -> None:
     assert rows(table.storage, read_optimized=True) == expected
 
 
+def test_a_group_of_which_no_row_is_left_becomes_an_empty_file(table: HandmadeTable) -> None:
+    base = "20260101000001000"
+    tables.update(table, {(DAY_2, GROUP_3): {"d": 5}}, base, deletes={(DAY_2, GROUP_3): ["d", "e"]})
+    expected = {key: value for key, value in MERGED.items() if key not in ("d", "e")}
+    assert rows(table.storage) == expected
+    run_compaction(table.storage, options())
+    assert rows(table.storage, read_optimized=True) == expected
+    assert rows_by_hudi_rs(str(table.path), ["id", "qty"]) == sorted(expected.items())
+
+
 def test_with_nothing_in_logs_there_is_nothing_to_do(table: HandmadeTable) -> None:
     run_compaction(table.storage, options())
     again = run_compaction(table.storage, options())

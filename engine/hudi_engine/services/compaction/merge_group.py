@@ -140,7 +140,12 @@ def _rows(
                 keep[masked[first:last] - (start - table.num_rows)] = False
                 table = table.filter(pa.array(keep))
             yield from _renamed(table, name).to_batches()
-    yield from _renamed(delta.live, name).to_batches()
+    # The first batch says the schema of a file in which no row is left.
+    yield from _renamed(delta.live, name).to_batches() or [_no_rows(context.read.schema)]
+
+
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
 
 
 def _base_batches(context: CompactionContext, base_file: BaseFile) -> Iterator[pa.Table]:
