@@ -183,6 +183,12 @@ _DECLARED: tuple[Option, ...] = (
         aliases=("hoodie.write.record.merge.mode",),
     ),
     _text(
+        "hoodie.engine.merge.rule",
+        None,
+        TABLE,
+        "A merge rule of your own, as package.module:name; Apache Hudi cannot merge the logs of such a table.",
+    ),
+    _text(
         "hoodie.payload.delete.field",
         None,
         TABLE,

@@ -12,6 +12,7 @@ from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, resolve_optio
 from hudi_engine.config.properties import table_checksum
 from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
 from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
@@ -72,6 +73,7 @@ def table_properties(
 
     Raises:
         ConfigError: All problems in one message.
+        UnsupportedTableError: A payload class or merge rule that this engine does not know.
     """
     problems: list[str] = []
     resolved: Options = resolve_options({})
@@ -114,6 +116,7 @@ def table_properties(
     properties["hoodie.table.checksum"] = str(table_checksum(properties))
     config = TableConfig.from_properties(properties)
     config.check_writable()
+    merge_rule(config)
     return config
 
 
@@ -188,6 +191,11 @@ def _definition_problems(
                 f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out"
             )
     problems += _column_problems(keys, precombine, partitions, schema)
+    named = options.text("hoodie.engine.merge.rule") or options.text("hoodie.datasource.write.payload.class")
+    if options.text("hoodie.record.merge.mode") == "CUSTOM" and not named:
+        problems.append(
+            "hoodie.record.merge.mode is CUSTOM, which needs hoodie.engine.merge.rule or a payload class this engine knows"
+        )
     if options.text("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not precombine:
         problems.append("hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field")
     return problems
@@ -257,6 +265,9 @@ def _payload(options: Options, precombine: str | None, kind: str) -> dict[str, s
     )
     if kind == "COPY_ON_WRITE" and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
         return {}
+    rule = options.text("hoodie.engine.merge.rule")
+    if rule:
+        return {"hoodie.record.merge.mode": "CUSTOM", "hoodie.engine.merge.rule": rule}
     properties = {"hoodie.compaction.payload.class": payload}
     if kind == "MERGE_ON_READ":
         properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY

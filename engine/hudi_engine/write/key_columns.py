@@ -33,8 +33,6 @@ _TEXT_PREFIX = "__hudi_key_text_"
 _SOURCE_PREFIX = "__hudi_key_source_"
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
 _DRIVE = "^[A-Za-z]:[\\\\/]"
-_UNSAFE_PART = "(^|/)\\.{0,2}(/|\\z)"
-_METADATA_PART = f"(?i)^\\{METADATA_FOLDER}(/|\\z)"
 _CONTROL_CHARACTER = "[\\x00-\\x1f\\x7f]"
 
 
@@ -126,14 +124,9 @@ def key_problem_column(config: TableConfig, *, schema: pa.Schema) -> Column:
     from pyspark.sql import functions as F
 
     path = F.col(PARTITION_PATH)
-    unsafe = (path != "") & (
-        path.rlike(_UNSAFE_PART)
-        | path.rlike(_DRIVE)
-        | path.rlike(_METADATA_PART)
-        | path.rlike(_CONTROL_CHARACTER)
-    )
     problem = F.when(
-        unsafe, F.concat(F.lit("partition path '"), path, F.lit("' does not stay below the table folder"))
+        _is_unsafe(path),
+        F.concat(F.lit("partition path '"), path, F.lit("' does not stay below the table folder")),
     )
     if not config.record_key_fields:
         return problem
@@ -144,6 +137,18 @@ def key_problem_column(config: TableConfig, *, schema: pa.Schema) -> Column:
         parts.append(F.concat(F.lit(f"record key field '{name}' is "), state))
     missing = F.col(RECORD_KEY).isNull()
     return F.when(missing, F.concat_ws(", ", *parts)).otherwise(problem)
+
+
+def _is_unsafe(path: Column) -> Column:
+    """The rule of `hudi_engine.keygen.partition_path.partition_path_problem`."""
+    from pyspark.sql import functions as F
+
+    # Looking for fixed texts costs a fraction of what regular expressions do.
+    framed = F.concat(F.lit("/"), path, F.lit("/"))
+    has_bad_part = framed.contains("//") | framed.contains("/./") | framed.contains("/../")
+    in_metadata = F.lower(F.substring(framed, 1, len(METADATA_FOLDER) + 2)) == f"/{METADATA_FOLDER}/"
+    has_drive = (F.substring(path, 2, 1) == ":") & path.rlike(_DRIVE)
+    return (path != "") & (has_bad_part | in_metadata | has_drive | path.rlike(_CONTROL_CHARACTER))
 
 
 def _field(generator: KeyGenerator, schema: pa.Schema, name: str, dated: bool) -> _FieldText:

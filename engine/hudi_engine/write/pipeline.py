@@ -136,7 +136,8 @@ def _commit(
     with WriteTransaction.begin(
         state.storage, state.config, options, action=action, operation=operation.name.value
     ) as transaction:
-        state = TableState(state.storage, transaction.config, transaction.timeline)
+        config = _with_payload(transaction.config, options)
+        state = TableState(state.storage, config, transaction.timeline)
         context = _context(state, request, transaction.instant, action, incoming.schema)
         plan = UnitPlan(
             index,
@@ -162,6 +163,14 @@ def _commit(
         transaction.commit(metadata, key_scope=KeyScope.TABLE if index.is_global else KeyScope.PARTITION)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     return summarise(transaction.instant, metadata, path, rows_replaced)
+
+
+def _with_payload(config: TableConfig, options: Options) -> TableConfig:
+    """The merge rule named by the call, for copy-on-write tables of Hudi releases that do not store theirs."""
+    payload = options.text("hoodie.datasource.write.payload.class")
+    if payload is None or config.payload_class or "hoodie.record.merge.mode" in config.properties:
+        return config
+    return config.with_properties({"hoodie.compaction.payload.class": payload})
 
 
 def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> _Incoming:
