@@ -1,3 +1,4 @@
+-- depends_on: {{ ref("stg_flight_reports") }}
 -- insert_overwrite: the months that a new file touches are computed again and replace their partitions, others stay.
 {{ config(
     incremental_strategy='insert_overwrite',

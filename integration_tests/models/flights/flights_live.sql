@@ -1,9 +1,9 @@
 -- merge-on-read: the same flights, written as logs beside the base files and compacted after each run.
 {{ config(
     table_type='mor',
-    unique_key=['origin', 'flight_date', 'carrier', 'flight'],
+    unique_key=['month', 'day', 'carrier', 'flight', 'origin'],
     precombine_field='recorded_at',
-    partition_by=['origin'],
+    partition_by=['month'],
     post_hook=["{{ hudi_compact(this) }}", "{{ hudi_clean(this) }}"]
 ) }}
 select * from {{ ref('stg_flight_reports') }}
