@@ -1,0 +1,66 @@
+"""An upsert killed at every call that changes the storage: readers see the old rows or the new ones, and the next write works."""
+
+from __future__ import annotations
+
+import pytest
+
+from hudi_engine import HudiTable
+from hudi_engine.merge.table_reader import read_table
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+COLUMNS = "id int, ts bigint, dt string, name string"
+NAMES = ["id", "ts", "dt", "name"]
+OLD = [(1, 1, "a", "one"), (2, 1, "a", "two"), (3, 1, "b", "three")]
+NEW = [(1, 2, "a", "ONE"), (2, 1, "a", "two"), (3, 1, "b", "three"), (4, 2, "c", "four")]
+HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+
+
+def stored_rows(path):
+    table = read_table(open_storage(path)).select(NAMES)
+    return sorted(zip(*[column.to_pylist() for column in table.columns], strict=True))
+
+
+def fresh_table(spark, path, table_type):
+    table = HudiTable.create(
+        spark, path, name="t", record_key=["id"], precombine_field="ts", partition_by=["dt"], table_type=table_type, options=HIVE
+    )
+    table.upsert(spark.createDataFrame(OLD, COLUMNS))
+    return table
+
+
+def change(spark):
+    return spark.createDataFrame([(1, 2, "a", "ONE"), (4, 2, "c", "four")], COLUMNS).coalesce(1)
+
+
+@pytest.mark.parametrize("when", ["before", "after", "torn"])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, table_type, when):
+    batch = change(spark).cache()
+    probe = fresh_table(spark, str(tmp_path / "probe"), table_type)
+    probe.storage = FaultInjectingStorage(probe.storage)
+    probe.upsert(batch)
+    calls = len(probe.storage.calls)
+    assert calls >= 8
+    for call in range(1, calls + 1, 1 if when == "before" else 3):
+        path = str(tmp_path / f"{when}{call}")
+        table = fresh_table(spark, path, table_type)
+        table.storage = FaultInjectingStorage(table.storage, FaultPlan(call, when, crash=raise_crash))
+        try:
+            table.upsert(batch)
+        except SimulatedCrash:
+            pass
+        assert stored_rows(path) in (OLD, NEW), f"killed {when} call {call}: {probe.storage.calls[call - 1]}"
+        assert rows_by_hudi_rs(path, NAMES) in (OLD, NEW)
+        _forget_the_dead(path)
+        HudiTable.open(spark, path).upsert(batch)
+        assert stored_rows(path) == NEW
+        assert all(each.is_completed for each in HudiTable.open(spark, path).timeline())
+
+
+def _forget_the_dead(path):
+    """The simulated victim lives on in this process, so its heartbeats would prove it alive: take them away."""
+    storage = open_storage(path)
+    storage.delete_tree(".hoodie/.heartbeat")
+    storage.delete(".hoodie/lock")
