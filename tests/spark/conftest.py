@@ -12,6 +12,7 @@ import pytest
 def spark(tmp_path_factory):
     """A local session with two cores, UTC, two shuffle partitions and the in-memory catalog."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    from hudi_engine.catalog import session_conf
     from pyspark.sql import SparkSession
 
     session = (
@@ -23,10 +24,20 @@ def spark(tmp_path_factory):
         .config("spark.sql.catalogImplementation", "in-memory")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.legacy.createHiveTableByDefault", "false")
+        .config(map=session_conf())
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def database(spark, request):
+    """A fresh schema, dropped afterwards."""
+    name = "db_" + "".join(each if each.isalnum() else "_" for each in request.node.name.lower())[:60]
+    spark.sql(f"DROP DATABASE IF EXISTS `{name}` CASCADE")
+    spark.sql(f"CREATE DATABASE `{name}`")
+    yield name
+    spark.sql(f"DROP DATABASE IF EXISTS `{name}` CASCADE")

@@ -30,6 +30,7 @@ from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 
 if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
@@ -93,9 +94,11 @@ class DirectoryCatalog:
         """
         wanted = self.schemas() if schemas is None else list(schemas)
         warnings: list[str] = []
-        for schema in wanted:
-            self._ensure_database(spark, schema)
-        listings = {schema: self._storage.list(checked_name(schema)) for schema in wanted}
+        listings = {
+            schema: self._storage.list(checked_name(schema))
+            for schema in wanted
+            if self._has_database(spark, schema, warnings)
+        }
         tables = self._load_tables(spark, listings, warnings)
         views = self._load_views(spark, listings, warnings)
         spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
@@ -163,10 +166,19 @@ class DirectoryCatalog:
         """Forget a view's definition; nothing happens when there is none."""
         self._storage.delete(_file(schema, view, _VIEW))
 
-    def _ensure_database(self, spark: SparkSession, schema: str) -> None:
-        if not spark._jsparkSession.sessionState().catalog().databaseExists(schema):
-            location = literal(self._storage.uri(checked_name(schema)))
+    def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
+        """Create a schema in the session unless it is there; False when Spark refuses its name."""
+        from pyspark.errors import PySparkException
+
+        if spark._jsparkSession.sessionState().catalog().databaseExists(schema):
+            return True
+        location = literal(self._storage.uri(checked_name(schema)))
+        try:
             spark.sql(f"CREATE DATABASE IF NOT EXISTS {identifier(schema)} LOCATION {location}")
+        except PySparkException as error:
+            warnings.append(f"the folder {self.root}/{schema} is no schema: {_first_line(error)}")
+            return False
+        return True
 
     def _load_tables(
         self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
@@ -261,9 +273,9 @@ class DirectoryCatalog:
             try:
                 view.create(spark)
             except PySparkException as error:
-                reason = str(error).strip().split("\n")[0]
                 warnings.append(
-                    f"view {view.name.label} was not restored: {reason}. Build it again or drop it"
+                    f"view {view.name.label} was not restored: {_first_line(error)}. Build it again, or "
+                    "drop it"
                 )
                 continue
             restored.append(view.name)
@@ -301,6 +313,8 @@ def _prepare(name: TableName, base: str, run_sidecars: RunSidecars) -> _Found:
 
 
 def _register(spark: SparkSession, found: _Found, warnings: list[str]) -> bool:
+    from pyspark.errors import PySparkException
+
     assert found.state is not None
     config, published, notes = found.state
     if published.schema is None:
@@ -311,4 +325,12 @@ def _register(spark: SparkSession, found: _Found, warnings: list[str]) -> bool:
     except HudiError as error:
         warnings.append(f"{found.name.label} was not registered: {error}")
         return False
+    except PySparkException as error:
+        warnings.append(f"{found.name.label} was not registered: {_first_line(error)}")
+        return False
     return True
+
+
+def _first_line(error: PySparkException) -> str:
+    """Return what a Spark error says, without the Java frames behind it."""
+    return str(error).strip().split("\n")[0]

@@ -204,15 +204,29 @@ def drop_entry(spark: SparkSession, entry: EntryFacts) -> None:
     spark.sql(f"DROP {'VIEW' if entry.is_view else 'TABLE'} IF EXISTS {entry.name.sql}")
 
 
-def store_statistics(spark: SparkSession, name: TableName, size_bytes: int, rows: int | None) -> None:
-    """Store size and row count with an entry, as ANALYZE TABLE would."""
+def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
+    """Store a table's size with its entry, as ANALYZE TABLE would."""
     jvm: Any = spark._jvm
-    big = jvm.scala.math.BigInt
-    count = jvm.scala.Option.apply(None if rows is None else big.apply(str(rows)))
-    statistics = jvm.org.apache.spark.sql.catalyst.catalog.CatalogStatistics(
-        big.apply(str(size_bytes)), count, jvm.PythonUtils.toScalaMap({})
+    gateway = spark.sparkContext._gateway
+    handles = jvm.java.lang.invoke.MethodHandles
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+
+    def array(kind: Any, value: Any) -> Any:
+        found = gateway.new_array(kind, 1)
+        found[0] = value
+        return found
+
+    # A number handed to Python comes back as another class, so the BigInt is made within one JVM call.
+    text = array(jvm.java.lang.Class, loader.loadClass("java.lang.String"))
+    to_number = handles.publicLookup().unreflect(
+        loader.loadClass("scala.math.BigInt").getMethod("apply", text)
     )
-    _catalog(spark).alterTableStats(_identifier(spark, name), jvm.scala.Option.apply(statistics))
+    statistics = loader.loadClass("org.apache.spark.sql.catalyst.catalog.CatalogStatistics")
+    create = handles.publicLookup().unreflectConstructor(statistics.getConstructors()[0])
+    with_text = handles.filterArguments(create, 0, array(jvm.java.lang.invoke.MethodHandle, to_number))
+    nothing, empty = jvm.scala.Option.apply(None), jvm.PythonUtils.toScalaMap({})
+    stored = with_text.invokeWithArguments([str(size_bytes), nothing, empty])
+    _catalog(spark).alterTableStats(_identifier(spark, name), jvm.scala.Option.apply(stored))
 
 
 def _alter(spark: SparkSession, existing: EntryFacts, definition: Any) -> None:

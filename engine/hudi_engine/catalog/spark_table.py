@@ -263,7 +263,7 @@ def table_entries(spark: SparkSession, database: str) -> list[EntryInfo]:
     return found
 
 
-def set_statistics(spark: SparkSession, name: TableName, size_bytes: int, rows: int | None = None) -> None:
+def set_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
     """Store a table's true size with its entry.
 
     Spark's own ``ANALYZE TABLE`` measures the manifest's folder and stores 0 bytes, after which it would
@@ -271,9 +271,9 @@ def set_statistics(spark: SparkSession, name: TableName, size_bytes: int, rows: 
     """
     entry = find_entry(spark, name)
     if entry is not None and entry.is_view:
-        store_statistics(spark, name.with_suffix(FILES_SUFFIX), size_bytes, rows)
+        store_statistics(spark, name.with_suffix(FILES_SUFFIX), size_bytes)
     else:
-        store_statistics(spark, name, size_bytes, rows)
+        store_statistics(spark, name, size_bytes)
 
 
 def _put_merge_on_read(spark: SparkSession, face: _Face) -> bool:
@@ -343,7 +343,7 @@ def _keep_statistics(
 ) -> None:
     """Bring a stored size up to date; one stored by somebody's ANALYZE TABLE would be 0 for ever."""
     if existing is not None and existing.has_statistics:
-        store_statistics(spark, name, size_bytes, None)
+        store_statistics(spark, name, size_bytes)
 
 
 def _columns(schema: pa.Schema, comments: Mapping[str, str]) -> list[Column]:
