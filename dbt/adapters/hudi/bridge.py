@@ -34,6 +34,7 @@ from hudi_engine.catalog import (
 from hudi_engine.config.options import OPTIONS, TABLE, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
 from hudi_engine.storage import open_storage
+from hudi_engine.write.rebuild import recover_swap
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -50,6 +51,7 @@ __all__ = [
     "is_internal",
     "literal",
     "open_storage",
+    "recover_swap",
     "refresh_table",
     "register_foreign",
     "register_table",

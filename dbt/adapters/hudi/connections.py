@@ -43,7 +43,12 @@ class HudiConnectionManager(SparkConnectionManager):
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         """Attach a handle; Spark starts when the first statement comes."""
         if connection.state != ConnectionState.OPEN:
-            connection.handle = HudiHandle(self.warehouse.open_session, self.router, self.warehouse.writes)
+            connection.handle = HudiHandle(
+                self.warehouse.open_session,
+                self.router,
+                self.warehouse.writes,
+                self.warehouse.register_sources,
+            )
             connection.state = ConnectionState.OPEN  # type: ignore[assignment]
         return connection
 

@@ -107,9 +107,9 @@ def _altered(
     current = _schema(statement, target)
     if _shape(schema) != _shape(current):
         bridge.alter_schema(statement.session, target.base, schema)
-    statement.warehouse.register(
-        statement.session, target.schema, target.name, target.base, column_comments=comments or None
-    )
+    statement.warehouse.register(statement.session, target.schema, target.name, target.base)
+    if comments:
+        statement.warehouse.add_comments(statement.session, target.schema, target.name, target.base, comments)
     return Routed(_OK)
 
 

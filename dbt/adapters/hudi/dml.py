@@ -110,14 +110,20 @@ def update(statement: Statement, target: Target) -> Routed:
     found = list(plans.items(plan.assignments()))
     pieces = [] if span is None else split_outside(text, *span, ",")
     if len(pieces) != len(found):
-        raise DbtRuntimeError(f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}")
+        raise DbtRuntimeError(
+            f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}"
+        )
     assignments = {}
     for item, (start, end) in zip(found, pieces, strict=True):
         (_, key_end), *_ = split_outside(text, start, end, "=")
         column = plans.texts(item.key().nameParts())[-1]
-        assignments[column] = plans.without_qualifier(item.value(), text, (key_end + 1, end), target.own_names)
+        assignments[column] = plans.without_qualifier(
+            item.value(), text, (key_end + 1, end), target.own_names
+        )
     condition = _where(statement, target, plans.option(plan.condition()))
-    return _done(statement, target, bridge.update_where(statement.session, target.base, condition, assignments))
+    return _done(
+        statement, target, bridge.update_where(statement.session, target.base, condition, assignments)
+    )
 
 
 def delete(statement: Statement, target: Target) -> Routed:

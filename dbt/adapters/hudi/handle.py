@@ -51,13 +51,19 @@ class HudiHandle:
         open_session: Makes the connection's Spark session on first use.
         router: Takes statements on Hudi tables.
         writes: Counts commits of this process; when it moved, what the session remembers of table files is stale.
+        prepare: Called before each piece of work, to make names known that it may use.
     """
 
     def __init__(
-        self, open_session: Callable[[], SparkSession], router: Router, writes: Callable[[], int] = lambda: 0
+        self,
+        open_session: Callable[[], SparkSession],
+        router: Router,
+        writes: Callable[[], int],
+        prepare: Callable[[SparkSession], None],
     ) -> None:
         self._open_session = open_session
         self._writes = writes
+        self._prepare = prepare
         self._seen_writes = 0
         self._session: SparkSession | None = None
         self._views: set[str] = set()
@@ -78,6 +84,7 @@ class HudiHandle:
             elif self._seen_writes != self._writes():
                 self._seen_writes = self._writes()
                 self._session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+            self._prepare(self._session)
             context = self._session.sparkContext
             context.setJobGroup(
                 self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True

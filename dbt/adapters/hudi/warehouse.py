@@ -13,9 +13,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi import bridge
-from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt.adapters.hudi.model_config.plan import ModelPlan, Places
 from dbt.adapters.hudi.session import connection_session
+from dbt.adapters.hudi.sources import NOTED, SourcePlace
 
 logger = AdapterLogger("Hudi")
 
@@ -58,9 +59,13 @@ class Warehouse:
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
         self._directory = (
-            bridge.DirectoryCatalog(self.places.location_root) if credentials.catalog == "directory" else None
+            bridge.DirectoryCatalog(self.places.location_root, recover=bridge.recover_swap)
+            if credentials.catalog == "directory"
+            else None
         )
         self._loaded = False
+        self._sources: set[SourcePlace] = set()
+        NOTED.clear()
         self._lock = threading.Lock()
         self._counter = itertools.count(1)
         self._writes = 0
@@ -83,6 +88,21 @@ class Warehouse:
             report = self._directory.load(session)
         for warning in report.warnings:
             logger.warning("{}", warning)
+
+    def register_sources(self, session: SparkSession) -> None:
+        """Give names to tables of other writers that dbt has resolved since; nothing is written into them."""
+        new = [place for place in NOTED.all() if place not in self._sources]
+        for place in new:
+            with self._lock, bridge.engine_errors():
+                session.sql(f"create database if not exists `{place.schema}`")
+                root = self.places.location_root
+                bridge.register_foreign(
+                    session,
+                    bridge.TableName(place.schema, place.name),
+                    absolute_location(place.location, self.places.project_root),
+                    f"{root}/.sources/{place.schema.lower()}/{place.name.lower()}",
+                )
+                self._sources.add(place)
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""
@@ -250,6 +270,17 @@ class Warehouse:
             with bridge.engine_errors():
                 self._directory.save_pointer(new_schema, new_name, base)
         self.register(session, new_schema, new_name, base)
+
+    def add_comments(
+        self, session: SparkSession, schema: str, name: str, base: str, comments: Mapping[str, str]
+    ) -> None:
+        """Store descriptions of some columns and keep those of the others."""
+        known = {
+            column.name: column.metadata["comment"]
+            for column in session.table(f"`{schema}`.`{name}`").schema.fields
+            if "comment" in column.metadata
+        }
+        self.register(session, schema, name, base, column_comments={**known, **comments})
 
     def save_view(self, session: SparkSession, schema: str, name: str) -> None:
         """Keep a view's definition for the next process."""
