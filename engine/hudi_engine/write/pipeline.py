@@ -189,16 +189,16 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     table = fetch_small(frame_batch, options)
     if table is None:
         distributed = prepare_distributed(frame_batch, state, options, operation, prepped=request.prepped)
-        return _Incoming(_table_schema(state, batch, operation), distributed=distributed, index=index)
+        return _Incoming(_table_schema(state, batch, request), distributed=distributed, index=index)
     table = _with_keys(table, state, request, index)
-    return _Incoming(_table_schema(state, batch, operation), table=table, index=index)
+    return _Incoming(_table_schema(state, batch, request), table=table, index=index)
 
 
-def _table_schema(state: TableState, batch: AlignedBatch, operation: Operation) -> pa.Schema:
-    if not operation.delete_only:
+def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest) -> pa.Schema:
+    if not request.operation.delete_only:
         return batch.schema
     schema = state.data_schema()
-    return batch.schema if schema is None else schema
+    return align(request.frame, None, request.options).schema if schema is None else schema
 
 
 def _delete_batch(
