@@ -24,7 +24,14 @@ def stored_rows(path):
 
 def fresh_table(spark, path, table_type):
     table = HudiTable.create(
-        spark, path, name="t", record_key=["id"], precombine_field="ts", partition_by=["dt"], table_type=table_type, options=HIVE
+        spark,
+        path,
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options=HIVE,
     )
     table.upsert(spark.createDataFrame(OLD, COLUMNS))
     return table
