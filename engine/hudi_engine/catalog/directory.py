@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 
 _POINTER, _VIEW = ".table.json", ".view.json"
 _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
+_MANAGED_FOLDER = ".managed"
 _THREADS = 16
 
 
@@ -130,6 +131,14 @@ class DirectoryCatalog:
             )
         self._storage.delete_tree(folder)
 
+    def managed_location(self, schema: str) -> str:
+        """URI for ``CREATE DATABASE ... LOCATION``, where Spark puts managed tables of its own.
+
+        It must not be the schema's folder: ``DROP DATABASE`` deletes the location, and with it every Hudi
+        table there, also those of other processes that the session does not know.
+        """
+        return self._storage.uri(f"{checked_name(schema)}/{_MANAGED_FOLDER}")
+
     def default_base(self, schema: str, table: str) -> str:
         """Where a table lives unless it says otherwise."""
         return f"{self.root}/{checked_name(schema)}/{checked_name(table)}"
@@ -172,7 +181,7 @@ class DirectoryCatalog:
 
         if spark._jsparkSession.sessionState().catalog().databaseExists(schema):
             return True
-        location = literal(self._storage.uri(checked_name(schema)))
+        location = literal(self.managed_location(schema))
         try:
             spark.sql(f"CREATE DATABASE IF NOT EXISTS {identifier(schema)} LOCATION {location}")
         except PySparkException as error:

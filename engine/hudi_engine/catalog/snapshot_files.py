@@ -225,7 +225,11 @@ def _labelled(slices: Sequence[_Slice]) -> list[ManifestEntry]:
 def _layout(
     request: SnapshotRequest, previous: Manifest | None, fresh: Sequence[_Slice], slices: Sequence[_Slice]
 ) -> Layout:
-    """Decide the layout; what an earlier manifest in the hive layout lists was looked at then."""
+    """Decide the layout; what an earlier manifest in the hive layout lists was looked at then.
+
+    A manifest outside the table has no base path to end Spark's walk up the folders at, and its sidecars are
+    not in the partition folders.
+    """
     if previous is not None and request.layout is Layout.FLAT:
         return Layout.FLAT
     files: dict[str, list[ManifestEntry]] = {}
@@ -236,7 +240,9 @@ def _layout(
     def all_null(partition: str, column: str) -> bool:
         return all(_column_is_null(request, entry, column) for entry in files.get(partition, ()))
 
-    outside = request.target is not request.storage and any(each.delta is not None for each in slices)
+    outside = request.target is not request.storage and (
+        any(each.delta is not None for each in slices) or "=" in request.stamp.base.rpartition("/")[2]
+    )
     return choose_layout(
         request.config,
         table_schema(request.timeline),

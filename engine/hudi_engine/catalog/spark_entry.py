@@ -207,7 +207,7 @@ def drop_entry(spark: SparkSession, entry: EntryFacts) -> None:
 def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
     """Store a table's size with its entry, as ANALYZE TABLE would."""
     jvm: Any = spark._jvm
-    gateway = spark.sparkContext._gateway
+    gateway: Any = spark.sparkContext._gateway
     handles = jvm.java.lang.invoke.MethodHandles
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
 
@@ -218,9 +218,8 @@ def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> N
 
     # A number handed to Python comes back as another class, so the BigInt is made within one JVM call.
     text = array(jvm.java.lang.Class, loader.loadClass("java.lang.String"))
-    to_number = handles.publicLookup().unreflect(
-        loader.loadClass("scala.math.BigInt").getMethod("apply", text)
-    )
+    number = loader.loadClass("scala.math.BigInt")
+    to_number = handles.publicLookup().unreflect(number.getMethod("apply", text))
     statistics = loader.loadClass("org.apache.spark.sql.catalyst.catalog.CatalogStatistics")
     create = handles.publicLookup().unreflectConstructor(statistics.getConstructors()[0])
     with_text = handles.filterArguments(create, 0, array(jvm.java.lang.invoke.MethodHandle, to_number))

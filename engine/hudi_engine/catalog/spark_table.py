@@ -96,11 +96,12 @@ class _Face:
         return {**self.notes.properties, **own}
 
     def table(self, name: TableName, role: str, columns: Sequence[Column], **options: str) -> TableSpec:
-        values = (
-            {"basePath": self.storage.uri()}
-            if self.layout is Layout.HIVE
-            else {"recursiveFileLookup": "true"}
-        )
+        if self.layout is Layout.FLAT:
+            values = {"recursiveFileLookup": "true"}
+        else:
+            # Spark wants the base path above the manifest; without one it goes up from a file as long as
+            # folders are named column=value.
+            values = {"basePath": self.storage.uri()} if self.place is self.storage else {}
         # Dates before 1900 are read as they are, whatever the reading session prefers.
         rebase = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
         return TableSpec(

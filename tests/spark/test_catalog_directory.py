@@ -1,0 +1,197 @@
+"""The directory catalog: a warehouse folder fills a session, and another one after it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hudi_engine.catalog import DirectoryCatalog, TableName, register_table, table_entries
+
+from tests.helpers.handmade import HandmadeTable
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
+
+
+def rows(*ids, v="a"):
+    return pa.table({"id": list(ids), "v": [v] * len(ids)}, schema=SCHEMA)
+
+
+def read(spark, query):
+    return sorted(tuple(row) for row in spark.sql(query).collect())
+
+
+@pytest.fixture
+def warehouse(tmp_path, spark):
+    """A catalog whose schema ``dirs`` is forgotten by Spark before and after."""
+    catalog = DirectoryCatalog(str(tmp_path / "a warehouse"))
+    catalog.create_schema("dirs")
+    yield catalog
+    forget(spark)
+
+
+def forget(spark):
+    """What a new process knows of the schema: nothing."""
+    for entry in table_entries(spark, "dirs"):
+        spark.sql(
+            f"drop {'view' if entry.kind in ('view', 'snapshot') else 'table'} if exists dirs.`{entry.name}`"
+        )
+    spark.sql("drop database if exists dirs cascade")
+
+
+def make(catalog, name, **more):
+    table = HandmadeTable(schema_folder(catalog) / name, SCHEMA, **more)
+    table.commit({"": {"f-0": rows(1)}})
+    return table
+
+
+def schema_folder(catalog):
+    return Path(catalog.root) / "dirs"
+
+
+def test_a_session_is_filled_with_every_table_and_those_behind_their_timeline_are_published(spark, warehouse):
+    one, _ = make(warehouse, "one"), make(warehouse, "two", merge_on_read=True)
+    report = warehouse.load(spark)
+    assert [each.label for each in report.tables] == ["dirs.one", "dirs.two"]
+    assert read(spark, "select * from dirs.one") == read(spark, "select * from dirs.two") == [(1, "a")]
+    one.commit({"": {"f-0": rows(1, v="b")}})
+    forget(spark)
+    warehouse.load(spark)
+    assert read(spark, "select * from dirs.one") == [(1, "b")]
+
+
+def test_loading_again_in_a_live_session_shows_what_others_committed(spark, warehouse):
+    table = make(warehouse, "one")
+    warehouse.load(spark)
+    assert read(spark, "select v from dirs.one") == [("a",)]
+    table.commit({"": {"f-0": rows(1, v="b")}})
+    warehouse.load(spark)
+    assert read(spark, "select v from dirs.one") == [("b",)]
+
+
+def test_comments_come_back(spark, warehouse):
+    table = make(warehouse, "one")
+    warehouse.load(spark)
+    register_table(
+        spark, TableName("dirs", "one"), table.storage, comment="it's", column_comments={"v": "value"}
+    )
+    forget(spark)
+    warehouse.load(spark)
+    assert [each.comment for each in table_entries(spark, "dirs")] == ["it's"]
+    assert spark.table("dirs.one").schema["v"].metadata["comment"] == "value"
+
+
+def test_a_table_placed_elsewhere_is_found_through_its_pointer(spark, warehouse, tmp_path):
+    HandmadeTable(tmp_path / "elsewhere", SCHEMA).commit({"": {"f-0": rows(5)}})
+    warehouse.save_pointer("dirs", "away", str(tmp_path / "elsewhere"))
+    warehouse.save_pointer("dirs", "lost", str(tmp_path / "nowhere"))
+    report = warehouse.load(spark)
+    assert read(spark, "select id from dirs.away") == [(5,)]
+    assert len(report.warnings) == 1 and "dirs.lost" in report.warnings[0]
+
+
+def test_views_come_back_in_the_order_they_need(spark, warehouse):
+    make(warehouse, "one")
+    warehouse.load(spark)
+    spark.sql(
+        "create view dirs.z_base (n comment 'it\\'s') comment 'b' tblproperties ('k'='v')"
+        " as select id from dirs.one"
+    )
+    spark.sql("create view dirs.m_middle as with x as (select n from dirs.z_base) select n + 1 as n from x")
+    spark.sql(
+        "create view dirs.a_top as select * from dirs.m_middle where n in (select n + 1 from dirs.z_base)"
+    )
+    for view in ("a_top", "m_middle", "z_base"):
+        warehouse.save_view(spark, "dirs", view)
+    forget(spark)
+    report = warehouse.load(spark)
+    assert [each.name for each in report.views] == ["z_base", "m_middle", "a_top"]
+    assert report.warnings == ()
+    assert read(spark, "select * from dirs.a_top") == [(2,)]
+    assert spark.table("dirs.z_base").schema["n"].metadata["comment"] == "it's"
+    assert {"k": "v"}.items() <= {
+        row.key: row.value for row in spark.sql("show tblproperties dirs.z_base").collect()
+    }.items()
+
+
+def test_a_view_finds_unqualified_names_where_it_was_made(spark, warehouse):
+    make(warehouse, "one")
+    warehouse.load(spark)
+    spark.catalog.setCurrentDatabase("dirs")
+    spark.sql("create view dirs.v as select id from one")
+    spark.catalog.setCurrentDatabase("default")
+    warehouse.save_view(spark, "dirs", "v")
+    forget(spark)
+    warehouse.load(spark)
+    assert spark.catalog.currentDatabase() == "default"
+    assert read(spark, "select * from dirs.v") == [(1,)]
+
+
+def test_a_broken_view_is_left_out_with_a_warning_and_the_others_come_back(spark, warehouse):
+    make(warehouse, "one")
+    warehouse.load(spark)
+    spark.sql("create table dirs.gone (id int) using parquet")
+    for view, query in {"good": "select * from dirs.one", "bad": "select * from dirs.gone"}.items():
+        spark.sql(f"create view dirs.{view} as {query}")
+        warehouse.save_view(spark, "dirs", view)
+    spark.sql("create view dirs.worse as select * from dirs.bad")
+    warehouse.save_view(spark, "dirs", "worse")
+    (schema_folder(warehouse) / "torn.view.json").write_text("{")
+    forget(spark)
+    report = warehouse.load(spark)
+    assert [each.name for each in report.views] == ["good"]
+    assert len(report.warnings) == 3
+    for name in ("dirs.bad", "dirs.worse", "dirs.torn"):
+        assert any(name in each for each in report.warnings)
+
+
+def test_a_view_that_was_removed_stays_away(spark, warehouse):
+    make(warehouse, "one")
+    warehouse.load(spark)
+    spark.sql("create view dirs.v as select 1 as one")
+    warehouse.save_view(spark, "dirs", "V")
+    warehouse.remove_view("dirs", "v")
+    warehouse.remove_view("dirs", "v")
+    forget(spark)
+    assert warehouse.load(spark).views == ()
+
+
+def test_a_damaged_table_is_left_out_with_a_warning_and_the_others_are_there(spark, warehouse):
+    make(warehouse, "one")
+    damaged = make(warehouse, "two")
+    damaged.storage.replace(".hoodie/hoodie.properties", b"hoodie.table.name=x\n")
+    make(warehouse, "not-a-name")
+    (schema_folder(warehouse) / "empty").mkdir()
+    report = warehouse.load(spark)
+    assert [each.name for each in report.tables] == ["one"]
+    assert sorted(each.split(" ")[0] for each in report.warnings) == ["dirs.not-a-name", "dirs.two"]
+
+
+def test_a_rebuild_that_was_cut_off_is_recovered_first(spark, warehouse):
+    make(warehouse, ".one.rebuild-0123456789ab")
+
+    def recover(base):
+        (schema_folder(warehouse) / ".one.rebuild-0123456789ab").rename(base)
+
+    assert DirectoryCatalog(warehouse.root).load(spark).tables == ()
+    report = DirectoryCatalog(warehouse.root, recover).load(spark)
+    assert [each.label for each in report.tables] == ["dirs.one"]
+
+
+def test_a_definition_is_a_small_readable_file(spark, warehouse):
+    make(warehouse, "one")
+    warehouse.load(spark)
+    spark.sql("create view dirs.v as select id as n from dirs.one")
+    warehouse.save_view(spark, "dirs", "v")
+    raw = json.loads((schema_folder(warehouse) / "v.view.json").read_text())
+    assert raw["query"] == "select id as n from dirs.one"
+    assert raw["columns"] == [{"name": "n", "comment": ""}]
+
+
+def test_dropping_a_database_in_spark_leaves_the_tables_of_the_warehouse(spark, warehouse):
+    warehouse.load(spark)
+    table = make(warehouse, "made_by_another_process")
+    spark.sql("drop database dirs cascade")
+    assert [each.label for each in warehouse.load(spark).tables] == ["dirs.made_by_another_process"]
+    assert table.storage.exists(".hoodie/hoodie.properties")
