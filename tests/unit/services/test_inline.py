@@ -67,7 +67,9 @@ def test_a_failed_service_is_reported_and_the_next_one_still_runs(table: Handmad
         clean__commits__retained=1,
     )
     report = run_after_commit(table.storage, chosen, run_tasks=broken)
-    assert report.failures == ("compaction: executor lost",)
+    assert len(report.failures) == 1
+    assert report.failures[0].startswith("compaction: ")
+    assert report.failures[0].endswith("executor lost")
     assert report.clean is not None
     assert rows(table.storage) == MERGED
 
@@ -76,7 +78,7 @@ def test_strict_services_fail_the_call(table: HandmadeTable) -> None:
     chosen = options(
         compact__inline="true", compact__inline__max__delta__commits=3, engine__services__strict="true"
     )
-    with pytest.raises(ServiceError, match="1 table service.s. failed: compaction: executor lost"):
+    with pytest.raises(ServiceError, match="1 table service.s. failed: compaction: .*executor lost"):
         run_after_commit(table.storage, chosen, run_tasks=broken)
     assert rows(table.storage) == MERGED
 

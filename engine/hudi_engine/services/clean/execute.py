@@ -37,6 +37,7 @@ from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.owner import OwnerState
 from hudi_engine.txn.recovery import next_instant, table_lock
+from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ def clean(
         ConfigError: when ``retain_commits`` is not positive.
         ServiceError: when the published file list cannot be renewed; nothing was deleted.
         CorruptTableError: when a savepoint or a stored plan cannot be read; nothing was deleted.
-        HudiError, OSError: whatever made it fail; the next clean goes on with the stored plan.
+        StorageError: when the storage failed; the next clean goes on with the stored plan.
     """
     if retain_commits is not None:
         options = options.merged(
@@ -84,7 +85,7 @@ def clean(
         _renew(publish)
     total = CleanResult()
     while True:
-        with ExitStack() as stack:
+        with storage_errors(storage, "clean"), ExitStack() as stack:
             run = _begin(storage, options, publish, clock, stack)
             if isinstance(run, CleanResult):
                 return run if total.instant is None else total

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ServiceError, StorageError
+from hudi_engine.errors import HudiError, ServiceError, StorageError
 from hudi_engine.filegroup.markers import delete_markers
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.table_reader import read_context
@@ -37,6 +37,7 @@ from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.conflict import KeyScope, check_conflicts
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.recovery import table_lock
+from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -66,11 +67,12 @@ def run_compaction(
     Raises:
         ConfigError: when the table is copy-on-write.
         TimelineError: when ``instant`` is not planned.
-        ServiceError: when another process is running it.
-        HudiError: whatever made it fail; the plan stands and can be run again.
+        ServiceError: when another process is running it, or it failed; the plan stands and can be run again.
+        HudiError: a typed reason for the failure, such as CorruptTableError for a missing file of the plan.
     """
     with ExitStack() as stack:
-        claim = _claim(storage, options, instant, clock, publish, stack)
+        with storage_errors(storage, "begin a compaction"):
+            claim = _claim(storage, options, instant, clock, publish, stack)
         if isinstance(claim, CompactionResult):
             return claim
         try:
@@ -78,7 +80,12 @@ def run_compaction(
             claim.commit(options, stats)
         except BaseException as error:
             claim.take_back(options, error)
-            raise
+            if isinstance(error, HudiError) or not isinstance(error, Exception):
+                raise
+            raise ServiceError(
+                f"compaction {claim.instant} of {storage.base!r} failed and was taken back; its plan stands "
+                f"and can be run again: {error}"
+            ) from error
     if publish is not None:
         _publish(publish, claim.instant)
     return CompactionResult(

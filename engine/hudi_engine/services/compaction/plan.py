@@ -26,6 +26,7 @@ from hudi_engine.timeline.schemas import COMPACTION_PLAN
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.recovery import next_instant, table_lock
+from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
@@ -91,8 +92,9 @@ def schedule_compaction(
         ConfigError: when the table is copy-on-write, or the strategy unknown.
         UnsupportedTableError: when this engine must not write to the table.
         WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed; nothing is planned.
     """
-    with table_lock(storage, options):
+    with storage_errors(storage, "plan a compaction"), table_lock(storage, options):
         return schedule_locked(open_locked(storage, options, clock=clock), options, clock=clock)
 
 
