@@ -112,3 +112,8 @@ def row(
         "ts": ts,
         "day": day or days[identifier % 3],
     }
+
+
+def arrow(rows: list[dict[str, Any]]) -> pa.Table:
+    """Give rows as Apache Hudi gets them."""
+    return pa.Table.from_pylist(rows, schema=SCHEMA)

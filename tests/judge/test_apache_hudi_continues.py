@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, UnsupportedTableError
 
@@ -13,13 +12,9 @@ from tests.judge.apache_hudi import VERSIONS
 from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.readers import Judges, assert_all_read
 from tests.judge.rows import difference, without_meta
-from tests.judge.shapes import COLUMNS, SCHEMA, SHAPES, Shape, row
+from tests.judge.shapes import COLUMNS, SHAPES, Shape, arrow, row
 
 CONTINUED = (SHAPES[0], SHAPES[2], SHAPES[3], SHAPES[4])
-
-
-def arrow(rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
 def assert_ours(table: HudiTable, expected: list[dict[str, Any]]) -> None:
