@@ -8,13 +8,15 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.errors import ConfigError, CorruptTableError, ServiceError, TimelineError
+from hudi_engine.errors import ConfigError, CorruptTableError, ServiceError, TimelineError, WriteConflictError
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.services import run_compaction, schedule_compaction, show_compactions
 from hudi_engine.services.compaction.plan import CompactionPlan
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.schemas import COMPACTION_PLAN
 from hudi_engine.txn.owner import Owner, register, unregister, write_owner
+from hudi_engine.txn.transaction import WriteTransaction
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -291,3 +293,52 @@ def test_the_new_base_file_is_the_latest_slice_and_has_no_logs(table: HandmadeTa
     found = {each.file_id: (each.base_instant, len(each.log_files)) for each in view.latest_slices()}
     assert found[GROUP_1] == (result.instant, 0)
     assert found[GROUP_3] == (result.instant, 0)
+
+
+def begun_upsert(table: HandmadeTable) -> WriteTransaction:
+    """Begin a delta commit that is going to change group 1."""
+    transaction = WriteTransaction.begin(
+        table.storage, table.config, options(), action="deltacommit", operation="UPSERT"
+    )
+    transaction.inflight(CommitMetadata({DAY_1: [WriteStat(file_id=GROUP_1)]}, {}, "UPSERT"))
+    return transaction
+
+
+def append_and_commit(table: HandmadeTable, transaction: WriteTransaction, base_instant: str) -> None:
+    """Write row a=11 into a log of group 1 and commit."""
+    blocks = table.data_blocks(DAY_1, GROUP_1, tables.batch({"a": 11}, DAY_1), transaction.instant)
+    stat = table.append_log(DAY_1, GROUP_1, base_instant, blocks, transaction.instant)
+    transaction.commit(CommitMetadata({DAY_1: [stat]}, {"schema": table.avro_text()}, "UPSERT"))
+
+
+def test_a_writer_that_knows_the_plan_commits_after_the_compaction(table: HandmadeTable) -> None:
+    planned = str(schedule_compaction(table.storage, options()).instant)
+    with begun_upsert(table) as transaction:
+        assert run_compaction(table.storage, options()).instant == planned
+        append_and_commit(table, transaction, planned)
+    assert rows(table.storage) == {**MERGED, "a": 11}
+    assert rows(table.storage, read_optimized=True) == MERGED
+
+
+def test_a_writer_that_does_not_know_the_plan_keeps_its_groups_out_of_it(table: HandmadeTable) -> None:
+    with begun_upsert(table) as transaction:
+        result = run_compaction(table.storage, options())
+        assert result.file_groups == 1
+        append_and_commit(table, transaction, "20260101000001000")
+    assert rows(table.storage) == {**MERGED, "a": 11}
+    assert run_compaction(table.storage, options()).file_groups == 1
+    assert rows(table.storage, read_optimized=True) == {**MERGED, "a": 11}
+
+
+def test_a_compaction_does_not_undo_a_rollback_that_happened_meanwhile(table: HandmadeTable) -> None:
+    def rolled_back_meanwhile(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        found = [function(item) for item in items]
+        newest = tables.writes(table.storage)[-1]
+        table.storage.delete(f".hoodie/{newest}.deltacommit")
+        return found
+
+    with pytest.raises(WriteConflictError, match="was rolled back meanwhile"):
+        run_compaction(table.storage, options(), run_tasks=rolled_back_meanwhile)
+    assert rows(table.storage) == {"a": 9, "b": 2, "c": 3, "d": 40, "e": 5}
+    assert run_compaction(table.storage, options()).state == "completed"
+    assert rows(table.storage, read_optimized=True) == {"a": 9, "b": 2, "c": 3, "d": 40, "e": 5}
