@@ -23,7 +23,7 @@ from hudi_engine.filegroup.markers import list_markers
 from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.paths import join
+from hudi_engine.storage.paths import join, relative_path
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.schemas import ROLLBACK_PLAN
@@ -116,7 +116,7 @@ def absolute_path(storage: Storage, path: str) -> str:
 
 
 def _checked(raw: Mapping[str, Any], instant: str, source: str) -> RollbackRequest:
-    partition = str(raw["partitionPath"])
+    partition = relative_path(str(raw["partitionPath"]), source)
     deletes = tuple(_path_in(partition, str(text), source) for text in raw["filesToBeDeleted"])
     for path in deletes:
         if not belongs_to(path, partition, instant):
@@ -153,7 +153,7 @@ def _path_in(partition: str, text: str, source: str) -> str:
     path = join(partition, name)
     if not name or (text != name and not f"/{text}".endswith(f"/{path}")):
         raise PathEscapeError(text, f"partition {partition!r}, in which {source} lists it")
-    return path
+    return relative_path(path, source)
 
 
 def belongs_to(path: str, partition: str, instant: str) -> bool:

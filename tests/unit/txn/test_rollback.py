@@ -221,7 +221,7 @@ def test_a_forged_plan_deletes_nothing(
     plan = plan_for(cow)
     committed = next(s.name for s in cow.list("a") if s.name.endswith(".parquet"))
     dead = plan["instantToRollback"]["commitTime"]
-    plan["RollbackRequests"][0].update(
+    plan["RollbackRequests"][-1].update(
         partitionPath=partition, filesToBeDeleted=[path.format(dead=dead, committed=committed)]
     )
     store_plan(cow, plan)
