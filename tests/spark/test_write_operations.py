@@ -348,3 +348,52 @@ def test_rebuild_with_another_key_swaps_the_table(spark, tmp_path, table_type):
     assert table.config.record_key_fields == ("id", "dt")
     assert rows_of(table) == FIRST
     assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_small_batch_into_big_partitions_is_written_by_executors(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    result = table.upsert(
+        frame(spark, (1, 20, "a", "x"), (4, 20, "c", "four")),
+        options={"hoodie.engine.driver.merge.bytes": "0", "hoodie.engine.small.batch.rows": "1000"},
+    )
+    assert result.path_taken == "executors"
+    check_readers(table, [(1, 20, "a", "x"), *FIRST[1:], (4, 20, "c", "four")])
+
+
+def test_options_that_contradict_the_table_are_refused(spark, table):
+    with pytest.raises(ConfigError, match=r"recordkey\.field is 'name'.*has 'id'"):
+        table.upsert(frame(spark, *FIRST), options={"hoodie.datasource.write.recordkey.field": "name"})
+    assert table.timeline() == []
+
+
+def test_an_empty_batch_makes_an_instant_unless_asked_not_to(spark, table):
+    empty = frame(spark, *FIRST).limit(0)
+    assert table.upsert(empty).instant is not None
+    options = {"hoodie.skip.empty.commit": "true", "hoodie.engine.small.batch.rows": "1000"}
+    assert table.upsert(empty, options=options).instant is None
+
+
+@pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "distributed"])
+def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, table_type, rows_limit):
+    path = str(tmp_path / "t")
+    options = {**HIVE, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
+    HudiTable.create(
+        spark,
+        path,
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options=options,
+    )
+    table = HudiTable.open(spark, path, options={"hoodie.engine.small.batch.rows": rows_limit})
+    rows = [(n, 1, "a", f"v{n}") for n in range(20)]
+    table.bulk_insert(frame(spark, *rows))
+    table.insert_overwrite(frame(spark, *rows[:10]))
+    table.upsert(frame(spark, *[(n, 2, "a", f"w{n}") for n in range(5, 15)]))
+    check_readers(table, rows[:5] + [(n, 2, "a", f"w{n}") for n in range(5, 15)])
+    names = {row[0] for row in table.snapshot().select("_hoodie_file_name").distinct().collect()}
+    assert {int(name[:8]) for name in names} == {0, 1, 2}
+    with pytest.raises(ConfigError, match="made with"):
+        table.upsert(frame(spark, *rows), options={"hoodie.bucket.index.num.buckets": "4"})

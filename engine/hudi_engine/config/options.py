@@ -313,12 +313,6 @@ _DECLARED: tuple[Option, ...] = (
         "A column of the table that the batch lacks is written as null; false refuses such a batch.",
     ),
     _bool(
-        "hoodie.datasource.write.reconcile.schema",
-        True,
-        WRITE,
-        "A batch may lack columns of the table and may add new ones.",
-    ),
-    _bool(
         "hoodie.skip.empty.commit", False, WRITE, "A write of no rows makes no instant (this engine's own)."
     ),
     _text(
@@ -448,12 +442,6 @@ _DECLARED: tuple[Option, ...] = (
         ("avro", "parquet"),
         STORAGE,
         "Format of log data blocks; by size when absent (small blocks Avro, large ones Parquet).",
-    ),
-    _float(
-        "hoodie.logfile.to.parquet.compression.ratio",
-        0.35,
-        STORAGE,
-        "Bytes of base file expected of one byte of log.",
     ),
     # --- compaction ------------------------------------------------------------------------------------------------
     _bool(
@@ -697,6 +685,8 @@ _WITHOUT_EFFECT_PREFIXES = (
 _WITHOUT_EFFECT = frozenset(
     {
         "hoodie.insert.shuffle.parallelism",
+        "hoodie.datasource.write.reconcile.schema",
+        "hoodie.logfile.to.parquet.compression.ratio",
         "hoodie.delete.shuffle.parallelism",
         "hoodie.finalize.write.parallelism",
         "hoodie.auto.commit",

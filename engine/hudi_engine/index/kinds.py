@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.index.tagging import KeyPruning
 
 
@@ -32,9 +31,9 @@ class IndexKind:
         return KeyPruning(self.uses_footers, options.bool("hoodie.bloom.index.prune.by.ranges"))
 
 
-def index_kind(options: Options, config: TableConfig) -> IndexKind:
-    """The index of a write: the option, else what the table says, else SIMPLE."""
-    name = options.text("hoodie.index.type") or config.properties.get("hoodie.index.type") or "SIMPLE"
+def index_kind(options: Options) -> IndexKind:
+    """The index of a write: what the options (of call and table) say, else SIMPLE."""
+    name = options.text("hoodie.index.type") or "SIMPLE"
     return {
         "SIMPLE": lambda: IndexKind("SIMPLE"),
         "BLOOM": lambda: IndexKind("BLOOM", uses_footers=True),

@@ -16,6 +16,7 @@ from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.write.table_options import STICKY_INDEX
 
 FOLDERS = (
     ".hoodie/.aux/.bootstrap/.partitions",
@@ -47,7 +48,6 @@ _PROPERTY_OPTIONS = (
     "hoodie.datasource.write.partitionpath.urlencode",
 )
 _STICKY_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.payload.delete.")
-_STICKY_INDEX = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
 
 
 def table_properties(
@@ -280,7 +280,9 @@ def _sticky(options: Options) -> dict[str, str]:
         for key, value in options.raw.items()
         if key.startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
     }
-    kept.update({key: str(options.value(key)) for key in _STICKY_INDEX if options.is_set(key)})
+    kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
+    if options.text("hoodie.index.type") == "BUCKET":
+        kept["hoodie.bucket.index.num.buckets"] = str(options.int("hoodie.bucket.index.num.buckets"))
     for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):
         if options.is_set(key):
             kept[key] = str(options.value(key)).lower()

@@ -202,9 +202,7 @@ def _ordered(frame: DataFrame, context: WriteContext) -> DataFrame:
         return frame.sortWithinPartitions(*order)
     by_partition = context.config.is_partitioned and options.bool("hoodie.bulkinsert.shuffle.by.partition")
     if by_partition or mode != "NONE":
-        shuffled = (
-            frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
-        )
+        shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
         sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
         return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
     return frame.repartition(tasks) if tasks else frame

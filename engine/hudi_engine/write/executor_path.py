@@ -77,6 +77,35 @@ def run_buckets(
         shared.unpersist()
 
 
+def run_small_batch(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    batch: pa.Table,
+) -> list[WriteStat]:
+    """Write a small batch into big partitions: the rows travel with the tasks, one task a partition (one Spark job)."""
+    items = [
+        (units.get(partition) or PartitionUnit(partition), rows)
+        for partition, rows in split_by_partition(batch, PARTITION_PATH)
+    ]
+    if not items:
+        return []
+
+    def write(item: tuple[PartitionUnit, pa.Table]) -> list[dict[str, Any]]:
+        unit, rows = item
+        tagged = tag_unit(context, plan, unit, rows)
+        return [asdict(stat) for stat in write_unit(current_task(context), plan, tagged)]
+
+    tasks: Any = spark.sparkContext.parallelize(items, len(items))
+    try:
+        found = tasks.map(write).collect()
+    except Exception as error:
+        raise_worker_error(error)
+        raise
+    return [WriteStat(**stat) for stats in found for stat in stats]
+
+
 def run_bulk(spark: SparkSession, context: WriteContext, frame: DataFrame) -> list[WriteStat]:
     """Write rows into new file groups only, in one pass; rows of several partitions may be mixed in a task.
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.append import LogDeletes, LogTarget, append_log
@@ -46,6 +47,7 @@ class UnitPlan:
         delete_only: Rows are keys to delete; nothing is inserted.
         skip_existing: Rows whose key is in the table are dropped (insert without duplicates).
         packing: New rows may go into small files.
+        replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
     """
 
@@ -55,6 +57,7 @@ class UnitPlan:
     delete_only: bool = False
     skip_existing: bool = False
     packing: bool = True
+    replaces: bool = False
     update_columns: tuple[str, ...] | None = None
 
 
@@ -121,7 +124,7 @@ def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[Writ
     unit, batch = tagged.unit, tagged.batch
     if not unit.exists and batch.num_rows and not plan.delete_only:
         ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)
-    if plan.index.buckets is not None and (plan.lookup or plan.packing):
+    if plan.index.buckets is not None:
         return list(_run_buckets(task, plan, unit, batch, plan.index.buckets))
     return list(_write(task, plan, unit, batch, list(tagged.tags)))
 
@@ -256,10 +259,24 @@ def _run_buckets(
     if batch.num_rows == 0:
         return
     buckets = bucket_ids(batch, task.context.config, count, task.context.options)
-    by_bucket = {int(each.file_id[:8]): each for each in unit.slices if each.file_id[:8].isdigit()}
+    by_bucket = {} if plan.replaces else _slices_by_bucket(unit, count)
     for bucket in np.unique(np.asarray(buckets)):
         rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))
         yield from _run_bucket(task, plan, unit, int(bucket), by_bucket.get(int(bucket)), rows)
+
+
+def _slices_by_bucket(unit: PartitionUnit, count: int) -> dict[int, FileSlice]:
+    """Slices by the bucket in their file id; refuses file groups that another index or another number of buckets made."""
+    found: dict[int, FileSlice] = {}
+    for each in unit.slices:
+        bucket = int(each.file_id[:8]) if each.file_id[:8].isdigit() else -1
+        if not 0 <= bucket < count or bucket in found:
+            raise ConfigError(
+                f"file group {each.file_id!r} of partition {unit.partition!r} is no bucket of {count}: the table was written with "
+                "another index or another hoodie.bucket.index.num.buckets. Use the index it was made with, or rebuild it"
+            )
+        found[bucket] = each
+    return found
 
 
 def _run_bucket(

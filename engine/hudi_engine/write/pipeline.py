@@ -35,13 +35,15 @@ from hudi_engine.write.batch import AlignedBatch, align, fetch_small, select_col
 from hudi_engine.write.create_table import ordering_problems
 from hudi_engine.write.distributed import DistributedBatch, prepare_distributed, write_distributed
 from hudi_engine.write.driver_path import run_on_driver
+from hudi_engine.write.executor_path import run_small_batch
 from hudi_engine.write.location import resolve_globally
 from hudi_engine.write.match import flag_unmatched
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
-from hudi_engine.write.profile import tagged_profile
+from hudi_engine.write.profile import partition_profile, tagged_profile
 from hudi_engine.write.result import WriteResult, summarise
+from hudi_engine.write.table_options import with_table_options
 from hudi_engine.write.units import partition_units
 
 if TYPE_CHECKING:
@@ -112,15 +114,27 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     config.check_writable()
     state = TableState(storage, config, state.timeline)
     operation = request.operation
-    index = index_kind(request.options, config)
+    options = with_table_options(config, request.options, operation.name.value)
+    request = replace(request, options=options)
+    index = index_kind(options)
     _check_request(config, request, index)
     incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
+    if _is_skipped(incoming, request):
+        return WriteResult(None, operation.name.value)
     try:
         return _commit(spark, state, request, incoming, index, operation)
     finally:
         if incoming.distributed is not None:
             incoming.distributed.release()
+
+
+def _is_skipped(incoming: _Incoming, request: WriteRequest) -> bool:
+    """Whether an empty batch makes no instant; an overwrite with no rows always does."""
+    empty = incoming.table is not None and incoming.table.num_rows == 0
+    return (
+        empty and request.operation.replaces == NOTHING and request.options.bool("hoodie.skip.empty.commit")
+    )
 
 
 def _commit(
@@ -146,16 +160,22 @@ def _commit(
             operation.delete_only,
             _skips_existing(request),
             operation.packing,
+            operation.replaces != NOTHING,
             request.update_columns,
         )
         units = _units(state, incoming, index, operation)
         if incoming.table is not None:
-            stats = _write_on_driver(context, plan, units, incoming.table, transaction, index)
-            path = "driver"
+            path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
         else:
             assert incoming.distributed is not None
             path, stats = write_distributed(
-                spark, context, plan, units, incoming.distributed, transaction, operation
+                spark,
+                context,
+                plan,
+                units,
+                incoming.distributed,
+                transaction,
+                _without_bulk(operation, index),
             )
         replaced = _replaced(state, operation, units, stats)
         metadata = _metadata(context, operation, stats, replaced, options)
@@ -188,10 +208,17 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
     table = fetch_small(frame_batch, options)
     if table is None:
-        distributed = prepare_distributed(frame_batch, state, options, operation, prepped=request.prepped)
+        distributed = prepare_distributed(
+            frame_batch, state, options, _without_bulk(operation, index), prepped=request.prepped
+        )
         return _Incoming(_table_schema(state, batch, request), distributed=distributed, index=index)
     table = _with_keys(table, state, request, index)
     return _Incoming(_table_schema(state, batch, request), table=table, index=index)
+
+
+def _without_bulk(operation: Operation, index: IndexKind) -> Operation:
+    """With a bucket index the rows of a bucket must meet in one task, so there is no streaming pass."""
+    return operation if index.buckets is None else replace(operation, bulk=False)
 
 
 def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest) -> pa.Schema:
@@ -325,22 +352,32 @@ def _units(
     return partition_units(state, view.latest_slices(), partitions or ())
 
 
-def _write_on_driver(
+def _write_small(
+    spark: SparkSession,
     context: WriteContext,
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     table: pa.Table,
     transaction: WriteTransaction,
-    index: IndexKind,
-) -> list[WriteStat]:
-    if plan.lookup and index.is_global:
+) -> tuple[str, list[WriteStat]]:
+    """A batch in memory: written by threads here, or by executors where the base files it may touch are many bytes."""
+    if plan.lookup and plan.index.is_global:
         table = resolve_globally(context, plan, units, table)
         plan = replace(plan, combine=False)
+    partitions = set(pc.unique(table.column(PARTITION_PATH)).to_pylist())
+    touched = sum(
+        each.size for unit in units.values() if unit.partition in partitions for each in unit.slices
+    )
+    if plan.lookup and touched > context.options.int("hoodie.engine.driver.merge.bytes"):
+        counts = pc.value_counts(table.column(PARTITION_PATH)).to_pylist()
+        rows = {entry["values"]: entry["counts"] for entry in counts}
+        transaction.inflight(partition_profile(context.operation, rows, units))
+        return "executors", run_small_batch(spark, context, plan, units, table)
 
     def planned(tagged: Sequence[TaggedUnit]) -> None:
         transaction.inflight(tagged_profile(context.operation, tagged))
 
-    return run_on_driver(context, plan, units, table, planned)
+    return "driver", run_on_driver(context, plan, units, table, planned)
 
 
 def _combines(request: WriteRequest) -> bool:
