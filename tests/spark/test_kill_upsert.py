@@ -1,13 +1,13 @@
-"""An upsert killed at every call that changes the storage: readers see the old rows or the new ones, and the next write works."""
+"""An upsert killed at every call that changes the storage: old rows or new ones are read, and the next write works."""
 
 from __future__ import annotations
 
 import pytest
-
 from hudi_engine import HudiTable
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 COLUMNS = "id int, ts bigint, dt string, name string"

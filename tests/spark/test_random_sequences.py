@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from hudi_engine import HudiTable
+
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 COLUMNS = "id int, ts bigint, dt string, name string"

@@ -6,7 +6,6 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
-
 from hudi_engine import HudiTable, SchemaError
 
 UTC = dt.timezone.utc

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from hudi_engine import (
     ConfigError,
     HudiTable,
@@ -14,6 +13,7 @@ from hudi_engine import (
     TableNotFoundError,
     rebuild_table,
 )
+
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}

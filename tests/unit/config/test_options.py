@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import pytest
-
 from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import resolve_options
 from hudi_engine.filegroup.base_file import BaseFile
@@ -40,7 +39,11 @@ def context(table_type="COPY_ON_WRITE", **options):
 def slice_of(file_id, size, logs=0):
     base = BaseFile("p", file_id, "0-0-0", T, "parquet", size, 0)
     return FileSlice(
-        "p", file_id, T, base, tuple(LogFile("p", file_id, T, n, "0-0-0", False, 10, 0) for n in range(1, logs + 1))
+        "p",
+        file_id,
+        T,
+        base,
+        tuple(LogFile("p", file_id, T, n, "0-0-0", False, 10, 0) for n in range(1, logs + 1)),
     )
 
 

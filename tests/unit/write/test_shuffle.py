@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-
 from hudi_engine.write.shuffle import _slots, _spark_hash
 
 
-@pytest.mark.parametrize(("value", "expected"), [(0, 933211791), (1, -559580957), (-1, -1604776387), (-5, 1369497261)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(0, 933211791), (1, -559580957), (-1, -1604776387), (-5, 1369497261)]
+)
 def test_the_hash_is_sparks(value, expected):
     assert _spark_hash(value) == expected
 

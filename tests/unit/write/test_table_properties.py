@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.errors import ConfigError, TableExistsError
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.write.create_table import create_table, table_properties
 
-SCHEMA = pa.schema([("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))])
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]
+)
 
 
 def define(**changes):
