@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.manifest import build_in_threads
 from hudi_engine.catalog.sidecar import RunSidecars, SidecarTask, build_sidecar
+from hudi_engine.read.session import prepare_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ def sidecar_runner(spark: SparkSession) -> RunSidecars:
     def run(tasks: Sequence[SidecarTask]) -> list[int | None]:
         if sum(task.size_bytes for task in tasks) <= _DRIVER_LIMIT_BYTES:
             return build_in_threads(tasks)
+        prepare_session(spark)
         return list(spark.sparkContext.parallelize(list(tasks), len(tasks)).map(build_sidecar).collect())
 
     return run

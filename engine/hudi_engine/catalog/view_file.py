@@ -111,16 +111,15 @@ class ViewDefinition:
         """Create the view in a session; fails as Spark does when the query cannot be resolved."""
         columns = [Column(name, "", comment) for name, comment in self.columns]
         spec = ViewSpec(self.name, columns, self.query, self.comment, self.properties)
-        catalog = spark._jsparkSession.sessionState().catalog()
-        before = catalog.getCurrentDatabase()
+        before = spark.catalog.currentDatabase()
         if before == self.database:
             spark.sql(spec.statement())
             return
-        catalog.setCurrentDatabase(self.database)
+        spark.catalog.setCurrentDatabase(self.database)
         try:
             spark.sql(spec.statement())
         finally:
-            catalog.setCurrentDatabase(before)
+            spark.catalog.setCurrentDatabase(before)
 
     def names_read(self, spark: SparkSession) -> set[tuple[str, str]]:
         """Return (schema, name), lower case, of every relation the query names."""
