@@ -27,6 +27,11 @@ class CompactionResult:
     bytes_written: int = 0
     reason: str = ""
 
+    @property
+    def files_written(self) -> int:
+        """New base files: one a file group once it is completed."""
+        return self.file_groups if self.state == "completed" else 0
+
 
 @dataclass(frozen=True)
 class PendingCompaction:

@@ -173,9 +173,10 @@ class _Claim:
             schema = current.table_schema_json()
             if schema is not None:
                 metadata.extra_metadata["schema"] = schema
-            sweep(storage, self.instant, self.partitions, frozenset(str(stat.path) for stat in stats))
+            wanted = frozenset(str(stat.path) for stat in stats)
+            sweep(storage, self.instant, self.partitions, wanted)
             self._complete(metadata.to_json())
-        self._tidy()
+        self._tidy(wanted)
 
     def take_back(self, options: Options, cause: BaseException) -> None:
         """Leave the plan as it was; what cannot be undone now is undone by the next run."""
@@ -223,8 +224,10 @@ class _Claim:
                 raise
             logger.warning("compaction %s landed although the storage reported: %s", self.instant, error)
 
-    def _tidy(self) -> None:
+    def _tidy(self, wanted: frozenset[str]) -> None:
         try:
+            # A task of an earlier run that looked for the inflight file just before may have finished since.
+            sweep(self.state.storage, self.instant, self.partitions, wanted)
             delete_markers(self.state.storage, self.instant)
             self.ownership.release()
         except (OSError, StorageError) as error:

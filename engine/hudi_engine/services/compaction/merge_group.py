@@ -188,6 +188,7 @@ def _stat(
 ) -> WriteStat:
     rows, size = written
     base = file_slice.base_file
+    # Keys that the logs change; Hudi counts records of the same key in several blocks several times.
     changed = changes.updated + changes.deleted + changes.inserted
     return WriteStat(
         file_id=file_slice.file_id,
