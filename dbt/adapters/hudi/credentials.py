@@ -35,7 +35,7 @@ class HudiCredentials(SparkCredentials):
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION  # type: ignore[assignment]
     host: str | None = "localhost"
-    location_root: str | None = None
+    location_root: str = DEFAULT_WAREHOUSE
     catalog: str = CATALOGS[0]
     spark_conf: dict[str, Any] = field(default_factory=dict)
     master: str | None = None
@@ -63,6 +63,8 @@ class HudiCredentials(SparkCredentials):
             )
         if self.catalog not in CATALOGS:
             problems.append(f"catalog is {self.catalog!r}; legal values: {', '.join(CATALOGS)}")
+        if not self.location_root:
+            problems.append("location_root is empty; name a folder or URI, or leave the key out")
         if not self.schema:
             problems.append("schema is missing; name the schema dbt builds in")
         if not isinstance(self.spark_conf, Mapping):
@@ -75,7 +77,7 @@ class HudiCredentials(SparkCredentials):
 
     @property
     def unique_field(self) -> str:
-        return self.location_root or DEFAULT_WAREHOUSE
+        return self.location_root
 
     def _connection_keys(self) -> tuple[str, ...]:
         return "method", "schema", "location_root", "catalog", "master", "app_name", "spark_conf"
@@ -86,7 +88,7 @@ class HudiCredentials(SparkCredentials):
         Args:
             project_root: Folder of ``dbt_project.yml``; the working directory when None.
         """
-        self.location_root = absolute_location(self.location_root or DEFAULT_WAREHOUSE, project_root)
+        self.location_root = absolute_location(self.location_root, project_root)
         return self.location_root
 
 

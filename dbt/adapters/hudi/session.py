@@ -104,7 +104,7 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> Spar
 
 
 def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
-    root = credentials.location_root or ""
+    root = credentials.location_root
     conf = {
         **RUNTIME_CONF,
         **engine_conf,

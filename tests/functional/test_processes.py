@@ -1,0 +1,125 @@
+"""dbt as users run it: one process a command, found again by the next, ended by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+SPARK_CONF = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+ORDERS = """
+{{ config(materialized='incremental', unique_key='id') }}
+select id, id * 2 as twice, timestamp '2020-01-01 00:00:00' as at from range(3)
+"""
+OUTSIDE = "{{ config(materialized='table', location_root=var('outside', 'elsewhere')) }} select 1 as id"
+SUMMARY = "{{ config(materialized='view') }} select count(*) as n, max(at) as at from {{ ref('orders') }}, {{ ref('outside') }}"
+SLOW = """
+{{ config(materialized='incremental', unique_key='id') }}
+select id, {% if var('slow', false) %} java_method('java.lang.Thread', 'sleep', 100000 + id) {% else %} 'x' {% endif %} as v
+from range(2)
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("dbt project")
+    target = {"type": "hudi", "schema": "analytics", "threads": 4, "spark_conf": SPARK_CONF}
+    profile = {"shop": {"target": "dev", "outputs": {"dev": target}}}
+    (root / "profiles.yml").write_text(yaml.safe_dump(profile), "utf-8")
+    flags = {"send_anonymous_usage_stats": False}
+    project = {"name": "shop", "version": "1.0", "profile": "shop", "flags": flags}
+    (root / "dbt_project.yml").write_text(yaml.safe_dump(project), "utf-8")
+    models = root / "models"
+    models.mkdir()
+    for name, sql in {"orders": ORDERS, "outside": OUTSIDE, "summary": SUMMARY, "slow": SLOW}.items():
+        (models / f"{name}.sql").write_text(sql, "utf-8")
+    return root
+
+
+def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("DBT_", "PYSPARK_"))
+    }
+    program = "import sys; from dbt.cli.main import cli; sys.argv[0] = 'dbt'; cli()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments, "--profiles-dir", str(folder)],
+        cwd=folder,
+        env={**environment, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def dbt(folder: Path, *arguments: str, **variables: str) -> str:
+    process = start(folder, *arguments, **variables)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    return output
+
+
+def test_tables_and_views_are_found_by_the_next_process_whatever_its_time_zone(folder: Path) -> None:
+    first = dbt(folder, "run", TZ="Asia/Tokyo")
+    assert "+3 rows, 1 file" in first
+    assert not [line for line in first.splitlines() if " WARN " in line or "[Stage" in line], first
+    shown = dbt(folder, "show", "--inline", "select n, at from {{ ref('summary') }}", TZ="America/New_York")
+    assert "| 3 | 2020-01-01 00:00:00 |" in shown
+    names = sorted(p.name for p in (folder / "warehouse" / "analytics").iterdir() if p.name[0] != ".")
+    assert names == ["orders", "outside.table.json", "summary.view.json"]
+    assert (folder / "elsewhere" / "outside" / ".hoodie" / "hoodie.properties").exists()
+
+
+def test_interrupt_ends_a_run_and_leaves_a_clean_table(folder: Path) -> None:
+    process = start(folder, "run", "-s", "slow", "--vars", "{slow: true}")
+    timeline = folder / "warehouse" / "analytics" / "slow" / ".hoodie"
+    deadline = time.monotonic() + 120
+    log = folder / "logs" / "dbt.log"
+    while "java_method" not in _tail(log) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    output, _ = process.communicate(timeout=60)
+    assert time.monotonic() - started < 30
+    assert process.returncode != 0, output
+    assert dbt(folder, "run", "-s", "slow").count("~2 rows") == 1
+    assert not [
+        path
+        for path in timeline.iterdir()
+        if path.name.endswith((".inflight", ".requested")) and not _done(path)
+    ]
+
+
+def _tail(path: Path) -> str:
+    return (
+        path.read_text("utf-8", errors="replace")[-20000:].split("Running with dbt")[-1]
+        if path.exists()
+        else ""
+    )
+
+
+def _done(path: Path) -> bool:
+    """Hudi keeps the requested and inflight files of a completed instant; the completed one stands beside them."""
+    instant, action = path.name.split(".")[:2]
+    action = "commit" if action == "inflight" else action
+    return any(
+        (path.parent / f"{instant}.{name}").exists() for name in {action, "commit", "rollback", "clean"}
+    )
+
+
+def test_two_processes_work_in_one_warehouse(folder: Path) -> None:
+    both: list[Any] = [start(folder, "run", "-s", model) for model in ("orders", "outside")]
+    outputs = [process.communicate(timeout=300)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], outputs
+    assert "UPSERT" in outputs[0] and "~3 rows" in outputs[0]

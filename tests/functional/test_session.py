@@ -1,0 +1,143 @@
+"""What the session must get right: values, hooks, isolation, names that outlive the process."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt_common.exceptions import DbtBaseException
+
+PEOPLE = """id,name,big,ratio,born,seen,flag,code
+1,it's,9007199254740993,0.1,2020-01-31,2020-01-01T12:30:00,true,007
+2,,9223372036854775807,2,,,false,
+3,"a,""b"" \\ ; --",1,3.5,1999-12-31,2021-06-01T00:00:00,,x
+"""
+
+
+@pytest.mark.core
+class TestSeedValues:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"people.csv": PEOPLE, "numbers.csv": "n\n" + "\n".join(map(str, range(20000)))}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"test": {"people": {"+column_types": {"code": "string", "ratio": "decimal(5,2)"}}}}}
+
+    def test_values_arrive_as_they_are(self, project: Any) -> None:
+        results = {result.node.name: result for result in run_dbt(["seed"])}
+        assert results["numbers"].adapter_response["rows_affected"] == 20000
+        rows = [
+            tuple(row) for row in project.run_sql("select * from {schema}.people order by id", fetch="all")
+        ]
+        noon = datetime.datetime(2020, 1, 1, 12, 30)
+        assert rows == [
+            (1, "it's", 9007199254740993, decimal.Decimal("0.10"), datetime.date(2020, 1, 31), noon, True, "007"),
+            (2, None, 9223372036854775807, decimal.Decimal("2.00"), None, None, False, None),
+            (3, 'a,"b" \\ ; --', 1, decimal.Decimal("3.50"), datetime.date(1999, 12, 31), datetime.datetime(2021, 6, 1), None, "x"),
+        ]  # fmt: skip
+
+    def test_a_value_that_does_not_fit_its_type_fails_the_seed(self, project: Any) -> None:
+        path = project.project_root / "seeds" / "bad.csv"
+        path.write_text("id,amount\n1,x12\n", "utf-8")
+        (project.project_root / "seeds" / "bad.yml").write_text(
+            "version: 2\nseeds: [{name: bad, config: {column_types: {amount: int}}}]", "utf-8"
+        )
+        (result,) = run_dbt(["seed", "-s", "bad"], expect_pass=False)
+        assert "value x12 of column amount does not fit its type int" in result.message
+
+
+class TestHooks:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        hooks = """
+            pre_hook=[{"sql": "insert into {{ target.schema }}.log values ('before')", "transaction": false},
+                      "insert into {{ target.schema }}.log values ('pre')"],
+            post_hook=["insert into {{ target.schema }}.log values ('post'); insert into {{ target.schema }}.log values ('second')",
+                       {"sql": "insert into {{ target.schema }}.log values ('after')", "transaction": false}]
+        """
+        return {
+            f"{kind}_model.sql": f"{{{{ config(materialized='{kind}', {hooks}) }}}} select 1 as id"
+            for kind in ("table", "incremental", "view")
+        }
+
+    @pytest.mark.parametrize("kind", ["table", "incremental", "view"])
+    def test_hooks_run_in_and_outside_of_transactions(self, project: Any, kind: str) -> None:
+        project.run_sql("drop table if exists {schema}.log; create table {schema}.log (word string)")
+        run_dbt(["run", "-s", f"{kind}_model"])
+        words = {row[0] for row in project.run_sql("select word from {schema}.log", fetch="all")}
+        assert words == {"before", "pre", "post", "second", "after"}
+
+    def test_a_failing_query_in_a_hook_fails_the_node(self, project: Any) -> None:
+        path = project.project_root / "models" / "guarded.sql"
+        path.write_text(
+            "{{ config(materialized='table', pre_hook=\"select assert_true(false, 'not today')\") }} select 1 as id",
+            "utf-8",
+        )
+        (result,) = run_dbt(["run", "-s", "guarded"], expect_pass=False)
+        assert "not today" in result.message
+        path.remove()
+
+
+class TestIsolation:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "first.sql": "{{ config(materialized='table', pre_hook=['set spark.sql.shuffle.partitions = 7',"
+            " 'create temporary view leak as select 1 as id']) }} select * from leak",
+            "second.sql": "-- depends_on: {{ ref('first') }}\n{{ config(materialized='table', unique_key='id') }}"
+            "select 1 as id, '${spark.sql.shuffle.partitions}' as literal",
+        }
+
+    def test_settings_and_temporary_views_stay_with_their_node(self, project: Any) -> None:
+        run_dbt(["run", "--threads", "1"])
+        with project.adapter.connection_named("look"):
+            handle = project.adapter.connections.get_thread_connection().handle
+            with handle.job("look") as session:
+                assert session.conf.get("spark.sql.shuffle.partitions") == "1"
+                assert [t.name for t in session.catalog.listTables() if t.isTemporary] == []
+        names = {r.identifier for r in project.adapter.list_relations(None, project.test_schema)}
+        assert names == {"first", "second"}
+
+    def test_nothing_in_a_model_is_replaced_by_settings(self, project: Any) -> None:
+        assert (
+            project.run_sql("select literal from {schema}.second", fetch="one")[0]
+            == "${spark.sql.shuffle.partitions}"
+        )
+
+
+class TestCursor:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"m.sql": "select 1 as id"}
+
+    def test_timestamps_are_utc(self, project: Any) -> None:
+        query = "select timestamp '2020-03-29 02:30:00' as t, array(timestamp '1969-12-31 23:00:00') as many"
+        row = project.run_sql(query, fetch="one")
+        assert row[0] == datetime.datetime(2020, 3, 29, 2, 30)
+        assert row[1] == [datetime.datetime(1969, 12, 31, 23)]
+
+    def test_errors_are_short(self, project: Any) -> None:
+        with pytest.raises(DbtBaseException) as raised:
+            project.run_sql("select nothing from {schema}.nowhere")
+        assert "TABLE_OR_VIEW_NOT_FOUND" in str(raised.value)
+        assert len(str(raised.value).splitlines()) < 6
+
+    def test_show_fetches_a_few_rows(self, project: Any) -> None:
+        _, output = run_dbt_and_capture(
+            ["show", "--inline-direct", "select id from range(1000)", "--limit", "2"]
+        )
+        assert "| 0 |" in output.replace("  ", " ") and "| 2 |" not in output.replace("  ", " ")
+
+    def test_rows_come_one_by_one_in_parts_and_all(self, project: Any) -> None:
+        with project.adapter.connection_named("look"):
+            cursor = project.adapter.connections.get_thread_connection().handle.cursor()
+            cursor.execute("select id from range(5)")
+            assert cursor.fetchone()[0] == 0
+            assert [row[0] for row in cursor.fetchall()] == [1, 2, 3, 4]
+            assert cursor.fetchone() is None
+            cursor.execute("select ? as a, ? as b", ["it's", 1])
+            assert tuple(cursor.fetchone()) == ("it's", 1)

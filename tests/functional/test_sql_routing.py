@@ -1,0 +1,129 @@
+"""SQL of hooks, operations and users that changes Hudi tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtBaseException
+
+ORDERS = """
+{{ config(materialized='table', unique_key='id', partition_by='dt') }}
+select 1 as id, 'a' as name, 'x' as dt union all select 2, 'b', 'y'
+"""
+KEYLESS = "{{ config(materialized='table') }} select 1 as id, 'a' as name union all select 2, 'it''s'"
+
+
+class TestStatements:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "keyless.sql": KEYLESS}
+
+    @pytest.fixture(autouse=True)
+    def _fresh_tables(self, project: Any) -> None:
+        run_dbt(["run"])
+
+    def rows(self, project: Any, name: str = "orders") -> list[tuple[Any, ...]]:
+        return [
+            tuple(row) for row in project.run_sql(f"select * from {{schema}}.{name} order by id", fetch="all")
+        ]
+
+    def test_insert_by_position_and_by_name(self, project: Any) -> None:
+        project.run_sql("insert into {schema}.orders values (3, 'c', 'x')")
+        project.run_sql("with n as (select 4 as i) insert into {schema}.orders (dt, id) select 'z', i from n")
+        assert self.rows(project)[2:] == [(3, "c", "x"), (4, None, "z")]
+
+    def test_insert_of_a_wrong_number_of_columns_is_refused(self, project: Any) -> None:
+        with pytest.raises(DbtBaseException, match="has 2 columns .* but 3 are expected: id, name, dt"):
+            project.run_sql("insert into {schema}.orders select 1, 'x'")
+
+    def test_insert_overwrite_replaces_a_partition_or_the_table(self, project: Any) -> None:
+        project.run_sql("insert overwrite {schema}.orders partition (dt = 'x') select 7, 'seven'")
+        assert self.rows(project) == [(2, "b", "y"), (7, "seven", "x")]
+        project.run_sql("insert overwrite {schema}.orders partition (dt = 'x') select 7, 'seven' where false")
+        assert self.rows(project) == [(2, "b", "y")]
+        project.run_sql("insert overwrite {schema}.orders select 9, 'nine', 'z'")
+        assert self.rows(project) == [(9, "nine", "z")]
+
+    def test_update_with_alias_subquery_and_quotes(self, project: Any) -> None:
+        project.run_sql(
+            "update {schema}.orders as o set o.name = concat(o.name, ', it\\'s') "
+            "where o.id between 2 and 3 and o.dt in (select max(dt) from {schema}.orders)"
+        )
+        assert self.rows(project) == [(1, "a", "x"), (2, "b, it's", "y")]
+
+    def test_update_and_delete_without_a_key(self, project: Any) -> None:
+        project.run_sql("update {schema}.keyless set name = 'new' where name = 'it\\'s'")
+        assert self.rows(project, "keyless") == [(1, "a"), (2, "new")]
+        project.run_sql("delete from {schema}.keyless where id = 1")
+        assert self.rows(project, "keyless") == [(2, "new")]
+
+    def test_delete_and_truncate(self, project: Any) -> None:
+        project.run_sql("delete from {schema}.orders where dt = 'x'")
+        assert self.rows(project) == [(2, "b", "y")]
+        project.run_sql("truncate table {schema}.orders")
+        assert self.rows(project) == []
+
+    def test_merge_updates_and_inserts_in_one_commit(self, project: Any) -> None:
+        project.run_sql(
+            "merge into {schema}.orders as d using (select 2 as id, 'B' as name union all select 5, 'e') as s "
+            "on d.id = s.id when matched and s.name <> 'x' then update set name = case when s.id = 2 then s.name end "
+            "when not matched then insert (id, name, dt) values (s.id, upper(s.name), 'n')"
+        )
+        assert self.rows(project) == [(1, "a", "x"), (2, "B", "y"), (5, "E", "n")]
+        project.run_sql(
+            "merge into {schema}.orders d using (select 1 as id) s on d.id = s.id when matched then delete"
+        )
+        assert self.rows(project) == [(2, "B", "y"), (5, "E", "n")]
+
+    def test_columns_are_added_widened_and_dropped(self, project: Any) -> None:
+        project.run_sql("alter table {schema}.orders add columns (note string comment 'why', qty int)")
+        project.run_sql("insert into {schema}.orders values (3, 'c', 'x', 'n', 1)")
+        project.run_sql("alter table {schema}.orders alter column qty type bigint")
+        project.run_sql("alter table {schema}.orders drop column note")
+        assert self.rows(project) == [(1, "a", "x", None), (2, "b", "y", None), (3, "c", "x", 1)]
+        types = dict(tuple(row)[:2] for row in project.run_sql("describe {schema}.orders", fetch="all"))
+        assert types["qty"] == "bigint"
+
+    def test_names_move_with_their_files(self, project: Any) -> None:
+        project.run_sql("alter table {schema}.orders rename to {schema}.moved")
+        assert len(self.rows(project, "moved")) == 2
+        folder = project.project_root / "warehouse" / project.test_schema
+        assert (folder / "moved" / ".hoodie").isdir() and not (folder / "orders").exists()
+        project.run_sql("drop table {schema}.moved")
+        assert not (folder / "moved").exists()
+        project.run_sql("drop table if exists {schema}.moved")
+
+    def test_create_table_makes_a_hudi_table_unless_told_otherwise(self, project: Any) -> None:
+        project.run_sql(
+            "create table {schema}.made (id int, name varchar(9)) using hudi options (primaryKey 'id')"
+        )
+        project.run_sql("insert into {schema}.made values (1, 'a')")
+        project.run_sql("create or replace table {schema}.made as select 2 as id")
+        assert self.rows(project, "made") == [(2,)]
+        project.run_sql("create table {schema}.plain using parquet as select 1 as id")
+        folder = project.project_root / "warehouse" / project.test_schema
+        assert not (folder / "plain" / ".hoodie").exists()
+        project.run_sql("drop table {schema}.plain; drop table {schema}.made")
+
+    @pytest.mark.parametrize(
+        ("statement", "reason"),
+        [
+            ("alter table {schema}.orders rename column name to label", "cannot rename a column"),
+            ("alter table {schema}.orders drop partition (dt = 'x')", "delete the rows"),
+            ("from {schema}.keyless insert into {schema}.orders select 1, 'a', 'b'  insert into {schema}.keyless select 1, 'a'", "one INSERT INTO"),
+            ("merge into {schema}.keyless d using (select 1 as id) s on d.id = s.id when matched then delete", "no record key"),
+            ("update {schema}.orders set dt = 'z'", "part of the key or the partition"),
+            ("call run_everything(table => 'x')", "is not known; legal: run_compaction"),
+        ],
+    )  # fmt: skip
+    def test_what_cannot_be_done_is_refused_by_name(self, project: Any, statement: str, reason: str) -> None:
+        with pytest.raises(DbtBaseException, match=reason):
+            project.run_sql(statement)
+        assert len(self.rows(project)) == 2
+
+    def test_statements_spark_may_run_are_left_to_it(self, project: Any) -> None:
+        project.run_sql("alter table {schema}.orders set tblproperties ('owner.team' = 'data')")
+        project.run_sql("analyze table {schema}.orders compute statistics; refresh table {schema}.orders")
+        assert len(self.rows(project)) == 2

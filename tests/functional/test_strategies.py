@@ -1,0 +1,200 @@
+"""Every incremental strategy on both table types, and what a second run makes of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+FIRST = "select 1 as id, 'a' as name, 10 as ts, 'x' as dt union all select 2, 'b', 10, 'y'"
+SECOND = "select 2 as id, 'B' as name, 20 as ts, 'y' as dt union all select 3, 'c', 20, 'y'"
+APPENDED = [(1, "a", "x"), (2, "B", "y"), (2, "b", "y"), (3, "c", "y")]
+MERGED = [(1, "a", "x"), (2, "B", "y"), (3, "c", "y")]
+TOUCHED = [(1, "a", "x"), (2, "B", "y"), (3, "c", "y")]
+
+
+def model(first: str = FIRST, second: str = SECOND, **config: Any) -> str:
+    """An incremental model whose first and second run select different rows."""
+    arguments = ", ".join(
+        f"{key}={value!r}" for key, value in {"materialized": "incremental", **config}.items()
+    )
+    return (
+        f"{{{{ config({arguments}) }}}}\n{{% if is_incremental() %}}{second}{{% else %}}{first}{{% endif %}}"
+    )
+
+
+# strategy and config, rows after the second run, and (inserted, updated, deleted) it reports
+CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, int]]] = {
+    "upsert": ({"unique_key": "id"}, MERGED, (1, 1, 0)),
+    "merge": ({"unique_key": ["id"], "incremental_strategy": "merge"}, MERGED, (1, 1, 0)),
+    "event_time": ({"unique_key": "id", "precombine_field": "ts"}, MERGED, (1, 1, 0)),
+    "partitioned": ({"unique_key": "id", "partition_by": "dt"}, MERGED, (1, 1, 0)),
+    "bucketed": ({"unique_key": "id", "index": {"type": "bucket", "buckets": 2}}, MERGED, (1, 1, 0)),
+    "append": ({}, APPENDED, (2, 0, 0)),
+    "merge_no_key": ({"incremental_strategy": "merge"}, APPENDED, (2, 0, 0)),
+    "bulk_insert": ({"incremental_strategy": "bulk_insert"}, APPENDED, (2, 0, 0)),
+    "overwrite_parts": (
+        {"incremental_strategy": "insert_overwrite", "partition_by": ["dt"]},
+        TOUCHED,
+        (2, 0, 1),
+    ),
+    "overwrite_whole": (
+        {"incremental_strategy": "insert_overwrite"},
+        [(2, "B", "y"), (3, "c", "y")],
+        (2, 0, 2),
+    ),
+    "deleting": ({"incremental_strategy": "delete", "unique_key": "id"}, [], (0, 0, 0)),
+}
+
+
+class StrategyRuns:
+    """Two runs of one model for each case, in one project."""
+
+    table_type = "cow"
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            f"{name}.sql": model(table_type=self.table_type, **config)
+            for name, (config, _, _) in CASES.items()
+        }
+
+    def test_the_second_run_changes_the_table_as_the_strategy_says(self, project: Any) -> None:
+        first = {result.node.name: result for result in run_dbt(["run"])}
+        assert first["upsert"].adapter_response["rows_inserted"] == 2
+        assert project.run_sql("select * from {schema}.deleting", fetch="all") == []
+        second = {result.node.name: result for result in run_dbt(["run"])}
+        for name, (_, rows, counts) in CASES.items():
+            found = project.run_sql(
+                f"select id, name, dt from {{schema}}.{name} order by id, name", fetch="all"
+            )
+            assert [tuple(row) for row in found] == rows, name
+            response = second[name].adapter_response
+            reported = tuple(response[key] for key in ("rows_inserted", "rows_updated", "rows_deleted"))
+            assert reported == counts, name
+
+
+@pytest.mark.core
+class TestStrategiesCopyOnWrite(StrategyRuns):
+    pass
+
+
+@pytest.mark.core
+class TestStrategiesMergeOnRead(StrategyRuns):
+    table_type = "mor"
+
+
+class TestKeysAndPartitions:
+    """What a key means when its row comes with another partition or an older version."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        moved = "select 1 as id, 'a2' as name, 20 as ts, 'z' as dt"
+        stale = "select 1 as id, 'old' as name, 5 as ts, 'x' as dt"
+        twice = "select 2 as id, 'new' as name, 30 as ts, 'y' as dt union all select 2, 'newer', 40, 'y'"
+        return {
+            "moves.sql": model(second=moved, unique_key="id", partition_by="dt"),
+            "stays.sql": model(second=moved, unique_key="id", partition_by="dt", index="simple"),
+            "late.sql": model(second=stale, unique_key="id", precombine_field="ts"),
+            "repeated.sql": model(second=twice, unique_key="id", precombine_field="ts"),
+            "composite.sql": model(second=moved, unique_key=["id", "dt"]),
+        }
+
+    def test_keys(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+
+        def rows(name: str) -> list[tuple[Any, ...]]:
+            found = project.run_sql(
+                f"select id, name, dt from {{schema}}.{name} order by id, name", fetch="all"
+            )
+            return [tuple(row) for row in found]
+
+        assert rows("moves") == [(1, "a2", "z"), (2, "b", "y")]
+        assert rows("stays") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
+        assert rows("late") == [(1, "a", "x"), (2, "b", "y")]
+        assert rows("repeated") == [(1, "a", "x"), (2, "newer", "y")]
+        assert rows("composite") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
+
+
+class TestPartialUpdates:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "only_name.sql": model(unique_key="id", merge_update_columns=["name"]),
+            "not_name.sql": model(unique_key="id", merge_exclude_columns=["name"]),
+            "guarded.sql": model(
+                second="select 1 as id, 'A' as name, 20 as ts, 'x' as dt union all select 2, 'B', 20, 'y'",
+                unique_key="id",
+                merge_update_columns=["name", "ts"],
+                incremental_predicates=["DBT_INTERNAL_DEST.dt = 'y' or DBT_INTERNAL_DEST.dt = 'x'"],
+            ),
+        }
+
+    def test_matched_rows_keep_the_other_columns(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run"])
+        query = "select id, name, ts from {schema}.%s order by id"
+        assert [tuple(r) for r in project.run_sql(query % "only_name", fetch="all")] == [
+            (1, "a", 10), (2, "B", 10), (3, "c", 20),
+        ]  # fmt: skip
+        assert [tuple(r) for r in project.run_sql(query % "not_name", fetch="all")] == [
+            (1, "a", 10), (2, "b", 20), (3, "c", 20),
+        ]  # fmt: skip
+        assert [tuple(r) for r in project.run_sql(query % "guarded", fetch="all")] == [
+            (1, "A", 20),
+            (2, "B", 20),
+        ]
+
+
+class TestRebuild:
+    """A table model, run again with another shape."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "shaped.sql": "{{ config(materialized='table', unique_key=var('key', 'id'), table_type=var('type', 'cow'),"
+            " partition_by=var('parts', none)) }} select 1 as id, 'a' as name, 'x' as dt",
+            "grown.sql": model(unique_key="id"),
+        }
+
+    def test_key_type_and_partitions_follow_the_config(self, project: Any) -> None:
+        run_dbt(["run", "-s", "shaped"])
+        for variables in ("{key: name}", "{type: mor}", "{parts: dt}", "{}"):
+            run_dbt(["run", "-s", "shaped", "--vars", variables])
+            assert [tuple(r) for r in project.run_sql("select * from {schema}.shaped", fetch="all")] == [
+                (1, "a", "x")
+            ]
+
+    def test_an_incremental_run_refuses_a_changed_config_until_full_refresh(self, project: Any) -> None:
+        run_dbt(["run", "-s", "grown"])
+        path = project.project_root / "models" / "grown.sql"
+        path.write_text(model(unique_key=["id", "dt"], table_type="mor"), "utf-8")
+        (result,) = run_dbt(["run", "-s", "grown"], expect_pass=False)
+        assert "unique_key is id, dt, but the table has id" in result.message
+        assert "table_type is mor, but the table has cow" in result.message
+        (result,) = run_dbt(["run", "-s", "grown", "--full-refresh"])
+        assert result.adapter_response["rows_inserted"] == 2
+
+
+class TestRefusals:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "wrong.sql": model(
+                incremental_strategy="delete+insert",
+                table_type="heap",
+                options={"hoodie.parquet.max.file.sise": 1},
+            ),
+            "no_column.sql": "{{ config(materialized='table', partition_by='day') }} select 1 as id",
+        }
+
+    def test_nothing_runs_and_all_problems_are_told(self, project: Any) -> None:
+        results = {r.node.name: r for r in run_dbt(["run"], expect_pass=False)}
+        message = results["wrong"].message
+        assert "has 3 problems; nothing was run" in message
+        assert "incremental_strategy 'delete+insert' is not supported" in message
+        assert "table_type is 'heap'; legal values: cow, mor" in message
+        assert "did you mean 'hoodie.parquet.max.file.size'?" in message
+        assert "partition_by names 'day', but the model's columns are id" in results["no_column"].message
