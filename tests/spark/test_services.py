@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from hudi_engine import HudiTable
+from hudi_engine.catalog import TableName, live_manifest_files, register_table
 from hudi_engine.services import run_compaction, run_in_spark
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -127,6 +128,31 @@ def test_readers_see_the_same_rows_while_compactions_and_cleans_run(spark, tmp_p
         reader.join()
     assert wrong == []
     assert seen(table.read_optimized()) == expected
+
+
+def test_sql_by_name_reads_on_through_compaction_and_clean(spark, tmp_path, database):
+    table = make(spark, tmp_path / "t", **{"hoodie.clean.automatic": "false"})
+    name = TableName(database, "t")
+
+    def by_name(entry):
+        register_table(spark, name, table.storage)
+        return sorted(
+            tuple(row) for row in spark.sql(f"select id, ts, dt, name from {database}.{entry}").collect()
+        )
+
+    for step in range(1, 4):
+        upsert(spark, table, (1, step, "a", f"v{step}"), (2, step, "b", f"v{step}"))
+    newest = [(1, 3, "a", "v3"), (2, 3, "b", "v3")]
+    assert by_name("t") == newest
+    assert by_name("t_ro") == [(1, 1, "a", "v1"), (2, 1, "b", "v1")]
+    table.compact()
+    assert by_name("t") == by_name("t_ro") == newest
+    upsert(spark, table, (1, 4, "a", "v4"))
+    upsert(spark, table, (1, 5, "a", "v5"))
+    assert table.clean(retain_commits=1).files_deleted > 0
+    assert by_name("t") == [(1, 5, "a", "v5"), (2, 3, "b", "v3")]
+    assert by_name("t_ro") == newest
+    assert not [each for each in live_manifest_files(table.storage) if not table.storage.exists(each)]
 
 
 @pytest.mark.parametrize("seed", range(4))
