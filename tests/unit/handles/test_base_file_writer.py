@@ -294,9 +294,18 @@ def test_the_key_range_is_in_the_order_of_java_strings(keys):
     assert (java(low), java(high)) == (min(map(java, keys)), max(map(java, keys)))
 
 
-def test_utf16_order_differs_from_utf8_beyond_the_basic_plane(storage):
-    info = write(storage, stamped(["a", "\U0001f600", "\uff41"]))
-    assert info.max_key == "\uff41"
+@pytest.mark.parametrize("keys", [["\U0001f600", "\uff41"], ["\uff41", "\U0001f600"]])
+def test_utf16_order_differs_from_utf8_beyond_the_basic_plane(storage, keys):
+    info = write(storage, stamped(keys))
+    assert (info.min_key, info.max_key) == ("\U0001f600", "\uff41")
+
+
+def test_the_key_range_grows_from_batch_to_batch(storage):
+    keys = ["\uff41", "\U0001f600", "b", "z", "a"]
+    info = write(
+        storage, iter(stamped(keys).to_batches(max_chunksize=1)), options=BaseFileOptions(row_group_bytes=1)
+    )
+    assert (info.min_key, info.max_key) == ("a", "\uff41")
 
 
 def test_options_come_from_hudis_keys():

@@ -138,6 +138,19 @@ def test_columns_are_formatted_like_single_values(millis, zone, pattern):
     assert found == [format_instant(tokenize(pattern), each, find_zone(zone)) for each in millis]
 
 
+@pytest.mark.parametrize(
+    "zone", ["Asia/Kathmandu", "Pacific/Chatham", "America/St_Johns", "America/New_York"]
+)
+def test_every_quarter_of_an_hour_is_told_apart(zone):
+    """Zones are up to 45 minutes off the hour, and change their offset at any of these times."""
+    millis = list(range(1709424000000, 1712534400000, 900_000))
+    found = values(
+        millis, timestamp_type="EPOCHMILLISECONDS", output_dateformat="yyyyMMddHH Z", output_timezone=zone
+    )
+    tokens = tokenize("yyyyMMddHH Z")
+    assert found == [format_instant(tokens, each, find_zone(zone)) for each in millis]
+
+
 def test_microseconds_before_1970_are_cut_towards_zero():
     found = values([-1, -999, -1000], timestamp_type="EPOCHMICROSECONDS", output_dateformat="yyyy SSS")
     assert found == ["1970 000", "1970 000", "1969 999"]
