@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit spark dbt spark35 judge golden docs clean
+.PHONY: help setup demo test check unit spark dbt spark35 judge bench golden docs clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,6 +21,9 @@ check: ## ruff, mypy, import floors and the unit tests: the quick loop
 
 unit spark dbt spark35 judge: ## one tier of tests
 	$(PYTHON) dev.py test $@
+
+bench: ## times against other table formats
+	$(PYTHON) dev.py bench
 
 golden: ## make the golden tables again with Apache Hudi
 	$(PYTHON) dev.py setup all

@@ -21,7 +21,7 @@ _CLOSING = re.compile(r"^=*\s*(\d+ \w+(?:, )?)+ in [\d.]+s")
 
 def run(arguments: list[str], usage: str) -> int:
     """Run the command that the arguments name; returns the exit code of the process."""
-    commands = {"setup": _setup, "demo": _demo, "test": _test, "run": _run}
+    commands = {"setup": _setup, "demo": _demo, "test": _test, "bench": _bench, "run": _run}
     if not arguments or arguments[0] not in commands:
         print(usage.strip())
         print("\ntiers of `test`:")
@@ -53,6 +53,12 @@ def _demo(arguments: list[str]) -> int:
         _announce(ensure_apache_hudi())
     command = [str(MAIN.python), "integration_tests/run.py", *arguments]
     return subprocess.run(command, env=env, cwd=MAIN.path.parent).returncode
+
+
+def _bench(arguments: list[str]) -> int:
+    # All systems are measured on one Spark, the newest that each of them runs on.
+    command = [str(SPARK35.python), "-m", "benchmarks.run", *arguments]
+    return subprocess.run(command, env=ensure(SPARK35), cwd=MAIN.path.parent).returncode
 
 
 def _run(arguments: list[str]) -> int:
