@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.read.state import TableState
 from hudi_engine.services.publication import Publication
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, State
 from hudi_engine.txn.owner import OwnerState, owner_state, storage_now_ms
@@ -58,6 +60,18 @@ def partitions_in_use(timeline: Timeline) -> frozenset[str] | None:
             return None
         found.update(workload.partition_to_write_stats)
     return frozenset(found)
+
+
+def was_cut_short(plan: bytes) -> bool:
+    """Return whether the file of a plan cannot be decoded, as when its writer died in the middle of it.
+
+    Nobody can have acted on such a plan: an action begins after its plan is whole.
+    """
+    try:
+        decode_avro_file(plan)
+    except CorruptTableError:
+        return True
+    return False
 
 
 def state_of_owner(storage: Storage, instant: str, options: Options) -> OwnerState:

@@ -282,6 +282,24 @@ def test_a_forged_plan_touches_nothing(table: HandmadeTable, change: dict[str, o
     assert data_files(table.storage) == before
 
 
+@pytest.mark.parametrize("length", [0, 30, -1])
+def test_a_plan_that_was_cut_short_is_dropped_and_planned_anew(table: HandmadeTable, length: int) -> None:
+    torn = schedule_compaction(table.storage, options()).instant
+    path = f".hoodie/{torn}.compaction.requested"
+    table.storage.replace(path, table.storage.read(path)[:length])
+    result = run_compaction(table.storage, options())
+    assert result.state == "completed"
+    assert not table.storage.exists(path)
+    assert rows(table.storage, read_optimized=True) == MERGED
+
+
+def test_a_plan_without_operations_completes(table: HandmadeTable) -> None:
+    table.storage.create(".hoodie/20260101000009000.compaction.requested", CompactionPlan(()).to_bytes())
+    result = run_compaction(table.storage, options())
+    assert (result.instant, result.file_groups, result.rows) == ("20260101000009000", 0, 0)
+    assert rows_by_hudi_rs(str(table.path), ["id", "qty"]) == sorted(MERGED.items())
+
+
 def test_logs_beyond_the_memory_limit_give_the_same_rows(table: HandmadeTable) -> None:
     run_compaction(table.storage, options(memory__compaction__max__size=1))
     assert rows(table.storage, read_optimized=True) == MERGED

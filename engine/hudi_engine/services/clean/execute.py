@@ -23,7 +23,7 @@ from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInst
 from hudi_engine.services.clean.policy import Policy
 from hudi_engine.services.clean.protected import keeps, needed_paths, savepointed_paths
 from hudi_engine.services.clean.scope import COMPLETE, partitions_to_clean
-from hudi_engine.services.opening import open_locked, state_of_owner
+from hudi_engine.services.opening import open_locked, state_of_owner, was_cut_short
 from hudi_engine.services.ownership import Ownership
 from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import CleanResult
@@ -207,8 +207,7 @@ def _stored_plan(state: TableState, pending: Instant) -> CleanPlan | None:
             "file; the next clean plans anew"
         ) from error
     except CorruptTableError:
-        data = state.timeline.read_file(name)
-        if pending.state is not State.REQUESTED or data[-16:] in data[:-16]:
+        if pending.state is not State.REQUESTED or not was_cut_short(state.timeline.read_file(name)):
             raise
         logger.warning("dropping clean %s, whose plan was cut short", pending.requested_time)
         TimelineWriter(state.storage, state.config).delete(pending.requested_time, "clean", State.REQUESTED)

@@ -21,7 +21,7 @@ from hudi_engine.read.state import TableState, full_avro
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
 from hudi_engine.services.compaction.operation import CompactionOperation
-from hudi_engine.services.compaction.pending import give_up, next_to_run, read_plan, sweep
+from hudi_engine.services.compaction.pending import drop_torn_plans, give_up, next_to_run, read_plan, sweep
 from hudi_engine.services.compaction.plan import CompactionPlan, require_merge_on_read, schedule_locked
 from hudi_engine.services.opening import open_locked
 from hudi_engine.services.ownership import Ownership
@@ -107,7 +107,7 @@ def _claim(
     stack: ExitStack,
 ) -> _Claim | CompactionResult:
     with table_lock(storage, options):
-        state = open_locked(storage, options, clock=clock, publication=publish)
+        state = drop_torn_plans(open_locked(storage, options, clock=clock, publication=publish))
         require_merge_on_read(state)
         chosen = next_to_run(state, options, wanted)
         if chosen is None:

@@ -12,7 +12,7 @@ from hudi_engine.filegroup.markers import delete_markers, list_markers
 from hudi_engine.read.state import TableState
 from hudi_engine.services.compaction.operation import LOG_BYTES
 from hudi_engine.services.compaction.plan import CompactionPlan
-from hudi_engine.services.opening import state_of_owner
+from hudi_engine.services.opening import state_of_owner, was_cut_short
 from hudi_engine.services.result import PendingCompaction
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -106,6 +106,25 @@ def next_to_run(state: TableState, options: Options, wanted: str | None) -> Inst
             raise ServiceError(f"compaction {wanted} is being run by another process; wait until it is done")
         return chosen[0]
     return next((each for each in pending if not is_running(state, each, options)), None)
+
+
+def drop_torn_plans(state: TableState) -> TableState:
+    """Remove plans that were cut short when their writer died; return the table without them.
+
+    Args:
+        state: The table, read under its lock.
+    """
+    dropped = False
+    for instant in state.timeline.pending:
+        if instant.action != "compaction" or instant.state is not State.REQUESTED:
+            continue
+        if was_cut_short(state.timeline.read_file(instant.file_name)):
+            logger.warning("dropping compaction %s, whose plan was cut short", instant.requested_time)
+            TimelineWriter(state.storage, state.config).delete(
+                instant.requested_time, "compaction", State.REQUESTED
+            )
+            dropped = True
+    return TableState.load(state.storage) if dropped else state
 
 
 def is_running(state: TableState, instant: Instant, options: Options) -> bool:
