@@ -1,9 +1,9 @@
 """The text that a value becomes in a record key or a partition path.
 
 Serves every table version: the forms are those of Java's ``toString`` for the values Hudi reads from Avro
-(Hudi table spec, record key encoding). One form depends on the Java version: before JDK 19 a few doubles
-print a longer text than necessary (``2.0E-3`` style values are not among them, very large and very small ones
-are); the shortest text, that of JDK 19 and later, is used here.
+(Hudi table spec, record key encoding). One form depends on the Java version: before JDK 19 some
+doubles of sixteen digits before the point and more print a digit more than they need
+(``8.7120844719528528E16``); the shortest text, that of JDK 19 and later, is used here.
 """
 
 from __future__ import annotations
