@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from hudi_engine.config.enums import TableType
@@ -80,33 +81,18 @@ def _compact(
     state = TableState.load(storage)
     if state.config.table_type is not TableType.MERGE_ON_READ:
         return []
+    run_one = partial(run_compaction, storage, options, run_tasks=run_tasks, publish=publication, clock=clock)
     done = []
     if run:
         for pending in pending_compactions(state.timeline, options):
             if not is_running(state, pending, options):
-                done.append(
-                    run_compaction(
-                        storage,
-                        options,
-                        instant=pending.requested_time,
-                        run_tasks=run_tasks,
-                        publish=publication,
-                        clock=clock,
-                    )
-                )
+                done.append(run_one(instant=pending.requested_time))
         state = TableState.load(storage) if done else state
     if not compaction_due(state.timeline, options, next_instant(state.timeline, clock)):
         return done
     scheduled = schedule_compaction(storage, options, clock=clock)
     if run and scheduled.instant is not None:
-        scheduled = run_compaction(
-            storage,
-            options,
-            instant=scheduled.instant,
-            run_tasks=run_tasks,
-            publish=publication,
-            clock=clock,
-        )
+        scheduled = run_one(instant=scheduled.instant)
     return [*done, scheduled]
 
 
