@@ -1,10 +1,10 @@
 """The query that shows a merge-on-read table's snapshot, all of it read by Spark's own Parquet scan.
 
-One manifest lists base files and delta sidecars. The query reads it in three parts, told apart by the labels
-of :mod:`hudi_engine.catalog.snapshot_files`: base files whose slice has no delta, as they are; base files
-that have one, less the rows their mask names; and the live rows of the sidecars. The mask is joined by the
-slice's ordinal and the row's position in its file, as one 64-bit number, and is small enough to broadcast: at
-most one bit for each base row.
+One manifest lists base files and delta sidecars. The query reads it in two parts, told apart by the labels of
+:mod:`hudi_engine.catalog.snapshot_files`: base files whose slice has no delta together with the live rows of
+the sidecars, as they are; and base files that have a delta, less the rows their mask names. The mask is joined
+by the slice's ordinal and the row's position in its file, as one 64-bit number, and is small enough to
+broadcast: at most one bit for each base row.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def snapshot_query(files: TableName, columns: Sequence[str]) -> str:
     word = f"m.words[CAST(shiftright(b.{_ROW} & {_CHUNK_MASK}, 6) AS INT)]"
     kept = f"shiftright({word}, CAST(b.{_ROW} & 63 AS INT)) & 1 = 0"
     return (
-        f"SELECT {names} FROM {files.sql} WHERE {_LABEL} < {masked}"
+        f"SELECT {names} FROM {files.sql}"
+        f" WHERE ({_LABEL} < {masked} OR {_LABEL} >= {delta}) AND {CHUNK_COLUMN} IS NULL"
         f" UNION ALL SELECT /*+ BROADCAST(m) */ {based} FROM {files.sql} b LEFT JOIN"
         f" (SELECT shiftleft(unix_millis({_LABEL}) - {DELTA_LABEL}, {_CHUNKS_BITS}) + {CHUNK_COLUMN}"
         f" AS chunk, {WORDS_COLUMN} AS words FROM {files.sql}"
         f" WHERE {_LABEL} >= {delta} AND {CHUNK_COLUMN} IS NOT NULL) m"
         f" ON m.chunk = {key} + shiftright(b.{_ROW}, {CHUNK_BITS})"
         f" WHERE b.{_LABEL} >= {masked} AND b.{_LABEL} < {delta} AND (m.chunk IS NULL OR {kept})"
-        f" UNION ALL SELECT {names} FROM {files.sql} WHERE {_LABEL} >= {delta} AND {CHUNK_COLUMN} IS NULL"
     )
