@@ -94,7 +94,7 @@ def project_files(
     packages_yml: Any,
     dbt_project_yml: Any,
 ) -> None:
-    """Write the project's files, with two-part names."""
+    """Write the project's files, with two-part names and Spark's types."""
     written = {
         "models": {**models, **properties},
         "macros": macros,
@@ -104,13 +104,16 @@ def project_files(
         "analyses": analyses,
     }
     for folder, files in written.items():
-        write_project_files(project_root, folder, _two_part_names(files))  # noqa: F405
+        write_project_files(project_root, folder, _spark_files(files))  # noqa: F405
 
 
-def _two_part_names(files: Any) -> Any:
+def _spark_files(files: Any) -> Any:
     if isinstance(files, dict):
-        return {name: _two_part_names(content) for name, content in files.items()}
-    return re.sub(r"\{\{\s*target\.database\s*\}\}\.", "", files) if isinstance(files, str) else files
+        return {name: _spark_files(content) for name, content in files.items()}
+    if not isinstance(files, str):
+        return files
+    files = re.sub(r"\{\{\s*target\.database\s*\}\}\.", "", files)
+    return re.sub(r"data_type: text\b", "data_type: string", files)
 
 
 @pytest.fixture(scope="class")

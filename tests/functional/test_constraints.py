@@ -1,0 +1,87 @@
+"""Contracts: columns are compared before the query runs, NOT NULL and CHECK before the commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.constraints.test_constraints import (
+    BaseIncrementalConstraintsColumnsEqual,
+    BaseTableConstraintsColumnsEqual,
+    BaseViewConstraintsColumnsEqual,
+)
+from dbt.tests.util import run_dbt
+
+
+class SparkTypes:
+    @pytest.fixture
+    def string_type(self) -> str:
+        return "string"
+
+    @pytest.fixture
+    def int_type(self) -> str:
+        return "int"
+
+    @pytest.fixture
+    def schema_string_type(self) -> str:
+        return "string"
+
+    @pytest.fixture
+    def schema_int_type(self) -> str:
+        return "int"
+
+    @pytest.fixture
+    def data_types(self) -> list[list[str]]:
+        """SQL value, type in the contract, type in the error message."""
+        return [
+            ["1", "int", "int"],
+            ["'1'", "string", "string"],
+            ["cast('2019-01-01' as date)", "date", "date"],
+            ["true", "boolean", "boolean"],
+            ["cast('2013-11-03 00:00:00-07' as timestamp)", "timestamp", "timestamp"],
+            ["array('a')", "array<string>", "array<string>"],
+            ["cast(1 as decimal(9,2))", "decimal(9,2)", "decimal(9,2)"],
+        ]
+
+
+class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEqual):
+    pass
+
+
+class TestViewConstraintsColumnsEqual(SparkTypes, BaseViewConstraintsColumnsEqual):
+    pass
+
+
+class TestIncrementalConstraintsColumnsEqual(SparkTypes, BaseIncrementalConstraintsColumnsEqual):
+    pass
+
+
+CONTRACT = """
+models:
+  - name: {name}
+    config: {{contract: {{enforced: true}}}}
+    constraints: [{{type: check, name: small, expression: "id < 100"}}]
+    columns:
+      - {{name: id, data_type: int, constraints: [{{type: not_null}}]}}
+      - {{name: name, data_type: string}}
+"""
+
+
+class TestConstraintsGuardTheCommit:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sql = "{{ config(materialized='%s', on_schema_change='fail') }} select cast({{ var('id', 1) }} as int) as id, 'a' as name"
+        return {
+            **{f"{kind}_model.sql": sql % kind for kind in ("table", "incremental")},
+            **{f"{kind}.yml": CONTRACT.format(name=f"{kind}_model") for kind in ("table", "incremental")},
+        }
+
+    @pytest.mark.parametrize("kind", ["table", "incremental"])
+    def test_rows_that_break_a_constraint_leave_the_table_as_it_was(self, project: Any, kind: str) -> None:
+        run_dbt(["run", "-s", f"{kind}_model"])
+        for value, message in (("null", "not null id"), ("100", "small: id < 100")):
+            command = ["run", "-s", f"{kind}_model", "--vars", f"{{id: '{value}'}}"]
+            (result,) = run_dbt(command, expect_pass=False)
+            assert f"constraint violated: {message}" in result.message
+        rows = project.run_sql(f"select id, name from {{schema}}.{kind}_model", fetch="all")
+        assert [tuple(row) for row in rows] == [(1, "a")]
