@@ -2,10 +2,10 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check unit spark dbt spark35 judge bench golden docs clean
+.PHONY: help setup demo test check unit faults spark dbt spark35 judge bench golden docs clean
 
 help: ## list the targets
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9 ]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 32
 
 setup: ## make .venv with everything in it
 	$(PYTHON) dev.py setup
@@ -19,7 +19,7 @@ test: ## every tier of tests
 check: ## ruff, mypy, import floors and the unit tests: the quick loop
 	$(PYTHON) dev.py test style unit
 
-unit spark dbt spark35 judge: ## one tier of tests
+unit faults spark dbt spark35 judge: ## one tier of tests
 	$(PYTHON) dev.py test $@
 
 bench: ## times against other table formats

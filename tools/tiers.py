@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from tools.environments import MAIN, SPARK35, Environment
 
 _PYTEST = ("python", "-m", "pytest", "-q")
+_CORE_SPARK = (
+    "tests/spark/test_write_operations.py",
+    "tests/spark/test_services.py",
+    "tests/spark/test_catalog_tables.py",
+    "tests/spark/test_catalog_mor.py",
+)
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,13 @@ TIERS = (
         "every room of the engine without Spark, and the golden tables",
         ((*_PYTEST, "tests/unit", "tests/golden"),),
     ),
+    Tier("faults", "writers killed at every step, two writers at once", ((*_PYTEST, "tests/faults"),)),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
     Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
     Tier(
         "spark35",
         "the core of both on PySpark 3.5",
-        ((*_PYTEST, "-m", "core", "tests/spark", "tests/functional"),),
+        ((*_PYTEST, *_CORE_SPARK), (*_PYTEST, "-m", "core", "tests/functional")),
         environment=SPARK35,
     ),
     Tier(

@@ -32,5 +32,5 @@ def test_the_script_of_the_readme_lists_its_tiers_without_any_set_up() -> None:
     command = [sys.executable, "dev.py", "help"]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
-    for tier in ("style", "unit", "spark", "dbt", "spark35", "judge", "demo"):
+    for tier in ("style", "unit", "faults", "spark", "dbt", "spark35", "judge", "demo"):
         assert f"\n  {tier} " in shown.stdout
