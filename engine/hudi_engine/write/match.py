@@ -40,7 +40,13 @@ def flag_unmatched(
     if state.data_schema() is None or not state.timeline.completed_writes:
         return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)
     names = batch.schema.names
-    source = key_columns(batch.frame, state.config, schema=batch.schema)
+    source = key_columns(
+        batch.frame,
+        state.config,
+        schema=batch.schema,
+        options=options,
+        complex_single_prefix=state.keys_carry_field_name(),
+    )
     source = source.withColumnRenamed(RECORD_KEY, "__key").drop(PARTITION_PATH)
     target = snapshot_frame(spark, state, options).withColumn("__found", F.lit(True))
     try:
