@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.owner import heartbeat_path, write_owner
 from hudi_engine.txn.process import ProcessIdentity
@@ -207,3 +207,23 @@ def test_the_age_of_a_beat_is_taken_by_the_clock_of_the_storage(
     real = __import__("time").time
     monkeypatch.setattr("time.time", lambda: real() + 3600)
     assert mini.begin(storage).rolled_back == ()
+
+
+def test_a_completed_file_that_somebody_else_made_is_never_overwritten(storage: LocalStorage) -> None:
+    made: list[str] = []
+
+    class Raced(LocalStorage):
+        def create(self, path: str, data: bytes) -> None:
+            if path.endswith(("commit", "deltacommit")) and not made:
+                made.append(path)
+                super().create(path, b"other")
+            super().create(path, data)
+
+    raced = Raced(storage.base)
+    transaction = mini.begin(raced)
+    task = mini.work(raced, transaction, SECOND)
+    transaction.inflight(task.profile())
+    task.write_files()
+    with pytest.raises(StorageError, match="File exists|exists already"), transaction:
+        transaction.commit(task.metadata)
+    assert storage.read(made[0]) == b"other"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from dbt.version import __version__ as dbt_version
-from packaging.version import parse
 from dbt.tests.adapter.aliases.test_aliases import BaseAliasErrors
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
 from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseCloneSameTargetAndState
@@ -23,6 +21,8 @@ from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestC
 from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
 from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingVarcharFixtureNoTruncation
 from dbt.tests.util import run_dbt_and_capture
+from dbt.version import __version__ as dbt_version
+from packaging.version import parse
 
 
 class TestShowLimit(BaseShowLimit):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
@@ -39,7 +40,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.model_config.plan import ModelPlan
-from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
+from dbt.adapters.hudi.response import HudiAdapterResponse, format_bytes, write_response
 
 __all__ = [
     "CommitFacts",
@@ -286,9 +287,7 @@ def truncate(session: SparkSession, base: str) -> HudiAdapterResponse:
         )
 
 
-def compact(
-    session: SparkSession, base: str, op: str, options: Mapping[str, str]
-) -> HudiAdapterResponse | None:
+def compact(session: SparkSession, base: str, op: str, options: Mapping[str, str]) -> AdapterResponse:
     """Schedule or run a compaction.
 
     Args:
@@ -296,34 +295,41 @@ def compact(
         base: The table's folder.
         op: ``schedule``, or ``run`` (schedules when nothing is pending).
         options: Options of this call.
-
-    Returns:
-        None when there was nothing to do.
     """
     with engine_errors():
         table = HudiTable.open(session, base)
-        result = (
-            table.schedule_compaction(**_call(options))
-            if op == "schedule"
-            else table.compact(**_call(options))
-        )
-    return _service_response("COMPACT" if op == "run" else "SCHEDULE COMPACTION", result)
+        if op == "schedule":
+            planned = table.schedule_compaction(options=options)
+            return _service("SCHEDULE COMPACTION", planned, f"{planned.file_groups} file groups")
+        result = table.compact(options=options)
+    details = f"{result.file_groups} file groups, {result.rows} rows, {format_bytes(result.bytes_written)}"
+    return _service("COMPACT", result, details)
+
+
+def compactions(session: SparkSession, base: str) -> list[str]:
+    """Compactions of a table, pending and done, oldest first, one line each."""
+    with engine_errors():
+        found = HudiTable.open(session, base).compactions()
+    return [
+        f"{item.instant}  compaction  {item.state}  {item.file_groups} file groups, {item.log_files} log files"
+        for item in found
+    ]
 
 
 def clean(
     session: SparkSession, base: str, retain_commits: int | None, options: Mapping[str, str]
-) -> HudiAdapterResponse | None:
-    """Remove files no retained commit needs; None when there was nothing to do."""
+) -> AdapterResponse:
+    """Remove files no retained commit needs."""
     with engine_errors():
-        result = HudiTable.open(session, base).clean(retain_commits=retain_commits, **_call(options))
-    return _service_response("CLEAN", result)
+        result = HudiTable.open(session, base).clean(retain_commits=retain_commits, options=options)
+    return _service("CLEAN", result, f"{result.files_deleted} files deleted in {result.partitions} partitions")
 
 
-def rollback(session: SparkSession, base: str, instant: str) -> HudiAdapterResponse | None:
+def rollback(session: SparkSession, base: str, instant: str) -> AdapterResponse:
     """Undo the newest commit."""
     with engine_errors():
-        result = HudiTable.open(session, base).rollback(instant)
-    return _service_response("ROLLBACK", result)
+        HudiTable.open(session, base).rollback(instant)
+    return HudiAdapterResponse(_message=f"ROLLBACK of {instant}", code="ROLLBACK", instant=instant)
 
 
 def timeline(session: SparkSession, base: str) -> list[CommitFacts]:
@@ -385,10 +391,6 @@ def _common_parent(left: str, right: str) -> str:
     return "/".join(common)
 
 
-def _call(options: Mapping[str, str]) -> dict[str, Any]:
-    return {"options": dict(options)} if options else {}
-
-
 def _response(result: Any) -> HudiAdapterResponse:
     return write_response(
         str(getattr(result.operation, "value", result.operation)),
@@ -402,11 +404,10 @@ def _response(result: Any) -> HudiAdapterResponse:
     )
 
 
-def _service_response(name: str, result: Any) -> HudiAdapterResponse | None:
-    instant = getattr(result, "instant", None)
-    if instant is None:
-        return None
-    return HudiAdapterResponse(_message=f"{name} {instant}", code=name, instant=instant)
+def _service(name: str, result: Any, details: str) -> HudiAdapterResponse:
+    if result.instant is None:
+        return HudiAdapterResponse(_message=f"NOTHING TO DO: {result.reason}", code=name)
+    return HudiAdapterResponse(_message=f"{name} {result.instant} {details}", code=name, instant=result.instant)
 
 
 def last_commit_time(session: SparkSession, base: str) -> datetime.datetime | None:

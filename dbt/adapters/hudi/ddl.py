@@ -294,7 +294,7 @@ def _table_plan(statement: Statement) -> ModelPlan | None:
 def _identity(transform: plans.JavaPlan, label: str) -> str:
     if plans.kind(transform) != "IdentityTransform":
         raise DbtRuntimeError(
-            f"PARTITIONED BY ({transform.describe()}) of {label} is refused: partition by columns; select the expression as a column"
+            f"PARTITIONED BY ({transform.describe()}) of {label} is refused: partition by columns; select it as a column"
         )
     return str(transform.describe()).strip("`")
 

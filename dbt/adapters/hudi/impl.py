@@ -27,7 +27,6 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.constraints import read_constraints
 from dbt.adapters.hudi.model_config.merge import STRATEGIES
 from dbt.adapters.hudi.model_config.plan import ModelPlan, resolve_plan
-from dbt.adapters.hudi.procedures import NOTHING
 from dbt.adapters.hudi.python_models import run_python_model
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.adapters.hudi.response import HudiAdapterResponse
@@ -366,7 +365,13 @@ class HudiAdapter(SparkAdapter):
     ) -> AdapterResponse:
         """Compact a merge-on-read table."""
         with self._table(relation, "compact") as (session, base):
-            return bridge.compact(session, base, op, _options(options)) or NOTHING
+            return bridge.compact(session, base, op, _options(options))
+
+    @available.parse_list
+    def hudi_compactions(self, relation: BaseRelation | str) -> list[str]:
+        """Compactions of a table, pending and done, one line each."""
+        with self._table(relation, "compactions of") as (session, base):
+            return bridge.compactions(session, base)
 
     @available.parse_none
     def hudi_clean(
@@ -377,13 +382,13 @@ class HudiAdapter(SparkAdapter):
     ) -> AdapterResponse:
         """Remove files that no retained commit needs."""
         with self._table(relation, "clean") as (session, base):
-            return bridge.clean(session, base, retain_commits, _options(options)) or NOTHING
+            return bridge.clean(session, base, retain_commits, _options(options))
 
     @available.parse_none
     def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
         """Undo the newest commit."""
         with self._table(relation, "roll back") as (session, base):
-            return bridge.rollback(session, base, str(instant)) or NOTHING
+            return bridge.rollback(session, base, str(instant))
 
     @available.parse_list
     def hudi_timeline(self, relation: BaseRelation | str) -> list[bridge.CommitFacts]:

@@ -22,7 +22,6 @@ _ARGUMENT = re.compile(
 )
 
 Arguments = Mapping[str, str]
-NOTHING = AdapterResponse("NOTHING TO DO")
 
 
 def _compaction(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
@@ -31,18 +30,18 @@ def _compaction(session: SparkSession, base: str, given: Arguments) -> AdapterRe
         raise DbtRuntimeError(
             f"run_compaction has op => {op!r}; legal values: run, schedule, scheduleAndExecute"
         )
-    return bridge.compact(session, base, "schedule" if op == "schedule" else "run", {}) or NOTHING
+    return bridge.compact(session, base, "schedule" if op == "schedule" else "run", {})
 
 
 def _clean(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
     retain = given.get("retain_commits")
-    return bridge.clean(session, base, None if retain is None else int(retain), {}) or NOTHING
+    return bridge.clean(session, base, None if retain is None else int(retain), {})
 
 
 def _rollback(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
     if "instant_time" not in given:
         raise DbtRuntimeError("rollback_to_instant needs instant_time")
-    return bridge.rollback(session, base, given["instant_time"]) or NOTHING
+    return bridge.rollback(session, base, given["instant_time"])
 
 
 PROCEDURES: Mapping[

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.hudi.sources import NOTED, SourcePlace
 from dbt.adapters.spark.relation import SparkRelation
+
+from dbt.adapters.hudi.sources import NOTED, SourcePlace
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -21,7 +21,10 @@ from dbt.adapters.hudi.targets import Statement, Target
 from dbt.adapters.hudi.warehouse import Warehouse
 
 _LOOK_AT = frozenset(
-    "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call explain comment".split()
+    (
+        "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call "
+        "explain comment"
+    ).split()
 )
 
 Action = Callable[[Statement, Target], Routed | None]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
 from dbt.adapters.hudi import bridge, builds
 from dbt.adapters.hudi.alignment import align
 from dbt.adapters.hudi.model_config.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.warehouse import Warehouse
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 _CHANGE = "dbt_change_type"
 _HELPERS = (_CHANGE, "dbt_unique_key")

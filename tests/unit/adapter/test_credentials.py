@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 
 
 def profile(**keys: object) -> HudiCredentials:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.adapters.hudi.model_config.plan import ModelPlan, Places, resolve_plan
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.model_config.plan import ModelPlan, Places, resolve_plan
 
 PLACES = Places("/warehouse", "/project")
 

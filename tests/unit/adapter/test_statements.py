@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from dbt.adapters.hudi.statements import clause_after, first_keyword, split_outside, split_statements
 
 
