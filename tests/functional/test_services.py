@@ -24,8 +24,12 @@ class TestServices:
     def models(self) -> dict[str, str]:
         return {
             "plain.sql": builds(),
-            "hooked.sql": builds("post_hook=['{{ hudi_compact(this) }}', '{{ hudi_clean(this, retain_commits=1) }}']"),
-            "inline.sql": builds("compaction={'trigger': 'NUM_COMMITS', 'delta_commits': 1}, clean={'retain_commits': 2}"),
+            "hooked.sql": builds(
+                "post_hook=['{{ hudi_compact(this) }}', '{{ hudi_clean(this, retain_commits=1) }}']"
+            ),
+            "inline.sql": builds(
+                "compaction={'trigger': 'NUM_COMMITS', 'delta_commits': 1}, clean={'retain_commits': 2}"
+            ),
         }
 
     def build(self, project: Any, name: str) -> str:
@@ -35,7 +39,11 @@ class TestServices:
     def test_both_faces_show_the_update_after_compaction(self, project: Any) -> None:
         run_dbt(["run"])
         run_dbt(["run"])
-        assert [self.build(project, f"plain{face}") for face in ("", "_rt", "_ro")] == ["build6", "build6", "build5"]
+        assert [self.build(project, f"plain{face}") for face in ("", "_rt", "_ro")] == [
+            "build6",
+            "build6",
+            "build5",
+        ]
         assert self.build(project, "hooked_ro") == "build6"
         assert self.build(project, "inline_ro") == "build6"
         table = f"{project.test_schema}.plain"
@@ -46,7 +54,9 @@ class TestServices:
         assert "NOTHING TO DO" in output
         _, output = run_dbt_and_capture(["run-operation", "hudi_show_timeline", "--args", "{table: plain}"])
         assert "deltacommit  COMPLETED" in output
-        _, output = run_dbt_and_capture(["run-operation", "hudi_compact", "--args", "{table: plain, op: show}"])
+        _, output = run_dbt_and_capture(
+            ["run-operation", "hudi_compact", "--args", "{table: plain, op: show}"]
+        )
         assert "compaction  COMPLETED  1 file groups, 1 log files" in output
         with project.adapter.connection_named("look"):
             names = {r.identifier: r.type for r in project.adapter.list_relations(None, project.test_schema)}
@@ -62,7 +72,9 @@ class TestServices:
         run_dbt(["run", "-s", "plain", "--full-refresh"])
         run_dbt(["run", "-s", "plain"])
         project.run_sql("call run_compaction(op => 'schedule', table => '{schema}.plain')")
-        project.run_sql("call run_compaction('run', '{schema}.plain'); call run_clean(table => '{schema}.plain')")
+        project.run_sql(
+            "call run_compaction('run', '{schema}.plain'); call run_clean(table => '{schema}.plain')"
+        )
         assert self.build(project, "plain_ro") == "build6"
 
     def test_a_service_on_a_table_that_is_none_is_refused(self, project: Any) -> None:

@@ -322,7 +322,9 @@ def clean(
     """Remove files no retained commit needs."""
     with engine_errors():
         result = HudiTable.open(session, base).clean(retain_commits=retain_commits, options=options)
-    return _service("CLEAN", result, f"{result.files_deleted} files deleted in {result.partitions} partitions")
+    return _service(
+        "CLEAN", result, f"{result.files_deleted} files deleted in {result.partitions} partitions"
+    )
 
 
 def rollback(session: SparkSession, base: str, instant: str) -> AdapterResponse:
@@ -407,7 +409,9 @@ def _response(result: Any) -> HudiAdapterResponse:
 def _service(name: str, result: Any, details: str) -> HudiAdapterResponse:
     if result.instant is None:
         return HudiAdapterResponse(_message=f"NOTHING TO DO: {result.reason}", code=name)
-    return HudiAdapterResponse(_message=f"{name} {result.instant} {details}", code=name, instant=result.instant)
+    return HudiAdapterResponse(
+        _message=f"{name} {result.instant} {details}", code=name, instant=result.instant
+    )
 
 
 def last_commit_time(session: SparkSession, base: str) -> datetime.datetime | None:

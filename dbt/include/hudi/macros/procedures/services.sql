@@ -7,7 +7,10 @@
     {% if op not in ['run', 'schedule', 'show'] %}
       {% do exceptions.raise_compiler_error("hudi_compact has op '" ~ op ~ "'; legal values: run, schedule, show") %}
     {% elif op == 'show' %}
-      {% do hudi_show_timeline(table, 'compaction') %}
+      {% do log('compactions of ' ~ table ~ ' (newest last):', info=true) %}
+      {% for line in adapter.hudi_compactions(table) %}
+        {% do log('  ' ~ line, info=true) %}
+      {% endfor %}
     {% else %}
       {% do log('compaction of ' ~ table ~ ': ' ~ adapter.hudi_compact(table, op, options), info=true) %}
     {% endif %}
