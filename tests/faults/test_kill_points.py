@@ -91,6 +91,8 @@ def test_a_rollback_killed_at_every_call_in_a_row_still_ends(tmp_path: Path) -> 
     recover_now(storage)
     assert mini.content(storage) == old
     assert mini.leftovers(storage) == []
+    command_blocks = [status.name for status in storage.list("a") if status.name.endswith("_1-0-1")]
+    assert len(command_blocks) == 1, "a repeated rollback must not add a second command block"
 
 
 def test_a_recovery_of_a_clean_table_changes_nothing_but_the_lock(tmp_path: Path) -> None:
