@@ -14,7 +14,7 @@ _TEXT = re.compile(r"^(?:var)?char\(\d+\)$")
 _STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}
 
 
-@dataclass
+@dataclass(repr=False)
 class HudiColumn(SparkColumn):
     """A column with Spark's type name."""
 

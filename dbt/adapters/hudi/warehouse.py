@@ -185,6 +185,8 @@ class Warehouse:
         properties: Mapping[str, str] | None = None,
     ) -> None:
         """Make Spark's catalog show the table as it is now."""
+        # what the session has read of the table's entries would be used to check the new view of a merge-on-read table
+        session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
         with bridge.engine_errors():
             bridge.register_table(
                 session,
