@@ -94,12 +94,34 @@ def _step(system: System, name: str, work: Callable[[], object], *, report: bool
     tracker = system.spark.sparkContext.statusTracker()
     group = f"bench-{name}-{time.monotonic_ns()}"
     system.spark.sparkContext.setJobGroup(group, name)
-    before = time.monotonic()
+    before, cpu_before = time.monotonic(), cpu_seconds()
     work()
-    seconds = time.monotonic() - before
+    seconds, cpu = time.monotonic() - before, cpu_seconds() - cpu_before
     jobs = len(tracker.getJobIdsForGroup(group))
     if report:
-        print(json.dumps({"step": name, "seconds": round(seconds, 3), "jobs": jobs}), flush=True)
+        found = {"step": name, "seconds": round(seconds, 3), "cpu": round(cpu, 2), "jobs": jobs}
+        print(json.dumps(found), flush=True)
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process, the JVM and the Python workers so far; 0 where there is no /proc."""
+    parents: dict[int, int] = {}
+    used: dict[int, float] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid = int(stat.parent.name)
+        parents[pid] = int(fields[1])
+        used[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return sum(seconds for pid, seconds in used.items() if _descends(pid, parents))
+
+
+def _descends(pid: int, parents: dict[int, int]) -> bool:
+    while pid and pid != os.getpid():
+        pid = parents.get(pid, 0)
+    return pid == os.getpid()
 
 
 if __name__ == "__main__":

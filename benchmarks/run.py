@@ -84,7 +84,10 @@ def _measure(
             if line.startswith("{"):
                 step = json.loads(line)
                 steps.setdefault(step["step"], []).append(step)
-                print(f"  {step['step']:<24}{step['seconds']:>8.2f} s {step['jobs']:>4} jobs", flush=True)
+                print(
+                    f"  {step['step']:<24}{step['seconds']:>8.2f} s {step['cpu']:>8.2f} s cpu {step['jobs']:>4} jobs",
+                    flush=True,
+                )
         errors = process.stderr.read()
     if process.returncode:
         print(f"  FAILED after {len(steps)} step(s):\n" + "\n".join(errors.strip().splitlines()[-5:]))

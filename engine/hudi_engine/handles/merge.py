@@ -14,11 +14,15 @@ from hudi_engine.handles.base_file_writer import read_key_footer, write_base_fil
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.keygen.bloom import BloomFilter
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
+
+BLOOM_OVERFILL = 1.3
+"""A filter serves a rewritten file until it holds this many times the keys it was made for."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         avro_schema_with_meta=context.avro_schema,
         options=context.base_files,
         before_publish=task.publish_guard(),
-        reuse_bloom=_reusable_bloom(task, file_slice, merged),
+        reuse_bloom=_reusable_bloom(task, file_slice, merged, changes.inserts),
     )
     return WriteStat(
         file_id=file_slice.file_id,
@@ -98,11 +102,18 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     )
 
 
-def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged):  # type: ignore[no-untyped-def]
-    """The old filter serves again when no new key came in: it may only admit keys that have gone."""
-    if merged.inserted or file_slice.base_file is None or file_slice.log_files:
+def _reusable_bloom(
+    task: WriteTask, file_slice: FileSlice, merged: _Merged, inserts: pa.Table | None
+) -> BloomFilter | None:
+    """The old file's filter with the new keys added: it may admit keys that have gone, and is made anew when overfull."""
+    if file_slice.base_file is None or file_slice.log_files:
         return None
-    return read_key_footer(task.context.storage, file_slice.base_file.path).bloom
+    bloom = read_key_footer(task.context.storage, file_slice.base_file.path).bloom
+    if bloom is None or merged.table.num_rows > BLOOM_OVERFILL * bloom.row_capacity * bloom.row_count:
+        return None
+    if inserts is not None and inserts.num_rows:
+        bloom.add(inserts.column(RECORD_KEY))
+    return bloom
 
 
 def _merge(task: WriteTask, partition: str, old: pa.Table, changes: FileChanges, name: str) -> _Merged:
