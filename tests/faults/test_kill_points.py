@@ -10,7 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.storage.base import Storage
 from hudi_engine.storage.fault import FaultInjectingStorage
+from hudi_engine.txn.recovery import recover
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, SCENARIOS, Bench, Scenario, dead_writer, killed, recover_now
@@ -77,22 +80,29 @@ def test_killed_again_in_the_recovery_the_table_is_old_or_new(name: str, tmp_pat
                 break
 
 
-def test_a_rollback_killed_at_every_call_in_a_row_still_ends(tmp_path: Path) -> None:
-    storage = mini.create_table(str(tmp_path), MOR)
-    dead_writer(storage)
-    old = mini.content(storage)
-    kills = 0
-    for call in range(1, 60):
-        if not killed(storage, recover_now, call, "after"):
-            break
-        kills += 1
-        assert mini.content(storage) == old
-    assert kills > 10
-    recover_now(storage)
-    assert mini.content(storage) == old
-    assert mini.leftovers(storage) == []
-    command_blocks = [status.name for status in storage.list("a") if status.name.endswith("_1-0-1")]
-    assert len(command_blocks) == 1, "a repeated rollback must not add a second command block"
+def recover_without_lock(storage: Storage) -> None:
+    """Recover as if the lock were held, so that the calls of a run are those of the recovery alone."""
+    recover(storage, TableConfig.load(storage), mini.options())
+
+
+def test_a_rollback_killed_three_times_at_the_same_call_still_ends_and_does_nothing_twice(
+    tmp_path: Path,
+) -> None:
+    bench = Bench(Scenario("", MOR, dead_writer, recover_without_lock), tmp_path)
+    reached = 0
+    for call in range(1, len(bench.calls) + 1):
+        storage = bench.copy()
+        for _ in range(3):
+            reached += killed(storage, recover_without_lock, call, "after")
+            assert mini.content(storage) == bench.old
+        recover_now(storage)
+        where = f"killed after call {call}: {bench.calls[call - 1]}"
+        assert mini.content(storage) == bench.old, where
+        assert mini.leftovers(storage) == [], where
+        command_blocks = [status.name for status in storage.list("a") if status.name.endswith("_1-0-1")]
+        assert len(command_blocks) == 1, where
+        bench.drop(storage)
+    assert reached > len(bench.calls)
 
 
 def test_a_recovery_of_a_clean_table_changes_nothing_but_the_lock(tmp_path: Path) -> None:

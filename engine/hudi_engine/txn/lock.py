@@ -179,23 +179,28 @@ class TableLock:
 
         Without this, a slow second breaker could remove the lock that the first one holds by then.
         """
-        for generation in range(100):
+        generation = 0
+        while True:
             path = f"{_BREAK_FOLDER}/broken-{name}-{generation}"
             try:
                 self._storage.create(path, self._owner.to_json())
                 return True
             except FileExistsError:
-                status = self._storage.stat(path)
-                try:
-                    breaker = Owner.parse(self._storage.read(path))
-                except FileNotFoundError:
+                if not self._is_dead_breaker(path):
                     return False
-                if breaker is None or status is None:
-                    continue
-                now_ms = status.modified_ms if breaker.process.is_here() else storage_now_ms(self._storage)
-                if breaker.state(status.modified_ms, now_ms) is not OwnerState.DEAD:
-                    return False
-        return False
+            generation += 1
+
+    def _is_dead_breaker(self, path: str) -> bool:
+        """Return whether the one that won the right to break a lock died before it had done so."""
+        status = self._storage.stat(path)
+        try:
+            breaker = Owner.parse(self._storage.read(path))
+        except FileNotFoundError:
+            return False
+        if breaker is None or status is None:
+            return True
+        now_ms = status.modified_ms if breaker.process.is_here() else storage_now_ms(self._storage)
+        return breaker.state(status.modified_ms, now_ms) is OwnerState.DEAD
 
     def _sweep_breaks(self) -> None:
         """Remove old permissions to break locks; the fresh ones still hold back slow breakers."""
