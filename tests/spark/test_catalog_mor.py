@@ -16,6 +16,7 @@ from hudi_engine.catalog import (
     table_entries,
 )
 from hudi_engine.catalog import session as catalog_session
+from hudi_engine.errors import UnsupportedTableError
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -241,3 +242,33 @@ def test_many_logs_are_merged_by_tasks(spark, name, table, monkeypatch):
     publish(table.storage, run_sidecars=sidecar_runner(spark))
     register_table(spark, name, table.storage)
     assert read(spark, name, "v = 'log'") == [(2, "log"), (6, "log")]
+
+
+def test_columns_may_be_named_like_the_parts_of_the_query(spark, name, tmp_path):
+    kinds = {
+        "b": pa.struct([("_metadata", pa.int32())]),
+        "m": pa.int32(),
+        "chunk": pa.int32(),
+        "words": pa.string(),
+    }
+    schema = pa.schema([("id", pa.int64()), *kinds.items()])
+    table = HandmadeTable(tmp_path / "odd", schema, merge_on_read=True)
+
+    def data(number):
+        row = {"id": 1, "b": {"_metadata": number}, "m": number, "chunk": number, "words": str(number)}
+        return pa.Table.from_pylist([row], schema=schema)
+
+    first = table.commit({"": {"f-0": data(1)}})
+    instant = table.next_instant()
+    blocks = table.data_blocks("", "f-0", data(2), instant)
+    table.complete(instant, [table.append_log("", "f-0", first, blocks, instant)])
+    register_table(spark, name, table.storage)
+    assert spark.sql(f"select b._metadata, m, chunk, words from {name.sql}").collect() == [(2, 2, 2, "2")]
+
+
+def test_a_column_that_hides_sparks_metadata_is_refused(spark, name, tmp_path):
+    schema = pa.schema([("id", pa.int64()), ("_METADATA", pa.string())])
+    table = HandmadeTable(tmp_path / "odd", schema, merge_on_read=True)
+    table.commit({"": {"f-0": pa.table({"id": [1], "_METADATA": ["x"]}, schema=schema)}})
+    with pytest.raises(UnsupportedTableError, match="_METADATA|_metadata"):
+        register_table(spark, name, table.storage)

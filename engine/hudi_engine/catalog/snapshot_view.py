@@ -14,9 +14,14 @@ from collections.abc import Sequence
 from hudi_engine.catalog.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.catalog.snapshot_files import DELTA_LABEL, MASKED_LABEL
 from hudi_engine.catalog.sql_text import TableName, identifier
+from hudi_engine.errors import UnsupportedTableError
 
-_LABEL = "_metadata.file_modification_time"
-_ROW = "_metadata.row_index"
+_METADATA = "_metadata"
+_LABEL = f"{_METADATA}.file_modification_time"
+_ROW = f"{_METADATA}.row_index"
+_BASE, _MASK = "_hoodie_base", "_hoodie_mask"
+"""Names of the two sides of the join; a table has no columns that start so, which would win over them."""
+
 _CHUNK_MASK = (1 << CHUNK_BITS) - 1
 _CHUNKS_BITS = 32
 """Room for the chunk number: a file may have 2 ** (CHUNK_BITS + 32) rows."""
@@ -28,20 +33,31 @@ def snapshot_query(files: TableName, columns: Sequence[str]) -> str:
     Args:
         files: The table over the manifest with base files and sidecars.
         columns: The table's columns in order.
+
+    Raises:
+        UnsupportedTableError: when a column has the name of Spark's metadata column.
     """
+    if any(column.lower() == _METADATA for column in columns):
+        raise UnsupportedTableError(
+            f"{files.label} has a column {_METADATA!r}, which hides Spark's own column of that name: a "
+            "merge-on-read table cannot be merged then. Rename the column, or use a copy-on-write table"
+        )
     masked, delta = f"timestamp_millis({MASKED_LABEL})", f"timestamp_millis({DELTA_LABEL})"
     names = ", ".join(identifier(column) for column in columns)
-    based = ", ".join(f"b.{identifier(column)}" for column in columns)
-    key = f"shiftleft(unix_millis(b.{_LABEL}) - {MASKED_LABEL}, {_CHUNKS_BITS})"
-    word = f"m.words[CAST(shiftright(b.{_ROW} & {_CHUNK_MASK}, 6) AS INT)]"
-    kept = f"shiftright({word}, CAST(b.{_ROW} & 63 AS INT)) & 1 = 0"
+    based = ", ".join(f"{_BASE}.{identifier(column)}" for column in columns)
+    label, row = f"{_BASE}.{_LABEL}", f"{_BASE}.{_ROW}"
+    key = (
+        f"shiftleft(unix_millis({label}) - {MASKED_LABEL}, {_CHUNKS_BITS}) + shiftright({row}, {CHUNK_BITS})"
+    )
+    word = f"{_MASK}.words[CAST(shiftright({row} & {_CHUNK_MASK}, 6) AS INT)]"
+    kept = f"shiftright({word}, CAST({row} & 63 AS INT)) & 1 = 0"
     return (
         f"SELECT {names} FROM {files.sql}"
         f" WHERE ({_LABEL} < {masked} OR {_LABEL} >= {delta}) AND {CHUNK_COLUMN} IS NULL"
-        f" UNION ALL SELECT /*+ BROADCAST(m) */ {based} FROM {files.sql} b LEFT JOIN"
+        f" UNION ALL SELECT /*+ BROADCAST({_MASK}) */ {based} FROM {files.sql} {_BASE} LEFT JOIN"
         f" (SELECT shiftleft(unix_millis({_LABEL}) - {DELTA_LABEL}, {_CHUNKS_BITS}) + {CHUNK_COLUMN}"
         f" AS chunk, {WORDS_COLUMN} AS words FROM {files.sql}"
-        f" WHERE {_LABEL} >= {delta} AND {CHUNK_COLUMN} IS NOT NULL) m"
-        f" ON m.chunk = {key} + shiftright(b.{_ROW}, {CHUNK_BITS})"
-        f" WHERE b.{_LABEL} >= {masked} AND b.{_LABEL} < {delta} AND (m.chunk IS NULL OR {kept})"
+        f" WHERE {_LABEL} >= {delta} AND {CHUNK_COLUMN} IS NOT NULL) {_MASK}"
+        f" ON {_MASK}.chunk = {key}"
+        f" WHERE {label} >= {masked} AND {label} < {delta} AND ({_MASK}.chunk IS NULL OR {kept})"
     )
