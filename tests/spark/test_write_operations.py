@@ -39,23 +39,29 @@ def table_type(request):
     return request.param
 
 
-@pytest.fixture(params=["driver", "executors"])
-def options(request):
-    """The small-batch path on the driver and the distributed path give the same table."""
-    return {**HIVE, **({} if request.param == "driver" else {"hoodie.engine.small.batch.rows": "0"})}
+# The small-batch path on the driver and the distributed path give the same table.
+SHAPES = {
+    "cow-driver-partitioned": ("cow", None, ["dt"]),
+    "cow-executors-partitioned": ("cow", "0", ["dt"]),
+    "mor-driver-partitioned": ("mor", None, ["dt"]),
+    "mor-executors-partitioned": ("mor", "0", ["dt"]),
+    "cow-executors-unpartitioned": ("cow", "0", None),
+    "mor-driver-unpartitioned": ("mor", None, None),
+}
 
 
-@pytest.fixture(params=[["dt"], None], ids=["partitioned", "unpartitioned"])
-def table(request, spark, tmp_path, table_type, options):
+@pytest.fixture(params=SHAPES.values(), ids=SHAPES)
+def table(request, spark, tmp_path):
+    kind, small_rows, partition_by = request.param
     return HudiTable.create(
         spark,
         str(tmp_path / "orders"),
         name="orders",
         record_key=["id"],
         precombine_field="ts",
-        partition_by=request.param,
-        table_type=table_type,
-        options=options,
+        partition_by=partition_by,
+        table_type=kind,
+        options={**HIVE, **({} if small_rows is None else {"hoodie.engine.small.batch.rows": small_rows})},
     )
 
 
