@@ -7,7 +7,7 @@ import os
 import pyarrow as pa
 import pytest
 from hudi_engine.catalog import TableName, register_foreign
-from hudi_engine.errors import ConfigError, UnsupportedTableError
+from hudi_engine.errors import ConfigError
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -48,13 +48,10 @@ def test_a_copy_on_write_table_is_read_natively_without_writing_into_it(spark, n
     table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",))
     table.commit({"dt=x": {"f-0": rows(1)}, "dt=y": {"g-0": rows(2, dt="y")}})
     before = everything(table.path)
-    entry = register_foreign(spark, name, str(table.path), cache)
-    assert entry.is_native and read(spark, entry.relation) == [(1, "base"), (2, "base")]
+    register_foreign(spark, name, str(table.path), cache)
+    assert read(spark, name.sql) == [(1, "base"), (2, "base")]
     plan = (
-        spark.sql(f"select * from {entry.relation} where dt = 'y'")
-        ._jdf.queryExecution()
-        .executedPlan()
-        .toString()
+        spark.sql(f"select * from {name.sql} where dt = 'y'")._jdf.queryExecution().executedPlan().toString()
     )
     assert "PartitionFilters: [isnotnull" in plan
     assert everything(table.path) == before
@@ -65,57 +62,57 @@ def test_it_is_refreshed_when_the_timeline_moved(spark, name, tmp_path, cache):
     table.commit({"dt=x": {"f-0": rows(1)}})
     register_foreign(spark, name, str(table.path), cache)
     table.commit({"dt=x": {"f-0": rows(1, v="new")}})
-    assert read(spark, register_foreign(spark, name, str(table.path), cache).relation) == [(1, "new")]
+    register_foreign(spark, name, str(table.path), cache)
+    assert read(spark, name.sql) == [(1, "new")]
 
 
 def test_a_merge_on_read_table_is_merged_from_sidecars_in_the_cache(spark, name, tmp_path, cache):
     table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",), merge_on_read=True)
     first = table.commit({"dt=x": {"f-0": rows(1, 2, 3)}, "dt=y": {"g-0": rows(4, dt="y")}})
-    assert read(spark, register_foreign(spark, name, str(table.path), cache).relation)[0] == (1, "base")
+    register_foreign(spark, name, str(table.path), cache)
+    assert read(spark, name.sql)[0] == (1, "base")
     for expected in ("one", "two"):
         instant = table.next_instant()
         blocks = table.data_blocks("dt=x", "f-0", rows(2, v=expected), instant)
         table.complete(instant, [table.append_log("dt=x", "f-0", first, blocks, instant)])
         before = everything(table.path)
-        entry = register_foreign(spark, name, str(table.path), cache)
-        assert read(spark, entry.relation) == [(1, "base"), (2, expected), (3, "base"), (4, "base")]
-        assert [row.dt for row in spark.sql(f"select dt from {entry.relation} where id = 4").collect()] == [
-            "y"
-        ]
+        register_foreign(spark, name, str(table.path), cache)
+        assert read(spark, name.sql) == [(1, "base"), (2, expected), (3, "base"), (4, "base")]
+        assert [row.dt for row in spark.sql(f"select dt from {name.sql} where id = 4").collect()] == ["y"]
         assert everything(table.path) == before
     assert (2, "base") in read(spark, name.with_suffix("_ro").sql)
 
 
-def test_what_spark_cannot_read_goes_through_the_reader_that_is_given(spark, name, tmp_path, cache):
-    table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",))
+def test_files_from_before_a_column_was_widened_are_read_as_the_table_says(spark, name, tmp_path, cache):
+    narrow = pa.schema([("id", pa.int64()), ("v", pa.int32()), ("f", pa.float32())])
+    wide = pa.schema([("id", pa.int64()), ("v", pa.string()), ("f", pa.float64())])
+    table = HandmadeTable(tmp_path / "t", narrow)
+    table.commit({"": {"f-0": pa.table({"id": [1], "v": [7], "f": [1.1]}, schema=narrow)}})
+    table.schema = wide
+    table.commit({"": {"g-0": pa.table({"id": [2], "v": ["eight"], "f": [2.2]}, schema=wide)}})
+    before = everything(table.path)
+    register_foreign(spark, name, str(table.path), cache)
+    assert spark.sql(f"select * from {name.sql} order by id").collect() == [(1, "7", 1.1), (2, "eight", 2.2)]
+    assert everything(table.path) == before
+
+
+def test_partition_columns_that_are_not_in_the_files_come_from_the_folders(spark, name, tmp_path, cache):
+    dropped = {
+        "hoodie.datasource.write.drop.partition.columns": "true",
+        "hoodie.datasource.write.hive_style_partitioning": "false",
+    }
+    table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",), properties=dropped)
+    table.schema = pa.schema([SCHEMA.field("id"), SCHEMA.field("v")])
+    table.commit({"x": {"f-0": rows(1).drop_columns(["dt"])}})
+    register_foreign(spark, name, str(table.path), cache)
+    assert spark.sql(f"select id, dt, v from {name.sql}").collect() == [(1, "x", "base")]
+
+
+def test_a_table_whose_own_folder_looks_like_a_partition(spark, name, tmp_path, cache):
+    table = HandmadeTable(tmp_path / "region=eu", SCHEMA, ("dt",))
     table.commit({"dt=x": {"f-0": rows(1)}})
-    sibling = spark.newSession()
-    calls = []
-
-    def is_readable(storage, config, path, schema):
-        calls.append((path, schema))
-        return len(calls) == 1
-
-    def fallback(session):
-        return session.createDataFrame([(1, "through the reader")], "id long, v string")
-
-    options = {"is_readable": is_readable, "fallback": fallback, "sessions": [sibling]}
-    assert register_foreign(spark, name, str(table.path), cache, **options).is_native
-    register_foreign(spark, name, str(table.path), cache, **options)
-    assert len(calls) == 1 and calls[0][1] == SCHEMA
-    table.commit({"dt=x": {"g-0": rows(2)}})
-    entry = register_foreign(spark, name, str(table.path), cache, **options)
-    assert not entry.is_native
-    assert read(spark, entry.relation) == read(sibling, entry.relation) == [(1, "through the reader")]
-
-
-def test_a_table_altered_by_schema_on_read_is_not_read_by_column_name(spark, name, tmp_path, cache):
-    table = HandmadeTable(tmp_path / "t", SCHEMA)
-    table.commit({"": {"f-0": rows(1)}})
-    (table.path / ".hoodie" / ".schema").mkdir()
-    (table.path / ".hoodie" / ".schema" / "20260101000001000.schemacommit").write_text("{}")
-    with pytest.raises(UnsupportedTableError, match="schema on read"):
-        register_foreign(spark, name, str(table.path), cache)
+    register_foreign(spark, name, str(table.path), cache)
+    assert spark.sql(f"select * from {name.sql}").collect() == [(1, "x", "base")]
 
 
 def test_a_cache_inside_the_table_is_refused(spark, name, tmp_path):

@@ -1,7 +1,7 @@
 """How SparkSessions know Hudi tables by name."""
 
 from hudi_engine.catalog.directory import DirectoryCatalog, LoadReport
-from hudi_engine.catalog.foreign import ForeignEntry, register_foreign
+from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.manifest import Published, is_current, live_manifest_files, publish
 from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.catalog.session import session_conf, sidecar_runner
@@ -21,7 +21,6 @@ from hudi_engine.catalog.sql_text import TableName, identifier, literal
 __all__ = [
     "DirectoryCatalog",
     "EntryInfo",
-    "ForeignEntry",
     "Layout",
     "LoadReport",
     "Published",

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from hudi_engine.catalog.derive import RunTasks
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.manifest import Published, publish
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.catalog.sidecar import RunSidecars
 from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
@@ -310,7 +310,7 @@ def _file(schema: str, name: str, suffix: str) -> str:
     return f"{checked_name(schema)}/{quote(checked_name(name).lower(), safe=' ')}{suffix}"
 
 
-def _prepare(name: TableName, base: str, run_sidecars: RunSidecars) -> _Found:
+def _prepare(name: TableName, base: str, run_sidecars: RunTasks) -> _Found:
     """Read a table and publish it when its manifest is behind."""
     storage = open_storage(base)
     try:

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.config.enums import KeyGeneratorType
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, unescape_partition_value
 from hudi_engine.storage.base import Storage
 
@@ -79,8 +78,6 @@ def choose_layout(
     schema: pa.Schema | None,
     partitions: Iterable[str],
     all_null: Callable[[str, str], bool],
-    *,
-    files_in_partitions: bool = True,
 ) -> Layout:
     """Decide how a table is published.
 
@@ -89,26 +86,12 @@ def choose_layout(
         schema: Its data columns, None while it has none.
         partitions: Partition paths that have files.
         all_null: Whether a column (second) is null in every file of a partition (first).
-        files_in_partitions: Whether every file lies in its partition folder.
-
-    Raises:
-        UnsupportedTableError: when partition columns are not in the files and the folders do not hold them.
     """
-    hive = (
-        files_in_partitions
-        and folders_hold_values(config, schema)
-        and all(
-            path_holds_values(config, partition)
-            and all(all_null(partition, column) for column in null_folder_columns(config, schema, partition))
-            for partition in partitions
-        )
+    hive = folders_hold_values(config, schema) and all(
+        path_holds_values(config, partition)
+        and all(all_null(partition, column) for column in null_folder_columns(config, schema, partition))
+        for partition in partitions
     )
-    if not hive and config.is_partitioned and config.drop_partition_columns:
-        raise UnsupportedTableError(
-            f"table {config.name!r} keeps partition columns out of its files "
-            "(hoodie.datasource.write.drop.partition.columns=true) and its folder names do not hold their "
-            "values, so Spark cannot read it by name; read it with HudiTable.open(...).snapshot()"
-        )
     return Layout.HIVE if hive else Layout.FLAT
 
 

@@ -9,13 +9,12 @@ timeline, so whoever wins a number shows at least what the manifest before showe
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hudi_engine.catalog.derive import RunTasks, run_in_threads
 from hudi_engine.catalog.manifest_file import (
     Layout,
     Manifest,
@@ -26,16 +25,18 @@ from hudi_engine.catalog.manifest_file import (
     is_healthy,
     number_after,
 )
-from hudi_engine.catalog.sidecar import RunSidecars, SidecarTask, build_sidecar
-from hudi_engine.catalog.snapshot_files import SnapshotRequest, snapshot_entries, table_schema
+from hudi_engine.catalog.snapshot_files import IsReadable, SnapshotRequest, schema_digest, snapshot_entries
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TimelineError, UnsupportedTableError
+from hudi_engine.merge.table_reader import table_schema
+from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 20
+_MOVES = 3
 
 
 @dataclass(frozen=True)
@@ -61,21 +62,14 @@ class Published:
     schema: pa.Schema | None
 
 
-def build_in_threads(tasks: Sequence[SidecarTask]) -> list[int | None]:
-    """Build sidecars in this process, as many at a time as there are cores."""
-    if len(tasks) <= 1:
-        return [build_sidecar(task) for task in tasks]
-    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        return list(pool.map(build_sidecar, tasks))
-
-
 def publish(
     storage: Storage,
     config: TableConfig | None = None,
     *,
-    run_sidecars: RunSidecars = build_in_threads,
+    run_sidecars: RunTasks = run_in_threads,
     target: Storage | None = None,
     served_at: str | None = None,
+    is_readable: IsReadable | None = None,
 ) -> Published:
     """Make the newest manifest show the newest committed state; nothing is written when it does already.
 
@@ -84,9 +78,11 @@ def publish(
     Args:
         storage: The table's storage.
         config: The table's settings, read when None.
-        run_sidecars: Where delta sidecars of merge-on-read slices are built.
+        run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
         target: Storage that gets manifest and sidecars, None for the table's own.
         served_at: URI at which the table will be read, for a table that is moved after this call.
+        is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy, which
+            only makes sense with a ``target`` of its own. None lists all as they are.
 
     Raises:
         UnsupportedTableError: when Spark cannot read the table's base files.
@@ -100,21 +96,29 @@ def publish(
         )
     place = target if target is not None else storage
     base = served_at if served_at is not None else storage.uri()
+    moved = 0
     for _ in range(_ATTEMPTS):
         found = _newest(place)
         timeline = Timeline.load(storage, settings)
-        stamp = _stamp(base, settings, timeline)
+        schema = _schema(settings, timeline)
+        stamp = _stamp(base, settings, timeline, schema)
         if found.manifest is not None and found.healthy and _shows(found.manifest, stamp, timeline):
-            return _published(found.manifest, found.layout, timeline, published=False)
+            return _published(found.manifest, found.layout, schema, published=False)
         try:
-            request = SnapshotRequest(storage, settings, timeline, stamp, place, found.layout)
+            request = SnapshotRequest(
+                storage, settings, timeline, schema, stamp, place, found.layout, is_readable
+            )
             content = snapshot_entries(request, found.manifest, run_sidecars)
-        except TimelineError:
-            logger.debug("%s: the timeline moved while its manifest was made, starting again", storage.base)
+        except (TimelineError, FileNotFoundError) as error:
+            # Files of a state that was listed go only when a newer state is there.
+            moved += 1
+            if moved == _MOVES:
+                raise
+            logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
             continue
         manifest = _create(place, found, content.layout, stamp, content.entries)
         if manifest is not None:
-            return _published(manifest, content.layout, timeline, published=True)
+            return _published(manifest, content.layout, schema, published=True)
     raise StorageError(
         f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
         f"in {_ATTEMPTS} attempts. The commit stands; publish again"
@@ -132,12 +136,25 @@ def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> boo
     found = _newest(storage)
     if found.manifest is None or not found.healthy:
         return False
-    return _shows(found.manifest, _stamp(storage.uri(), config, timeline), timeline)
+    stamp = _stamp(storage.uri(), config, timeline, _schema(config, timeline))
+    return _shows(found.manifest, stamp, timeline)
 
 
 def newest_manifest(storage: Storage) -> Manifest | None:
     """Return the manifest that Spark reads, None when there is none."""
     return _newest(storage).manifest
+
+
+def listed_uris(storage: Storage) -> set[str]:
+    """Return every file that a manifest still there lists, the one before the newest included."""
+    found: set[str] = set()
+    for layout in Layout:
+        folder = ManifestFolder(storage, layout)
+        for number in folder.numbers():
+            manifest = folder.read(number)
+            if manifest is not None:
+                found.update(entry.uri for entry in manifest.entries)
+    return found
 
 
 def live_manifest_files(storage: Storage) -> set[str]:
@@ -178,14 +195,21 @@ def _newest(storage: Storage) -> _Newest:
     return _Newest(Layout.HIVE, (), None)
 
 
-def _stamp(base: str, config: TableConfig, timeline: Timeline) -> Stamp:
+def _schema(config: TableConfig, timeline: Timeline) -> pa.Schema | None:
+    """Return the data columns of a table, None while it has none."""
+    schema = without_meta_columns(table_schema(config, timeline))
+    return schema if len(schema) else None
+
+
+def _stamp(base: str, config: TableConfig, timeline: Timeline, schema: pa.Schema | None) -> Stamp:
     writes = sorted(instant.requested_time for instant in timeline.completed_writes)
-    return Stamp(base, config.table_type.value, writes[-1] if writes else "", tuple(writes))
+    newest = writes[-1] if writes else ""
+    return Stamp(base, config.table_type.value, newest, tuple(writes), schema_digest(schema))
 
 
 def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:
     stamp = manifest.stamp
-    if stamp is None or stamp.base != wanted.base or stamp.table_type != wanted.table_type:
+    if stamp is None or replace(stamp, instant="", writes=()) != replace(wanted, instant="", writes=()):
         return False
     listed, now = set(stamp.writes), set(wanted.writes)
     # What the manifest shows and the timeline lacks was either archived, which changes nothing, or undone.
@@ -210,14 +234,14 @@ def _create(
     return manifest
 
 
-def _published(manifest: Manifest, layout: Layout, timeline: Timeline, *, published: bool) -> Published:
-    writes = [instant.requested_time for instant in timeline.completed_writes]
+def _published(manifest: Manifest, layout: Layout, schema: pa.Schema | None, *, published: bool) -> Published:
+    assert manifest.stamp is not None
     return Published(
         manifest.number,
         published,
         layout,
-        max(writes, default=""),
+        manifest.stamp.instant,
         len(manifest.entries),
         sum(entry.size for entry in manifest.entries),
-        table_schema(timeline),
+        schema,
     )

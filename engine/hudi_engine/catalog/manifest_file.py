@@ -29,7 +29,7 @@ FORMAT = 1
 
 _VERSION_LINE = "v1"
 _STAMP_KEY = "hudiSnapshot"
-_DELTA_KEY = "hudiDelta"
+_ORIGIN_KEY = "hudiOrigin"
 _NAME = re.compile(r"^(\d+)\.compact$")
 
 
@@ -54,24 +54,35 @@ class Stamp:
         table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
         instant: Newest completed write, ``""`` for a table without one.
         writes: Requested times of the completed writes on the active timeline, sorted.
+        schema_digest: Identity of the table's schema, ``""`` for none.
     """
 
     base: str
     table_type: str
     instant: str
     writes: tuple[str, ...]
+    schema_digest: str = ""
+
+
+class Derived(str, Enum):
+    """What a file is that was made from files of the table: a sidecar, or a base file rewritten for Spark."""
+
+    DELTA = "delta"
+    BASE = "base"
 
 
 @dataclass(frozen=True)
-class DeltaKey:
-    """The slice state a delta sidecar was made for.
+class Origin:
+    """What a derived file was made from.
 
     Args:
+        kind: What it is.
         partition: Partition path of the slice.
         file_id: File group of the slice.
-        digest: Identity of the base file and the logs that went in.
+        digest: Identity of everything that went in.
     """
 
+    kind: Derived
     partition: str
     file_id: str
     digest: str
@@ -85,13 +96,18 @@ class ManifestEntry:
         uri: Where the file is, not percent-encoded.
         size: Bytes; Spark finds the Parquet footer by it.
         modified_ms: Modification time that Spark shows; merge-on-read manifests use it as a label.
-        delta: Set for delta sidecars only.
+        origin: Set for derived files, None for files of the table.
     """
 
     uri: str
     size: int
     modified_ms: int
-    delta: DeltaKey | None = None
+    origin: Origin | None = None
+
+    @property
+    def is_delta(self) -> bool:
+        """Whether the file is a delta sidecar."""
+        return self.origin is not None and self.origin.kind is Derived.DELTA
 
 
 @dataclass(frozen=True)
@@ -118,16 +134,18 @@ def format_manifest(stamp: Stamp, entries: Iterable[ManifestEntry]) -> bytes:
         "tableType": stamp.table_type,
         "instant": stamp.instant,
         "writes": list(stamp.writes),
+        "schema": stamp.schema_digest,
     }
     lines = [_VERSION_LINE, json.dumps(head)]
     for entry in entries:
         status = _status(entry.uri, entry.size, entry.modified_ms, is_dir=False)
-        if entry.delta is not None:
-            delta = entry.delta
-            status[_DELTA_KEY] = {
-                "partition": delta.partition,
-                "fileId": delta.file_id,
-                "digest": delta.digest,
+        if entry.origin is not None:
+            origin = entry.origin
+            status[_ORIGIN_KEY] = {
+                "kind": origin.kind.value,
+                "partition": origin.partition,
+                "fileId": origin.file_id,
+                "digest": origin.digest,
             }
         lines.append(json.dumps(status))
     return "\n".join(lines).encode()
@@ -231,10 +249,12 @@ def _status(uri: str, size: int, modified_ms: int, *, is_dir: bool) -> dict[str,
 def _stamp(raw: dict[str, Any]) -> Stamp | None:
     if raw["format"] != FORMAT:
         return None
-    return Stamp(raw["base"], raw["tableType"], raw["instant"], tuple(raw["writes"]))
+    return Stamp(raw["base"], raw["tableType"], raw["instant"], tuple(raw["writes"]), raw["schema"])
 
 
 def _entry(raw: dict[str, Any]) -> ManifestEntry:
-    delta = raw.get(_DELTA_KEY)
-    key = None if delta is None else DeltaKey(delta["partition"], delta["fileId"], delta["digest"])
-    return ManifestEntry(decode_uri(raw["path"]), raw["size"], raw["modificationTime"], key)
+    made = raw.get(_ORIGIN_KEY)
+    origin = None
+    if made is not None:
+        origin = Origin(Derived(made["kind"]), made["partition"], made["fileId"], made["digest"])
+    return ManifestEntry(decode_uri(raw["path"]), raw["size"], raw["modificationTime"], origin)

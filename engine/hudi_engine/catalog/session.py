@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hudi_engine.catalog.manifest import build_in_threads
-from hudi_engine.catalog.sidecar import RunSidecars, SidecarTask, build_sidecar
+from hudi_engine.catalog.derive import DeriveTask, RunTasks, run_in_threads, run_task
 from hudi_engine.read.session import prepare_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DRIVER_LIMIT_BYTES = 32 * 1024 * 1024
-"""Logs up to this size in all are merged into sidecars on the driver, where it is quicker than a job."""
+"""Up to this size in all files are derived on the driver, where it is quicker than a job."""
 
 
 def session_conf() -> dict[str, str]:
@@ -30,13 +29,13 @@ def session_conf() -> dict[str, str]:
     }
 
 
-def sidecar_runner(spark: SparkSession) -> RunSidecars:
-    """Return how sidecars are built: on the driver while there is little to read, else on the executors."""
+def sidecar_runner(spark: SparkSession) -> RunTasks:
+    """Return how sidecars are made: on the driver while there is little to read, else on the executors."""
 
-    def run(tasks: Sequence[SidecarTask]) -> list[int | None]:
+    def run(tasks: Sequence[DeriveTask]) -> list[int | None]:
         if sum(task.size_bytes for task in tasks) <= _DRIVER_LIMIT_BYTES:
-            return build_in_threads(tasks)
+            return run_in_threads(tasks)
         prepare_session(spark)
-        return list(spark.sparkContext.parallelize(list(tasks), len(tasks)).map(build_sidecar).collect())
+        return list(spark.sparkContext.parallelize(list(tasks), len(tasks)).map(run_task).collect())
 
     return run

@@ -15,13 +15,14 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_engine.catalog.derive import size_of
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import resolve_delta
@@ -74,9 +75,22 @@ class SidecarTask:
         """Bytes of the logs to read."""
         return sum(log.size for log in self.file_slice.log_files)
 
-
-RunSidecars = Callable[[Sequence[SidecarTask]], "list[int | None]"]
-"""Builds sidecars and returns their sizes in the same order, None for those that need no file."""
+    def run(self) -> int | None:
+        """Merge the logs and write the sidecar; returns its bytes, None when the logs change nothing."""
+        delta = resolve_delta(self.context, self.file_slice)
+        if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
+            return None
+        schema = sidecar_schema(without_meta_columns(self.context.schema))
+        with (
+            self.target.open_output(self.path) as sink,
+            pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+        ):
+            mask = mask_table(delta.masked_positions, schema)
+            if mask.num_rows:
+                writer.write_table(mask, row_group_size=_ROWS_PER_GROUP)
+            if delta.live.num_rows:
+                writer.write_table(_live_table(delta.live, schema), row_group_size=_ROWS_PER_GROUP)
+        return size_of(self.target, self.path)
 
 
 def sidecar_path(file_slice: FileSlice, instant: str) -> str:
@@ -106,7 +120,7 @@ def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -
     return Sidecar(partition, match[1], match[3], join(partition, name), size, modified_ms)
 
 
-def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str]) -> str:
+def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_digest: str) -> str:
     """Return the identity of what a sidecar of this slice would hold.
 
     Writes still in flight count, because their blocks may already be in a log file and become visible
@@ -115,34 +129,12 @@ def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str]) -> str:
     Args:
         file_slice: The slice.
         pending_writes: Requested times of deltacommits that are not completed.
+        schema_digest: Identity of the table's schema.
     """
     base = file_slice.base_file.name if file_slice.base_file is not None else ""
     logs = [f"{log.name}:{log.size}" for log in file_slice.log_files]
-    text = "\n".join([base, *logs, "", *sorted(pending_writes)])
+    text = "\n".join([schema_digest, base, *logs, "", *sorted(pending_writes)])
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def build_sidecar(task: SidecarTask) -> int | None:
-    """Merge the logs of a slice and write the sidecar.
-
-    Returns:
-        Size of the file in bytes, None when the logs change nothing and no file was written.
-    """
-    delta = resolve_delta(task.context, task.file_slice)
-    if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
-        return None
-    schema = sidecar_schema(without_meta_columns(task.context.schema))
-    with (
-        task.target.open_output(task.path) as sink,
-        pq.ParquetWriter(sink, schema, compression="zstd") as writer,
-    ):
-        mask = mask_table(delta.masked_positions, schema)
-        if mask.num_rows:
-            writer.write_table(mask, row_group_size=_ROWS_PER_GROUP)
-        if delta.live.num_rows:
-            writer.write_table(_live_table(delta.live, schema), row_group_size=_ROWS_PER_GROUP)
-    status = task.target.stat(task.path)
-    return status.size if status is not None else None
 
 
 def sidecar_schema(data_schema: pa.Schema) -> pa.Schema:

@@ -184,10 +184,13 @@ def put_table(spark: SparkSession, spec: TableSpec, existing: EntryFacts | None)
         if existing is not None:
             spark.sql(f"DROP TABLE IF EXISTS {spec.name.sql}")
         _create_by_statements(spark, spec)
-    elif existing is None:
-        _catalog(spark).createTable(definition, False, False)
     else:
-        _alter(spark, existing, definition)
+        if existing is None:
+            # Another process may create it in the same moment: its entry is then altered like any other.
+            _catalog(spark).createTable(definition, True, False)
+            existing = find_entry(spark, spec.name)
+        if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) != spec.fingerprint:
+            _alter(spark, existing, definition)
     return True
 
 

@@ -6,7 +6,6 @@ import pytest
 from hudi_engine.catalog.layout import choose_layout, column_is_null
 from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.storage import open_storage
 
 SCHEMA = pa.schema(
@@ -90,14 +89,6 @@ def test_numbers_have_no_empty_string():
 )
 def test_other_folders_do_not_say_the_value(config):
     assert layout(config) is Layout.FLAT
-
-
-def test_partition_columns_that_are_neither_in_files_nor_in_folders_are_refused():
-    dropped = {"hoodie.datasource.write.drop.partition.columns": "true"}
-    assert layout(table(**dropped), "dt=x") is Layout.HIVE
-    plain = {**dropped, "hoodie.datasource.write.hive_style_partitioning": "false"}
-    with pytest.raises(UnsupportedTableError, match="drop.partition.columns"):
-        layout(table(**plain), "x")
 
 
 @pytest.mark.parametrize(

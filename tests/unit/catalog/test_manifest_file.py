@@ -4,11 +4,12 @@ import json
 
 import pytest
 from hudi_engine.catalog.manifest_file import (
-    DeltaKey,
+    Derived,
     Layout,
     Manifest,
     ManifestEntry,
     ManifestFolder,
+    Origin,
     Stamp,
     decode_uri,
     encode_uri,
@@ -19,13 +20,13 @@ from hudi_engine.catalog.manifest_file import (
 )
 from hudi_engine.storage import open_storage
 
-STAMP = Stamp("file:/data/t", "COPY_ON_WRITE", "2", ("1", "2"))
+STAMP = Stamp("file:/data/t", "COPY_ON_WRITE", "2", ("1", "2"), "digest")
 
 
 def test_a_manifest_reads_back_as_it_was_written():
     entries = (
         ManifestEntry("file:/data/t/dt=50%25/a b#ü.parquet", 10, 7),
-        ManifestEntry("file:/data/t/dt=x/f.delta", 11, 8, DeltaKey("dt=x", "f-0", "abc")),
+        ManifestEntry("file:/data/t/dt=x/f.delta", 11, 8, Origin(Derived.DELTA, "dt=x", "f-0", "abc")),
     )
     assert parse_manifest(9, format_manifest(STAMP, entries)) == Manifest(9, STAMP, entries)
 

@@ -5,14 +5,26 @@ import shutil
 import threading
 from contextlib import suppress
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hudi_engine.catalog.manifest import is_current, live_manifest_files, newest_manifest, publish
+from hudi_engine.catalog.derive import run_in_threads
+from hudi_engine.catalog.foreign import sweep
+from hudi_engine.catalog.manifest import (
+    is_current,
+    listed_uris,
+    live_manifest_files,
+    newest_manifest,
+    publish,
+)
 from hudi_engine.catalog.manifest_file import Layout, ManifestFolder, is_healthy
+from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.timeline.active import Timeline
 
-from tests.unit.catalog.conftest import log_update, rows
+from tests.helpers.handmade import HandmadeTable
+from tests.unit.catalog.conftest import SCHEMA, log_update, rows
 
 
 def files(table):
@@ -221,3 +233,54 @@ def test_killed_at_any_mutating_call_readers_see_a_whole_commit_and_the_next_pub
         publish(storage, served_at=table.storage.uri())
         assert shape(live_manifest_files(storage)) == after
         assert is_healthy(ManifestFolder(storage, Layout.HIVE).numbers())
+
+
+def test_partition_columns_that_are_neither_in_files_nor_in_folders_are_refused(tmp_path):
+    dropped = {
+        "hoodie.datasource.write.drop.partition.columns": "true",
+        "hoodie.datasource.write.hive_style_partitioning": "false",
+    }
+    table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",), properties=dropped)
+    table.commit({"x": {"f-0": rows(1)}})
+    with pytest.raises(UnsupportedTableError, match=r"drop\.partition\.columns"):
+        publish(table.storage)
+
+
+def test_base_files_that_spark_cannot_read_are_listed_as_copies_made_once(cow, tmp_path):
+    cow.commit({"dt=x": {"f-0": rows(1), "g-0": rows(2)}})
+    place = open_storage(str(tmp_path / "cache"))
+    made = []
+
+    def run(tasks):
+        made.extend(task.path.rpartition("/")[2].partition("_")[0] for task in tasks)
+        return run_in_threads(tasks)
+
+    def publish_copies():
+        options = {"target": place, "run_sidecars": run, "is_readable": lambda _, base: base.file_id != "g-0"}
+        published = publish(cow.storage, **options)
+        return published.layout, sorted(entry.uri for entry in newest_manifest(place).entries)
+
+    layout, (copy, plain) = publish_copies()
+    assert layout is Layout.FLAT
+    assert copy.startswith(place.uri("converted")) and plain.startswith(cow.storage.uri("dt=x/f-0"))
+    content = pq.read_table(copy.removeprefix("file:"), partitioning=None)
+    assert content.to_pylist() == rows(2).to_pylist()
+    cow.commit({"dt=x": {"f-0": rows(1, v="b")}})
+    assert publish_copies()[1][0] == copy
+    assert made == ["g-0"]
+    cow.schema = SCHEMA.append(pa.field("n", pa.int32()))
+    cow.commit({"dt=y": {"h-0": rows(3, dt="y").append_column("n", pa.array([3], pa.int32()))}})
+    assert copy not in publish_copies()[1]
+    assert made == ["g-0", "g-0"]
+
+
+def test_what_no_manifest_of_a_cache_lists_is_swept_when_it_is_old(mor, tmp_path):
+    place = open_storage(str(tmp_path / "cache"))
+    for number in range(4):
+        log_update(mor, 1 + number % 2)
+        publish(mor.storage, target=place)
+    sidecars = {status.path for status in place.list("dt=x")}
+    assert len(sidecars) == 4
+    assert sweep(place) == 0
+    assert sweep(place, keep_ms=-1000) == 2
+    assert {place.uri(status.path) for status in place.list("dt=x")} <= listed_uris(place)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.catalog.manifest import build_in_threads, live_manifest_files, newest_manifest, publish
+from hudi_engine.catalog.derive import run_in_threads
+from hudi_engine.catalog.manifest import live_manifest_files, newest_manifest, publish
 from hudi_engine.catalog.sidecar import (
     CHUNK_BITS,
     CHUNK_COLUMN,
@@ -102,7 +103,7 @@ def built_for(table):
 
     def run(tasks):
         built.extend(task.file_slice.file_id for task in tasks)
-        return build_in_threads(tasks)
+        return run_in_threads(tasks)
 
     publish(table.storage, run_sidecars=run)
     return built

@@ -1,0 +1,109 @@
+"""Making files for Spark from files of a table, in this process or on executors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow.parquet as pq
+
+from hudi_engine.errors import StorageError
+from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.merge.base_reader import read_base_file
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.schema.meta_fields import without_meta_columns
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.paths import join
+
+_CONVERTED_FOLDER = "converted"
+
+
+class DeriveTask(Protocol):
+    """One file to be made; picklable."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to read, about."""
+
+    @property
+    def path(self) -> str:
+        """Where the file goes."""
+
+    def run(self) -> int | None:
+        """Make the file; returns its size in bytes, None when none is needed."""
+
+
+RunTasks = Callable[[Sequence[DeriveTask]], "list[int | None]"]
+"""Runs tasks and returns what each returned, in the same order."""
+
+
+@dataclass(frozen=True)
+class ConversionTask:
+    """Rewriting a base file under the table's schema, row by row in the same order.
+
+    Args:
+        context: How the file is read.
+        base_file: The file.
+        target: Storage that gets the new file.
+        path: Where, relative to ``target``.
+    """
+
+    context: ReadContext
+    base_file: BaseFile
+    target: Storage
+    path: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the base file."""
+        return self.base_file.size
+
+    def run(self) -> int | None:
+        """Rewrite the file unless that was done before; returns its bytes."""
+        found = self.target.stat(self.path)
+        if found is not None:
+            return found.size
+        names = without_meta_columns(self.context.schema).names
+        rows = read_base_file(self.context, self.base_file, names)
+        try:
+            with self.target.open_output(self.path) as sink:
+                pq.write_table(rows, sink, compression="zstd")
+        except FileExistsError:
+            # Somebody else has converted the same file under the same schema meanwhile.
+            pass
+        return size_of(self.target, self.path)
+
+
+def conversion_path(base_file: BaseFile, schema_digest: str) -> str:
+    """Return where a rewritten base file is kept; the same file and schema give the same path."""
+    return join(_CONVERTED_FOLDER, schema_digest, base_file.partition, base_file.name)
+
+
+def run_in_threads(tasks: Sequence[DeriveTask]) -> list[int | None]:
+    """Run tasks in this process, as many at a time as there are cores."""
+    if len(tasks) <= 1:
+        return [task.run() for task in tasks]
+    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
+        return list(pool.map(run_task, tasks))
+
+
+def run_task(task: DeriveTask) -> int | None:
+    """Run one task."""
+    return task.run()
+
+
+def size_of(storage: Storage, path: str) -> int:
+    """Return the size of a file that was just written.
+
+    Raises:
+        StorageError: when it is not there.
+    """
+    status = storage.stat(path)
+    if status is None:
+        raise StorageError(
+            f"{path!r} below {storage.base!r} was written and is gone again; publish once more"
+        )
+    return status.size
