@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from dbt.tests.adapter.aliases.test_aliases import BaseAliasErrors
+from dbt.tests.adapter.aliases.test_aliases import (
+    BaseAliasErrors,
+    BaseAliases,
+    BaseSameAliasDifferentSchemas,
+)
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
 from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseCloneSameTargetAndState
 from dbt.tests.adapter.dbt_debug.test_dbt_debug import BaseDebugInvalidProjectPostgres
@@ -14,12 +18,16 @@ from dbt.tests.adapter.empty.test_empty import (
     BaseTestEmptySeedFlag,
 )
 from dbt.tests.adapter.ephemeral.test_ephemeral import BaseEphemeralErrorHandling
+from dbt.tests.adapter.hooks.test_model_hooks import BaseDuplicateHooksInConfigs, BaseHooksRefsOnSeeds
 from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
 from dbt.tests.adapter.relations.test_dropping_schema_named import BaseDropSchemaNamed
 from dbt.tests.adapter.sample_mode.test_sample_mode import BaseSampleModeTest
 from dbt.tests.adapter.unit_testing.test_case_insensitivity import BaseUnitTestCaseInsensivity
 from dbt.tests.adapter.unit_testing.test_invalid_input import BaseUnitTestInvalidInput
-from dbt.tests.adapter.unit_testing.test_types import BaseUnitTestingVarcharFixtureNoTruncation
+from dbt.tests.adapter.unit_testing.test_types import (
+    BaseUnitTestingTypes,
+    BaseUnitTestingVarcharFixtureNoTruncation,
+)
 from dbt.tests.util import run_dbt_and_capture
 from dbt.version import __version__ as dbt_version
 from packaging.version import parse
@@ -96,3 +104,46 @@ class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
 
 class TestUnitTestingVarcharFixtureNoTruncation(BaseUnitTestingVarcharFixtureNoTruncation):
     pass
+
+
+ALIAS_MACROS = {
+    "cast.sql": "{% macro string_literal(s) -%} cast('{{ s }}' as string) {%- endmacro %}",
+    "expect_value.sql": "{% test expect_value(model, field, value) %}"
+    "select * from {{ model }} where {{ field }} != '{{ value }}'{% endtest %}",
+}
+
+
+class TestAliases(BaseAliases):
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return ALIAS_MACROS
+
+
+class TestSameAliasDifferentSchemas(BaseSameAliasDifferentSchemas):
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return ALIAS_MACROS
+
+
+class TestHooksRefsOnSeeds(BaseHooksRefsOnSeeds):
+    pass
+
+
+class TestDuplicateHooksInConfigs(BaseDuplicateHooksInConfigs):
+    pass
+
+
+class TestUnitTestingTypes(BaseUnitTestingTypes):
+    @pytest.fixture
+    def data_types(self) -> list[list[str]]:
+        return [
+            ["1", "1"],
+            ["2.0", "2.0"],
+            ["'12345'", "12345"],
+            ["'string'", "string"],
+            ["true", "true"],
+            ["date '2011-11-11'", "2011-11-11"],
+            ["timestamp '2013-11-03 00:00:00-0'", "2013-11-03 00:00:00-0"],
+            ["array(1, 2, 3)", "'array(1, 2, 3)'"],
+            ["map('10', 't', '15', 'f')", '\'map("10", "t", "15", "f")\''],
+        ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from dbt_common.exceptions import DbtBaseException
+from hudi_engine import HudiTable
 
 PEOPLE = """id,name,big,ratio,born,seen,flag,code
 1,it's,9007199254740993,0.1,2020-01-31,2020-01-01T12:30:00,true,007
@@ -141,3 +143,44 @@ class TestCursor:
             assert cursor.fetchone() is None
             cursor.execute("select ? as a, ? as b", ["it's", 1])
             assert tuple(cursor.fetchone()) == ("it's", 1)
+
+
+SOURCES = """
+sources:
+  - name: lake
+    schema: lake
+    tables: [{name: events, external: {location: "{{ env_var('TEST_OUTSIDE_TABLE') }}"}}]
+"""
+
+
+class TestSourcesOfOtherWriters:
+    @pytest.fixture(scope="class")
+    def models(self, tmp_path_factory: pytest.TempPathFactory) -> Any:
+        os.environ["TEST_OUTSIDE_TABLE"] = str(tmp_path_factory.mktemp("lake") / "events")
+        yield {
+            "sources.yml": SOURCES,
+            "read.sql": "{{ config(materialized='table') }} select * from {{ source('lake', 'events') }}",
+        }
+        del os.environ["TEST_OUTSIDE_TABLE"]
+
+    def test_a_table_elsewhere_is_read_and_nothing_is_written_into_it(self, project: Any) -> None:
+        outside = os.environ["TEST_OUTSIDE_TABLE"]
+        with project.adapter.connection_named("writer"):
+            with project.adapter.connections.get_thread_connection().handle.job("write") as session:
+                table = HudiTable.create(session, outside, name="events", record_key=["id"])
+                frame = session.sql("select 1 as id, 'a' as name")
+                table.upsert(frame, options={"hoodie.engine.publish.manifest": "false"})
+                before = _files(outside)
+                run_dbt(["run"])
+                assert _files(outside) == before
+                assert project.run_sql("select name from {schema}.read", fetch="one")[0] == "a"
+                table.upsert(
+                    session.sql("select 2 as id, 'b' as name"),
+                    options={"hoodie.engine.publish.manifest": "false"},
+                )
+        run_dbt(["run"])
+        assert project.run_sql("select count(*) from {schema}.read", fetch="one")[0] == 2
+
+
+def _files(folder: str) -> list[str]:
+    return sorted(os.path.join(root, name) for root, _, names in os.walk(folder) for name in names)

@@ -118,6 +118,38 @@ class TestKeysAndPartitions:
         assert rows("composite") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
 
 
+MACRO = """
+{% macro get_incremental_newest_only_sql(arg_dict) %}
+  insert overwrite {{ arg_dict['target_relation'] }} select * from {{ arg_dict['temp_relation'] }} where id > 2
+{% endmacro %}
+"""
+
+
+class TestFurtherStrategies:
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"own.sql": MACRO}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        keys = "{{ config(materialized='incremental', unique_key='id', incremental_strategy=var('how', 'upsert')) }}"
+        return {
+            "erased.sql": keys + "select id, 'a' as name from range({{ var('from', 0) }}, 3)",
+            "own_strategy.sql": model(incremental_strategy="newest_only"),
+        }
+
+    def test_delete_removes_the_keys_the_model_selects(self, project: Any) -> None:
+        run_dbt(["run", "-s", "erased"])
+        (result,) = run_dbt(["run", "-s", "erased", "--vars", "{how: delete, from: 1}"])
+        assert result.adapter_response["rows_deleted"] == 2
+        assert [row[0] for row in project.run_sql("select id from {schema}.erased", fetch="all")] == [0]
+
+    def test_a_strategy_of_the_users_own_returns_sql(self, project: Any) -> None:
+        run_dbt(["run", "-s", "own_strategy"])
+        run_dbt(["run", "-s", "own_strategy"])
+        assert [row[0] for row in project.run_sql("select id from {schema}.own_strategy", fetch="all")] == [3]
+
+
 class TestPartialUpdates:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -22,29 +22,22 @@ def without_meta_columns(frame: DataFrame) -> DataFrame:
     return frame.drop(*drop) if drop else frame
 
 
-def align(
-    frame: DataFrame, table: T.StructType, *, keep_new: bool = False, fill_missing: bool = False
-) -> DataFrame:
+def align(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) -> DataFrame:
     """Name, order and cast the columns as the table has them.
 
     Args:
-        frame: The query's rows; column names are matched without regard to case.
+        frame: The query's rows; column names are matched without regard to case, columns the table lacks go.
         table: The table's columns.
-        keep_new: Columns the table lacks stay, after the others; otherwise they are dropped.
         fill_missing: Columns the query lacks become null; otherwise they stay away.
     """
     given = {column.name.lower(): column for column in frame.schema.fields}
     selected: list[Column] = []
     for target in table.fields:
-        source = given.pop(target.name.lower(), None)
+        source = given.get(target.name.lower())
         if source is not None:
-            selected.append(
-                exact_cast(F.col(_quoted(source.name)), source.dataType, target.dataType, target.name)
-            )
+            selected.append(exact_cast(source.name, source.dataType, target.dataType, target.name))
         elif fill_missing:
             selected.append(F.lit(None).cast(target.dataType).alias(target.name))
-    if keep_new:
-        selected.extend(F.col(_quoted(source.name)) for source in given.values())
     return frame.select(*selected)
 
 
@@ -54,28 +47,23 @@ def missing_columns(frame: DataFrame, table: T.StructType) -> list[str]:
     return [column.name for column in table.fields if column.name.lower() not in given]
 
 
-def new_columns(frame: DataFrame, table: T.StructType) -> list[str]:
-    """Columns of the query that the table lacks."""
-    known = {column.name.lower() for column in table.fields}
-    return [name for name in frame.columns if name.lower() not in known]
-
-
-def exact_cast(column: Column, given: T.DataType, wanted: T.DataType, name: str) -> Column:
-    """Cast a column; a value that does not survive fails the query instead of becoming null or another value.
+def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) -> Column:
+    """Cast a column; a value that does not fit fails the query instead of becoming null or wrapping around.
 
     Args:
-        column: The column.
+        source: Name of the column.
         given: Its type.
         wanted: The type to cast to.
         name: Name of the result.
     """
-    if stored_type(given.simpleString()) == stored_type(wanted.simpleString()):
-        return column.cast(wanted).alias(name) if given != wanted else column.alias(name)
-    if isinstance(given, T.NullType) or isinstance(wanted, T.StringType):
+    column = F.col(_quoted(source))
+    if given == wanted:
+        return column.alias(name)
+    widens = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
+    nested = not (isinstance(given, T.AtomicType) and isinstance(wanted, T.AtomicType))
+    if widens or nested or isinstance(wanted, T.StringType):
         return column.cast(wanted).alias(name)
-    if isinstance(wanted, (T.ArrayType, T.MapType, T.StructType)) or not _castable(given):
-        return column.cast(wanted).alias(name)
-    tried = column.try_cast(wanted) if hasattr(column, "try_cast") else _try_cast(column, given, wanted)
+    tried = F.expr(f"try_cast({_quoted(source)} as {wanted.simpleString()})")
     problem = F.concat(
         F.lit("value "),
         column.cast("string"),
@@ -83,19 +71,6 @@ def exact_cast(column: Column, given: T.DataType, wanted: T.DataType, name: str)
     )
     failed = F.raise_error(problem).cast(wanted)
     return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)
-
-
-def _castable(kind: T.DataType) -> bool:
-    return isinstance(kind, T.AtomicType)
-
-
-def _try_cast(column: Column, given: T.DataType, wanted: T.DataType) -> Column:
-    """``try_cast`` for PySpark 3.5, which has it in SQL only: a cast that must come back as it was."""
-    cast = column.cast(wanted)
-    if isinstance(given, T.NumericType) and isinstance(wanted, T.IntegralType):
-        back = cast.cast(given)
-        return F.when(F.floor(column.cast("decimal(38,10)")) == F.floor(back.cast("decimal(38,10)")), cast)
-    return cast
 
 
 def require_columns(frame: DataFrame, columns: tuple[str, ...], what: str) -> None:

@@ -32,6 +32,8 @@ from hudi_engine.catalog import (
     set_statistics,
     table_entries,
 )
+from hudi_engine.catalog.spark_entry import find_entry
+from hudi_engine.catalog.spark_table import BASE_PATH_PROPERTY, ROLE_PROPERTY
 from hudi_engine.config.options import OPTIONS, TABLE, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
 from hudi_engine.storage import open_storage
@@ -147,10 +149,15 @@ class CommitFacts:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-def table_exists(base: str) -> bool:
-    """Whether a Hudi table lives at the path."""
-    with engine_errors():
-        return open_storage(base).exists(".hoodie/hoodie.properties")
+def find_name(session: SparkSession, schema: str, name: str) -> EntryInfo | None:
+    """One name of a schema as :func:`table_entries` lists it, without listing the others."""
+    entry = find_entry(session, TableName(schema, name))
+    if entry is None:
+        return None
+    base = entry.properties.get(BASE_PATH_PROPERTY)
+    other = "view" if entry.is_view else "other"
+    kind = other if base is None else entry.properties.get(ROLE_PROPERTY, other)
+    return EntryInfo(entry.name.name, kind, base, entry.comment)
 
 
 def facts(session: SparkSession, base: str) -> TableFacts | None:

@@ -431,6 +431,10 @@ class HudiAdapter(SparkAdapter):
             bridge.probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
 
+    @classmethod
+    def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:
+        return {"adapter_type": "hudi", "table_format": "hudi"}
+
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:
         """Used by dbt's test suite: the SQL of its fixtures, several statements at once."""
         cursor = conn.handle.cursor()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -56,7 +55,7 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
         wanted = _parse_datatype_string(kind)
         if isinstance(wanted, (T.VarcharType, T.CharType)):
             wanted = T.StringType()
-        cast.append(exact_cast(F.col(f"c{number}"), T.StringType(), wanted, name))
+        cast.append(exact_cast(f"c{number}", T.StringType(), wanted, name))
     return text.select(*cast)
 
 

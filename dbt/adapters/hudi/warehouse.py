@@ -21,6 +21,8 @@ from dbt.adapters.hudi.sources import NOTED, SourcePlace
 logger = AdapterLogger("Hudi")
 
 _TABLE_KINDS = ("table", "snapshot")
+_INTERNAL = "files"
+_REALTIME = "_rt"
 
 
 @dataclass(frozen=True)
@@ -142,16 +144,20 @@ class Warehouse:
         """All tables and views of a schema; none when the schema does not exist."""
         if not session.catalog.databaseExists(schema):
             return []
-        infos = [info for info in bridge.table_entries(session, schema) if info.kind != "files"]
+        infos = [info for info in bridge.table_entries(session, schema) if info.kind != _INTERNAL]
         mains = _main_names(infos)
         return [_entry(schema, info, mains) for info in infos]
 
     def entry(self, session: SparkSession, schema: str, name: str) -> Entry | None:
         """One name, None when Spark does not know it."""
-        for entry in self.entries(session, schema):
-            if entry.name.lower() == name.lower():
-                return entry
-        return None
+        info = bridge.find_name(session, schema, name)
+        if info is None or info.kind == _INTERNAL:
+            return None
+        siblings = [info]
+        if name.lower().endswith(_REALTIME) and info.base is not None:
+            main = bridge.find_name(session, schema, name[: -len(_REALTIME)])
+            siblings += [main] if main is not None else []
+        return _entry(schema, info, _main_names(siblings))
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
         """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""
