@@ -78,7 +78,7 @@ def run(folder, script, *arguments, engine=True):
         environment["PYTHONPATH"] = str(ROOT / "engine")
     else:
         script = (
-            f"import sys\nsys.path[:] = [p for p in sys.path if not p.startswith({str(ROOT)!r})]\n"
+            f"import sys\nsys.path[:] = [p for p in sys.path if p not in ({str(ROOT)!r}, {str(ROOT / 'engine')!r})]\n"
             + BLOCK
             + script
         )
