@@ -180,9 +180,16 @@ def _commit(
         replaced = _replaced(state, operation, units, stats)
         metadata = _metadata(context, operation, stats, replaced, options)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
-        transaction.commit(metadata, key_scope=KeyScope.TABLE if index.is_global else KeyScope.PARTITION)
+        transaction.commit(metadata, key_scope=_key_scope(state.config, index))
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     return summarise(transaction.instant, metadata, path, rows_replaced)
+
+
+def _key_scope(config: TableConfig, index: IndexKind) -> KeyScope:
+    """Where another writer's new rows can hold the same key."""
+    if not config.record_key_fields:
+        return KeyScope.NONE
+    return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
 
 
 def _with_payload(config: TableConfig, options: Options) -> TableConfig:
