@@ -9,7 +9,7 @@ import datetime
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
@@ -21,15 +21,12 @@ from hudi_engine.catalog import (
     EntryInfo,
     TableName,
     drop_table,
-    is_internal,
     literal,
     live_manifest_files,
-    refresh_table,
     register_foreign,
     register_table,
     registered_base,
     session_conf,
-    set_statistics,
     table_entries,
 )
 from hudi_engine.catalog.spark_entry import find_entry
@@ -51,16 +48,13 @@ __all__ = [
     "TableFacts",
     "TableName",
     "drop_table",
-    "is_internal",
     "literal",
     "open_storage",
     "recover_swap",
-    "refresh_table",
     "register_foreign",
     "register_table",
     "registered_base",
     "session_conf",
-    "set_statistics",
     "table_entries",
 ]
 
@@ -140,13 +134,11 @@ class CommitFacts:
         instant: Instant time.
         action: Hudi's action name.
         state: ``COMPLETED``, ``INFLIGHT`` or ``REQUESTED``.
-        details: Counts of the commit, as far as they are known.
     """
 
     instant: str
     action: str
     state: str
-    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def find_name(session: SparkSession, schema: str, name: str) -> EntryInfo | None:
@@ -184,19 +176,25 @@ def _facts(table: HudiTable, base: str) -> TableFacts:
     )
 
 
+def _definition(plan: ModelPlan) -> dict[str, Any]:
+    return {
+        "name": plan.name,
+        "record_key": list(plan.table.record_key) or None,
+        "precombine_field": plan.table.precombine_field,
+        "partition_by": list(plan.table.partition_by) or None,
+        "table_type": plan.table.table_type,
+        "options": plan.create_options,
+    }
+
+
 def create(session: SparkSession, plan: ModelPlan, schema: T.StructType) -> None:
     """Make an empty table."""
     with engine_errors():
         HudiTable.create(
             session,
             plan.base,
-            name=plan.name,
-            record_key=list(plan.table.record_key) or None,
-            precombine_field=plan.table.precombine_field,
-            partition_by=list(plan.table.partition_by) or None,
-            table_type=plan.table.table_type,
             schema=schema,
-            options=plan.create_options,
+            **_definition(plan),
         )
 
 
@@ -207,12 +205,7 @@ def rebuild(session: SparkSession, plan: ModelPlan, frame: DataFrame) -> HudiAda
             session,
             plan.base,
             frame,
-            name=plan.name,
-            record_key=list(plan.table.record_key) or None,
-            precombine_field=plan.table.precombine_field,
-            partition_by=list(plan.table.partition_by) or None,
-            table_type=plan.table.table_type,
-            options=plan.create_options,
+            **_definition(plan),
         )
     return _response(result)
 
@@ -271,12 +264,6 @@ def delete_where(session: SparkSession, base: str, condition: str) -> HudiAdapte
     """Run a DELETE."""
     with engine_errors():
         return _response(HudiTable.open(session, base).delete_where(condition))
-
-
-def delete_partitions(session: SparkSession, base: str, partitions: Sequence[str]) -> HudiAdapterResponse:
-    """Drop whole partitions by their paths."""
-    with engine_errors():
-        return _response(HudiTable.open(session, base).delete_partitions(list(partitions)))
 
 
 def alter_schema(session: SparkSession, base: str, schema: T.StructType) -> None:

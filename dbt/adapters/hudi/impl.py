@@ -30,6 +30,7 @@ from dbt.adapters.hudi.model_config.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.python_models import run_python_model
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.table_services import TableServices
 from dbt.adapters.hudi.warehouse import Entry
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class HudiConfig(SparkConfig):
     clean: Any | None = None
 
 
-class HudiAdapter(SparkAdapter):
+class HudiAdapter(TableServices, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -343,59 +344,6 @@ class HudiAdapter(SparkAdapter):
             entry = self._warehouse.entry(session, relation.schema, relation.identifier)
         return entry is not None and entry.is_hudi_table
 
-    # --- table services -----------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _table(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, str]]:
-        schema, name = self._names(relation)
-        with self._work(f"{what} {schema}.{name}") as session:
-            base = self._warehouse.require_table(session, schema, name)
-            yield session, base
-            self._warehouse.register(session, schema, name, base)
-
-    def _names(self, relation: BaseRelation | str) -> tuple[str, str]:
-        if isinstance(relation, str):
-            parts = relation.replace("`", "").split(".")
-            return (parts[-2] if len(parts) > 1 else self.config.credentials.schema), parts[-1]
-        return relation.schema, relation.identifier
-
-    @available.parse_none
-    def hudi_compact(
-        self, relation: BaseRelation | str, op: str = "run", options: Mapping[str, str] | None = None
-    ) -> AdapterResponse:
-        """Compact a merge-on-read table."""
-        with self._table(relation, "compact") as (session, base):
-            return bridge.compact(session, base, op, _options(options))
-
-    @available.parse_list
-    def hudi_compactions(self, relation: BaseRelation | str) -> list[str]:
-        """Compactions of a table, pending and done, one line each."""
-        with self._table(relation, "compactions of") as (session, base):
-            return bridge.compactions(session, base)
-
-    @available.parse_none
-    def hudi_clean(
-        self,
-        relation: BaseRelation | str,
-        retain_commits: int | None = None,
-        options: Mapping[str, str] | None = None,
-    ) -> AdapterResponse:
-        """Remove files that no retained commit needs."""
-        with self._table(relation, "clean") as (session, base):
-            return bridge.clean(session, base, retain_commits, _options(options))
-
-    @available.parse_none
-    def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
-        """Undo the newest commit."""
-        with self._table(relation, "roll back") as (session, base):
-            return bridge.rollback(session, base, str(instant))
-
-    @available.parse_list
-    def hudi_timeline(self, relation: BaseRelation | str) -> list[bridge.CommitFacts]:
-        """Instants of a table, newest last."""
-        with self._table(relation, "timeline of") as (session, base):
-            return bridge.timeline(session, base)
-
     # --- docs, freshness, debug ---------------------------------------------------------------------------------
 
     def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
@@ -442,10 +390,3 @@ class HudiAdapter(SparkAdapter):
         if fetch == "one":
             return cursor.fetchone()
         return cursor.fetchall() if fetch == "all" else None
-
-
-def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
-    return {
-        str(key): str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in (options or {}).items()
-    }

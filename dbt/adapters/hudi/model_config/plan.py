@@ -47,7 +47,6 @@ class ModelPlan:
         services: Inline services.
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
-        constraints: SQL conditions every row must meet, by the name shown when one does not.
     """
 
     schema: str
@@ -98,23 +97,15 @@ def resolve_plan(
     index = read_index(raw, table)
     merge = read_merge(raw, table)
     services = read_services(raw, table)
-    location_root = config.get("location_root")
-    if location_root is not None and not isinstance(location_root, str):
-        problems.add(f"location_root is {location_root!r}; give a folder or URI")
-        location_root = None
+    location = _own_location(config, places, problems)
     _check_foreign_words(config, problems)
     problems.extend(option_problems(raw.options))
     problems.raise_if_any(f"{config.get('materialized', 'model')} {schema}.{name}")
-    base = (
-        f"{absolute_location(location_root, places.project_root).rstrip('/')}/{name}"
-        if location_root
-        else places.default_base(schema, name)
-    )
     return ModelPlan(
         schema=schema,
         name=name,
-        base=base,
-        own_location=bool(location_root),
+        base=places.default_base(schema, name) if location is None else f"{location}/{name}",
+        own_location=location is not None,
         table=table,
         index=index,
         merge=merge,
@@ -122,6 +113,17 @@ def resolve_plan(
         given_options=dict(raw.options),
         properties=dict(raw.properties),
     )
+
+
+def _own_location(config: Mapping[str, object], places: Places, problems: Problems) -> str | None:
+    """The folder a model puts its table into, None for the profile's."""
+    given = config.get("location_root")
+    if given is None or given == "":
+        return None
+    if not isinstance(given, str):
+        problems.add(f"location_root is {given!r}; give a folder or URI")
+        return None
+    return absolute_location(given, places.project_root).rstrip("/")
 
 
 def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
