@@ -11,8 +11,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.services import clean_seconds, pyarrow_copy_seconds
 from benchmarks.systems import SYSTEMS, System
 from benchmarks.workload import SCAN, batch_folder, batches, prepare
+
+CLEANED_FILES = 10_000
 
 
 def main() -> None:
@@ -88,6 +91,16 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
             _step(
                 system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect()
             )
+        seconds = pyarrow_copy_seconds(system.path("big"), system.folder / "copy")
+        _say("pyarrow copy of the bytes", seconds)
+        seconds, deleted = clean_seconds(
+            spark, system.folder, CLEANED_FILES if rows >= 1_000_000 else CLEANED_FILES // 20
+        )
+        _say(f"clean of {deleted} files", seconds)
+
+
+def _say(step: str, seconds: float) -> None:
+    print(json.dumps({"step": step, "seconds": round(seconds, 3), "cpu": 0, "jobs": 0}), flush=True)
 
 
 def _step(system: System, name: str, work: Callable[[], object], *, report: bool = True) -> None:

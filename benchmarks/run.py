@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from benchmarks import dbt_models
 from benchmarks.jars import fetch
 from benchmarks.report import chart, print_table
 from benchmarks.systems import SYSTEMS
@@ -34,6 +35,7 @@ def main() -> int:
         "--folder", type=Path, default=None, help="where data and tables go (default: a temp folder)"
     )
     parser.add_argument("--chart", type=Path, default=ROOT / "benchmarks" / "results.png")
+    parser.add_argument("--no-dbt", action="store_true", help="leave the dbt models out")
     wanted = parser.parse_args()
     names = [name.strip() for name in wanted.systems.split(",") if name.strip()]
     unknown = [name for name in names if name not in SYSTEMS]
@@ -45,6 +47,10 @@ def main() -> int:
         results = {
             name: _measure(name, number, len(names), folder, wanted) for number, name in enumerate(names, 1)
         }
+        if not wanted.no_dbt:
+            print("[dbt] ten models, second run of the whole process", flush=True)
+            for name, steps in dbt_models.measure(folder).items():
+                results.setdefault(name, {}).update(steps)
     results = {name: steps for name, steps in results.items() if steps}
     print_table(results)
     if chart(results, wanted.chart):

@@ -634,7 +634,7 @@ _DECLARED: tuple[Option, ...] = (
     ),
     _int(
         "hoodie.engine.insert.packing.max.bytes",
-        32 * 1024 * 1024,
+        4 * 1024 * 1024,
         ENGINE,
         "Merge-on-read: largest base file that is rewritten to take a few new rows.",
         minimum=0,

@@ -78,6 +78,6 @@ def test_merge_on_read_offers_its_smallest_file_without_logs_only():
     assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("a", 10)]
 
 
-@pytest.mark.parametrize(("size", "target"), [(31 * MB, "a"), (33 * MB, None)])
+@pytest.mark.parametrize(("size", "target"), [(3 * MB, "a"), (5 * MB, None)])
 def test_merge_on_read_does_not_rewrite_a_large_base_file_for_a_few_rows(size, target):
     assert shares(share_inserts(context("MERGE_ON_READ"), [slice_of("a", size)], 10)) == [(target, 10)]

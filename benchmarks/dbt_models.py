@@ -1,0 +1,61 @@
+"""``dbt run`` of ten small models, whole process, second run: dbt-hudi against dbt-spark's session method with Parquet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROWS = 1000
+_PROJECT = "name: bench\nversion: '1.0'\nconfig-version: 2\nprofile: bench\n"
+_PROFILES = {
+    "hudi": "bench: {target: dev, outputs: {dev: {type: hudi, schema: bench}}}\n",
+    "spark": "bench: {target: dev, outputs: {dev: {type: spark, method: session, schema: bench, host: localhost}}}\n",
+}
+_SELECT = f"select id, id % 7 as status, concat('note ', id) as note from range({ROWS})"
+_INCREMENTAL = {
+    "hudi": "{{ config(materialized='incremental', unique_key='id') }} ",
+    "spark": "{{ config(materialized='incremental', file_format='parquet', incremental_strategy='append') }} ",
+}
+_TABLE = {
+    "hudi": "{{ config(materialized='table', unique_key='id') }} ",
+    "spark": "{{ config(materialized='table', file_format='parquet') }} ",
+}
+
+
+def seconds_of_second_run(kind: str, folder: Path) -> float | None:
+    """Seconds of the second ``dbt run`` of five tables and five incremental models; None when dbt fails.
+
+    Args:
+        kind: Adapter type, ``hudi`` or ``spark``.
+        folder: Where the project goes.
+    """
+    project = folder / f"dbt_{kind}"
+    (project / "models").mkdir(parents=True, exist_ok=True)
+    (project / "dbt_project.yml").write_text(_PROJECT)
+    (project / "profiles.yml").write_text(_PROFILES[kind])
+    for number in range(5):
+        (project / "models" / f"t{number}.sql").write_text(_TABLE[kind] + _SELECT)
+        (project / "models" / f"i{number}.sql").write_text(_INCREMENTAL[kind] + _SELECT)
+    command = [str(Path(sys.executable).with_name("dbt")), "run", "--profiles-dir", ".", "--no-use-colors"]
+    seconds = 0.0
+    for _ in range(2):
+        start = time.monotonic()
+        done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+        seconds = time.monotonic() - start
+        if done.returncode:
+            sys.stdout.write("  " + "\n  ".join(done.stdout.strip().splitlines()[-8:]) + "\n")
+            return None
+    return seconds
+
+
+def measure(folder: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """Results of both adapters in the form of the other steps."""
+    found = {}
+    for name, kind in (("dbt-hudi", "hudi"), ("dbt-spark", "spark")):
+        seconds = seconds_of_second_run(kind, folder)
+        if seconds is not None:
+            sys.stdout.write(f"  ten dbt models, {name:<12}{seconds:>8.2f} s\n")
+            found[name] = {"ten dbt models": {"seconds": seconds, "jobs": 0}}
+    return found
