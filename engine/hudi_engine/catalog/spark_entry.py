@@ -262,8 +262,8 @@ def _catalog(spark: SparkSession) -> Any:
 
 
 def _identifier(spark: SparkSession, name: TableName) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name.name, jvm.scala.Option.apply(name.database))
+    # Through the parser, since each part of a class's full name would cost a call to the JVM.
+    return spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(name.sql)
 
 
 def _facts(handle: Any, database: str) -> EntryFacts:

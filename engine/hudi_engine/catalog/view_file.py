@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.catalog.spark_entry import FINGERPRINT_PROPERTY, Column, ViewSpec, find_entry
+from hudi_engine.catalog.spark_entry import FINGERPRINT_PROPERTY, Column, ViewSpec, find_entry, put_view
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import ConfigError, CorruptTableError
 
@@ -108,16 +108,17 @@ class ViewDefinition:
             ) from error
 
     def create(self, spark: SparkSession) -> None:
-        """Create the view in a session; fails as Spark does when the query cannot be resolved."""
+        """Create the view in a session unless it is there; fails as Spark does when the query is broken."""
         columns = [Column(name, "", comment) for name, comment in self.columns]
         spec = ViewSpec(self.name, columns, self.query, self.comment, self.properties)
+        existing = find_entry(spark, self.name)
         before = spark.catalog.currentDatabase()
         if before == self.database:
-            spark.sql(spec.statement())
+            put_view(spark, spec, existing)
             return
         spark.catalog.setCurrentDatabase(self.database)
         try:
-            spark.sql(spec.statement())
+            put_view(spark, spec, existing)
         finally:
             spark.catalog.setCurrentDatabase(before)
 

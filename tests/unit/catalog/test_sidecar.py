@@ -16,6 +16,7 @@ from hudi_engine.catalog.sidecar import (
 from hudi_engine.catalog.sidecar_files import obsolete_sidecars, sidecar_files
 from hudi_engine.catalog.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
+from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.unit.catalog.conftest import SCHEMA, log_update, rows
 
 
@@ -184,3 +185,11 @@ def test_a_sidecar_that_was_never_listed_goes_when_it_is_old(mor):
 )
 def test_other_files_are_no_sidecars(name):
     assert parse_sidecar(name, "") is None
+
+
+def test_hudi_rs_reads_a_table_with_sidecars_as_if_they_were_not_there(mor):
+    log_update(mor, 2, 9)
+    publish(mor.storage)
+    assert sidecar_files(mor.storage, "dt=x")
+    expected = [(1, "x", "a"), (2, "x", "log"), (3, "x", "a"), (4, "y", "a"), (9, "x", "log")]
+    assert rows_by_hudi_rs(str(mor.path), ["id", "dt", "v"]) == expected
