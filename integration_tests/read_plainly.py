@@ -11,12 +11,15 @@ import sys
 from hudi_engine.catalog import DirectoryCatalog, session_conf
 from pyspark.sql import SparkSession
 
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 
 def main() -> None:
     """Select each table in full."""
     warehouse, schema, results, *tables = sys.argv[1:]
     builder = SparkSession.builder.master("local[2]").appName("plain Spark")
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC")
+    builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.driver.extraJavaOptions", _QUICK_START)
     for key, value in session_conf().items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
