@@ -310,8 +310,10 @@ def test_a_model_without_a_key_gets_generated_keys(spark, tmp_path, table_type):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", table_type=table_type)
     table.insert(frame(spark, *FIRST))
     table.insert(frame(spark, FIRST[0]))
+    for number in range(10):
+        table.insert(frame(spark, *[(number, 1, "a", "x")] * 5))
     keys = [row[0] for row in table.snapshot().select("_hoodie_record_key").collect()]
-    assert len(set(keys)) == 4
+    assert len(set(keys)) == 4 + 50
     with pytest.raises(ConfigError, match="no record key"):
         table.upsert(frame(spark, *FIRST))
 

@@ -86,7 +86,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         avro_schema_with_meta=context.avro_schema,
         options=context.base_files,
         before_publish=task.publish_guard(),
-        reuse_bloom=_reusable_bloom(task, file_slice, merged, changes.inserts),
+        reuse_bloom=_reusable_bloom(task, file_slice, merged),
     )
     return WriteStat(
         file_id=file_slice.file_id,
@@ -102,17 +102,16 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     )
 
 
-def _reusable_bloom(
-    task: WriteTask, file_slice: FileSlice, merged: _Merged, inserts: pa.Table | None
-) -> BloomFilter | None:
+def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged) -> BloomFilter | None:
     """The old file's filter with the new keys added: it may admit keys that have gone, and is made anew when overfull."""
     if file_slice.base_file is None or file_slice.log_files:
         return None
     bloom = read_key_footer(task.context.storage, file_slice.base_file.path).bloom
-    if bloom is None or merged.table.num_rows > BLOOM_OVERFILL * bloom.row_capacity * bloom.row_count:
+    rows = merged.table.num_rows
+    if bloom is None or rows > BLOOM_OVERFILL * bloom.row_capacity * bloom.row_count:
         return None
-    if inserts is not None and inserts.num_rows:
-        bloom.add(inserts.column(RECORD_KEY))
+    if merged.inserted:
+        bloom.add(merged.table.column(RECORD_KEY).slice(rows - merged.inserted))
     return bloom
 
 
