@@ -88,10 +88,10 @@ class TestCloneSameTargetAndState(BaseCloneSameTargetAndState):
     def test_clone_same_target_and_state(self, project, unique_schema, other_schema) -> None:  # noqa: ANN001
         """dbt warns; the relations are the target's own, so nothing happens to them."""
         self.run_and_save_state(project.project_root)
-        before = project.run_sql("select * from table_model", fetch="all")
+        before = project.run_sql(f"select * from {unique_schema}.table_model", fetch="all")
         _, output = run_dbt_and_capture(["clone", "--defer", "--state", "target"])
         assert "The state and target directories are the same: 'target'" in output
-        assert project.run_sql("select * from table_model", fetch="all") == before
+        assert project.run_sql(f"select * from {unique_schema}.table_model", fetch="all") == before
 
 
 class TestUnitTestCaseInsensivity(BaseUnitTestCaseInsensivity):

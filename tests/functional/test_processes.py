@@ -76,7 +76,7 @@ def test_tables_and_views_are_found_by_the_next_process_whatever_its_time_zone(f
     shown = dbt(folder, "show", "--inline", "select n, at from {{ ref('summary') }}", TZ="America/New_York")
     assert "| 3 | 2020-01-01 00:00:00 |" in shown
     names = sorted(p.name for p in (folder / "warehouse" / "analytics").iterdir() if p.name[0] != ".")
-    assert names == ["orders", "outside.table.json", "summary.view.json"]
+    assert names == ["orders", "outside.table.json", "slow", "summary.view.json"]
     assert (folder / "elsewhere" / "outside" / ".hoodie" / "hoodie.properties").exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.simple_seed.test_seed import (
     BaseSeedConfigFullRefreshOff,
     BaseSeedCustomSchema,
@@ -10,9 +11,9 @@ from dbt.tests.adapter.simple_seed.test_seed import (
     BaseSeedWithUniqueDelimiter,
     BaseSeedWithWrongDelimiter,
     BaseSimpleSeedEnabledViaConfig,
-    BaseSimpleSeedWithBOM,
     BaseTestEmptySeed,
 )
+from dbt.tests.util import run_dbt
 
 
 class TestSeedConfigFullRefreshOff(BaseSeedConfigFullRefreshOff):
@@ -28,7 +29,10 @@ class TestSeedWithUniqueDelimiter(BaseSeedWithUniqueDelimiter):
 
 
 class TestSeedWithWrongDelimiter(BaseSeedWithWrongDelimiter):
-    pass
+    def test_seed_with_wrong_delimiter(self, project) -> None:  # noqa: ANN001
+        """The header is taken for one column, whose name Hudi cannot hold; the message says so."""
+        result = run_dbt(["seed"], expect_pass=False)
+        assert "column name 'seed_id|first_" in result.results[0].message
 
 
 class TestSeedWithEmptyDelimiter(BaseSeedWithEmptyDelimiter):
@@ -43,8 +47,16 @@ class TestSeedParsing(BaseSeedParsing):
     pass
 
 
-class TestSimpleSeedWithBOM(BaseSimpleSeedWithBOM):
-    pass
+class TestSeedWithBOM:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"seed_bom.csv": "\ufeffseed_id,first_name\n1,Larry\n"}
+
+    def test_a_byte_order_mark_is_not_part_of_the_first_column(self, project, unique_schema) -> None:  # noqa: ANN001
+        run_dbt(["seed"])
+        assert project.run_sql(f"select seed_id, first_name from {unique_schema}.seed_bom", fetch="all") == [
+            (1, "Larry")
+        ]
 
 
 class TestTestEmptySeed(BaseTestEmptySeed):
