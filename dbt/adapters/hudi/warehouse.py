@@ -122,11 +122,12 @@ class Warehouse:
 
     def create_schema(self, session: SparkSession, schema: str) -> None:
         """Make a schema below the location root when it is not there."""
+        location = f"{self.places.location_root}/{schema}"
         if self._directory is not None:
             with bridge.engine_errors():
                 self._directory.create_schema(schema)
-        location = f"{self.places.location_root}/{schema}".replace("'", "\\'")
-        session.sql(f"create database if not exists `{schema}` location '{location}'")
+                location = self._directory.managed_location(schema)
+        session.sql(f"create database if not exists `{schema}` location {bridge.literal(location)}")
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
         """Drop a schema with everything in it, files included."""
