@@ -134,9 +134,8 @@ class Warehouse:
         for entry in self.entries(session, schema):
             self.drop(session, schema, entry.name)
         session.sql(f"drop database if exists `{schema}` cascade")
-        if self._directory is not None:
-            with bridge.engine_errors():
-                self._directory.drop_schema(schema)
+        # also what no name leads to, such as the folder of a first build that failed
+        bridge.remove_tree(self.places.schema_folder(schema))
         self.changed()
 
     # --- names --------------------------------------------------------------------------------------------------

@@ -29,7 +29,11 @@ class Places:
 
     def default_base(self, schema: str, name: str) -> str:
         """Folder of a table without a location of its own; Spark keeps names in lower case."""
-        return f"{self.location_root}/{schema.lower()}/{name.lower()}"
+        return f"{self.schema_folder(schema)}/{name.lower()}"
+
+    def schema_folder(self, schema: str) -> str:
+        """Folder of a schema."""
+        return f"{self.location_root}/{schema.lower()}"
 
 
 @dataclass(frozen=True)
