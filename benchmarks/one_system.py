@@ -85,18 +85,23 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
         _step(system, "scan", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
     _step(system, "all columns", lambda: system.read("big").write.format("noop").mode("overwrite").save())
     if type(system).compact is not System.compact:
-        _step(system, "compaction", lambda: system.compact("big"))
-        system.read("big").createOrReplaceTempView("bench_big")
-        for _ in range(3):
-            _step(
-                system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect()
-            )
-        seconds = pyarrow_copy_seconds(system.path("big"), system.folder / "copy")
-        _say("pyarrow copy of the bytes", seconds)
-        seconds, deleted = clean_seconds(
-            spark, system.folder, CLEANED_FILES if rows >= 1_000_000 else CLEANED_FILES // 20
-        )
-        _say(f"clean of {deleted} files", seconds)
+        _services(system, rows)
+    one_day = spark.read.parquet(str(data / "load")).where("dt = '2026-01-03'")
+    _step(system, "overwrite 1 of 10 partitions", lambda: system.overwrite("big", one_day))
+
+
+def _services(system: System, rows: int) -> None:
+    spark = system.spark
+    _step(system, "compaction", lambda: system.compact("big"))
+    system.read("big").createOrReplaceTempView("bench_big")
+    for _ in range(3):
+        _step(system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
+    seconds = pyarrow_copy_seconds(system.path("big"), system.folder / "copy")
+    _say("pyarrow copy of the bytes", seconds)
+    seconds, deleted = clean_seconds(
+        spark, system.folder, CLEANED_FILES if rows >= 1_000_000 else CLEANED_FILES // 20
+    )
+    _say(f"clean of {deleted} files", seconds)
 
 
 def _say(step: str, seconds: float) -> None:

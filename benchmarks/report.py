@@ -1,27 +1,33 @@
-"""The table of ratios and the bar chart."""
+"""The tables of seconds and of aims, in Markdown, and the bar chart."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from pathlib import Path
 
-Results = Mapping[str, Mapping[str, Mapping[str, float]]]
+from benchmarks.aims import AIMS, Results
 
 
-def print_table(results: Results) -> None:
-    """Seconds, jobs and the ratio to the best system of each step (best of the others = 1)."""
-    steps = list(dict.fromkeys(step for found in results.values() for step in found))
-    width = max((len(name) for name in results), default=8) + 2
-    for step in steps:
-        rows = {name: found[step] for name, found in results.items() if step in found}
-        print(f"\n{step}")
-        for name, row in sorted(rows.items(), key=lambda item: item[1]["seconds"]):
-            best = min(
-                (other["seconds"] for peer, other in rows.items() if not _same_maker(peer, name)),
-                default=None,
-            )
-            ratio = "" if not best else f"{row['seconds'] / best:6.2f} x the fastest other"
-            print(f"  {name:<{width}}{row['seconds']:>8.2f} s{row['jobs']:>5.0f} jobs  {ratio}")
+def seconds_table(results: Results) -> str:
+    """Seconds and Spark jobs of every step, a column a system; the fastest of a step is bold."""
+    systems = list(results)
+    lines = [f"| seconds (Spark jobs) | {' | '.join(systems)} |", "|---" * (len(systems) + 1) + "|"]
+    for step in _steps(results):
+        best = min(found[step]["seconds"] for found in results.values() if step in found)
+        cells = [_cell(results[name].get(step), best) for name in systems]
+        lines.append(f"| {step} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def aims_table(results: Results) -> str:
+    """Every aim with its limit and what was measured; a miss is called one."""
+    lines = ["| aim | at most | measured | |", "|---|---|---|---|"]
+    for aim in AIMS:
+        ratio = aim.ratio(results)
+        if ratio is not None:
+            verdict = "met" if ratio <= aim.limit else "**missed**"
+            lines.append(f"| {aim.text} | {aim.limit:g} x | {ratio:.2f} x | {verdict} |")
+    return "\n".join(lines)
 
 
 def chart(results: Results, path: Path) -> bool:
@@ -34,22 +40,35 @@ def chart(results: Results, path: Path) -> bool:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    steps = list(dict.fromkeys(step for found in results.values() for step in found))
+    steps = [step for step in _steps(results) if sum(step in found for found in results.values()) > 1]
+    columns = min(4, max(1, len(steps)))
+    rows = max(1, math.ceil(len(steps) / columns))
     figure, axes = plt.subplots(
-        1, max(1, len(steps)), figsize=(3.2 * max(1, len(steps)), 4.2), constrained_layout=True
+        rows, columns, figsize=(3.6 * columns, 2.9 * rows), constrained_layout=True, squeeze=False
     )
-    for axis, step in zip([axes] if len(steps) <= 1 else list(axes), steps, strict=False):
+    for axis in axes.flat[len(steps) :]:
+        axis.set_axis_off()
+    for axis, step in zip(axes.flat, steps, strict=False):
         names = [name for name in results if step in results[name]]
         seconds = [results[name][step]["seconds"] for name in names]
         colours = ["#1f6feb" if name.startswith("dbt-hudi") else "#b0b8c4" for name in names]
         bars = axis.barh(names[::-1], seconds[::-1], color=colours[::-1])
         axis.bar_label(bars, fmt="%.1f", padding=2, fontsize=8)
         axis.set_title(f"{step} (s)", fontsize=10)
+        axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
         axis.margins(x=0.18)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=100)
     return True
 
 
-def _same_maker(one: str, other: str) -> bool:
-    return one.split()[0] == other.split()[0]
+def _steps(results: Results) -> list[str]:
+    return list(dict.fromkeys(step for found in results.values() for step in found))
+
+
+def _cell(row: object, best: float) -> str:
+    if not isinstance(row, dict):
+        return ""
+    jobs = f" ({row['jobs']:.0f})" if row["jobs"] else ""
+    seconds = f"{row['seconds']:.2f}"
+    return f"**{seconds}**{jobs}" if row["seconds"] == best else f"{seconds}{jobs}"

@@ -17,7 +17,7 @@ from statistics import median
 
 from benchmarks import dbt_models
 from benchmarks.jars import fetch
-from benchmarks.report import chart, print_table
+from benchmarks.report import aims_table, chart, seconds_table
 from benchmarks.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,7 +34,12 @@ def main() -> int:
     parser.add_argument(
         "--folder", type=Path, default=None, help="where data and tables go (default: a temp folder)"
     )
-    parser.add_argument("--chart", type=Path, default=ROOT / "benchmarks" / "results.png")
+    parser.add_argument(
+        "--chart",
+        type=Path,
+        default=ROOT / "benchmarks" / "results.png",
+        help="where the chart goes; the tables go beside it as .md",
+    )
     parser.add_argument("--no-dbt", action="store_true", help="leave the dbt models out")
     wanted = parser.parse_args()
     names = [name.strip() for name in wanted.systems.split(",") if name.strip()]
@@ -52,7 +57,9 @@ def main() -> int:
             for name, steps in dbt_models.measure(folder).items():
                 results.setdefault(name, {}).update(steps)
     results = {name: steps for name, steps in results.items() if steps}
-    print_table(results)
+    tables = f"{seconds_table(results)}\n\n{aims_table(results)}\n"
+    print(f"\n{tables}")
+    wanted.chart.with_suffix(".md").write_text(tables, "utf-8")
     if chart(results, wanted.chart):
         print(f"chart: {os.path.relpath(wanted.chart)}")
     return 0

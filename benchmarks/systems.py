@@ -42,6 +42,10 @@ class System(ABC):
         """Update existing keys, insert new ones."""
 
     @abstractmethod
+    def overwrite(self, table: str, rows: DataFrame) -> None:
+        """Replace the partition that the rows are of."""
+
+    @abstractmethod
     def read(self, table: str) -> DataFrame:
         """The table's rows."""
 
@@ -63,6 +67,10 @@ class PlainParquet(System):
         merged.write.partitionBy("dt").mode("overwrite").parquet(self.path(table) + "_new")
         shutil.rmtree(self.path(table))
         Path(self.path(table) + "_new").rename(self.path(table))
+
+    def overwrite(self, table: str, rows: DataFrame) -> None:
+        writer = rows.write.partitionBy("dt").mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        writer.parquet(self.path(table))
 
     def read(self, table: str) -> DataFrame:
         from pyspark.sql import functions as F
@@ -96,6 +104,9 @@ class DbtHudi(System):
     def upsert(self, table: str, rows: DataFrame) -> None:
         self._table(table).upsert(rows)
 
+    def overwrite(self, table: str, rows: DataFrame) -> None:
+        self._table(table).insert_overwrite(rows)
+
     def read(self, table: str) -> DataFrame:
         return self._table(table).snapshot()
 
@@ -127,6 +138,10 @@ class Delta(System):
             f"merge into delta.`{self.path(table)}` t using s_batch s on {MATCH} "
             "when matched then update set * when not matched then insert *"
         )
+
+    def overwrite(self, table: str, rows: DataFrame) -> None:
+        writer = rows.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic")
+        writer.save(self.path(table))
 
     def read(self, table: str) -> DataFrame:
         return self.spark.read.format("delta").load(self.path(table))
@@ -161,6 +176,9 @@ class Iceberg(System):
             f"merge into ice.db.{table} t using s_batch s on {MATCH} "
             "when matched then update set * when not matched then insert *"
         )
+
+    def overwrite(self, table: str, rows: DataFrame) -> None:
+        rows.writeTo(f"ice.db.{table}").overwritePartitions()
 
     def read(self, table: str) -> DataFrame:
         return self.spark.table(f"ice.db.{table}")
@@ -201,6 +219,10 @@ class ApacheHudi(System):
 
     def upsert(self, table: str, rows: DataFrame) -> None:
         options = {**self._options(table), "hoodie.datasource.write.operation": "upsert"}
+        rows.write.format("hudi").options(**options).mode("append").save(self.path(table))
+
+    def overwrite(self, table: str, rows: DataFrame) -> None:
+        options = {**self._options(table), "hoodie.datasource.write.operation": "insert_overwrite"}
         rows.write.format("hudi").options(**options).mode("append").save(self.path(table))
 
     def read(self, table: str) -> DataFrame:

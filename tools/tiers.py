@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tools.environments import MAIN, SPARK35, Environment
 
-_PYTEST = ("python", "-m", "pytest", "-q")
+# Two processes, each with a Spark session of its own: most tests wait for one core's planning, not for data.
+_PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope")
 _CORE_SPARK = (
     "tests/spark/test_write_operations.py",
     "tests/spark/test_services.py",

@@ -1,0 +1,60 @@
+"""What the measurements should show: ratios to peers of the same run, with their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Results = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One ratio and its limit.
+
+    Args:
+        system: System measured.
+        step: Its step.
+        peers: Systems to compare with; the fastest of them counts.
+        limit: Largest good ratio.
+        peer_step: Step of the peers, when it is another one.
+    """
+
+    system: str
+    step: str
+    peers: tuple[str, ...]
+    limit: float
+    peer_step: str = ""
+
+    @property
+    def text(self) -> str:
+        """The aim in words."""
+        other = f" ({self.peer_step})" if self.peer_step else ""
+        return f"{self.system}: {self.step} against {' or '.join(self.peers)}{other}"
+
+    def ratio(self, results: Results) -> float | None:
+        """Seconds of the system over those of the fastest peer; None when one of them was not measured."""
+        own = results.get(self.system, {}).get(self.step)
+        step = self.peer_step or self.step
+        peers = [results[name][step]["seconds"] for name in self.peers if step in results.get(name, {})]
+        return own["seconds"] / min(peers) if own and peers else None
+
+
+_COW, _MOR = "dbt-hudi", "dbt-hudi mor"
+AIMS = (
+    Aim(_COW, "load", ("parquet",), 1.1),
+    *(
+        Aim(_COW, f"upsert {size}", (peer,), limit)
+        for size in ("0.1 %", "10 %")
+        for peer, limit in (("delta", 0.25), ("iceberg", 0.35), ("hudi", 0.1))
+    ),
+    Aim(_COW, "tiny upsert", ("delta",), 0.1),
+    Aim(_COW, "scan", ("parquet",), 1.2),
+    Aim(_COW, "ten dbt models", ("dbt-spark",), 1.0),
+    Aim(_MOR, "upsert 0.1 %", ("iceberg mor", "hudi mor"), 0.25),
+    Aim(_MOR, "upsert 10 %", ("iceberg mor", "hudi mor"), 0.35),
+    Aim(_MOR, "scan", (_COW,), 2.0),
+    Aim(_MOR, "scan", ("iceberg mor",), 1.0),
+    Aim(_MOR, "scan after compaction", (_COW,), 1.1, "scan"),
+    Aim(_MOR, "compaction", (_MOR,), 2.0, "pyarrow copy of the bytes"),
+)
