@@ -282,8 +282,52 @@ def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_
         options={**HIVE, "hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": rows_limit},
     )
     table.upsert(frame(spark, *FIRST))
-    table.upsert(frame(spark, (1, 20, "b", "moved"), (4, 20, "c", "four")))
+    table.upsert(frame(spark, (1, 20, "b", "moved"), (2, 5, "b", "late"), (4, 20, "c", "four")))
     check_readers(table, [(1, 20, "b", "moved"), *FIRST[1:], (4, 20, "c", "four")])
+    table.upsert(frame(spark, (3, 20, "a", "ignored")), update_columns=["ts", "dt"])
+    check_readers(table, [(1, 20, "b", "moved"), FIRST[1], (3, 20, "a", "three"), (4, 20, "c", "four")])
+    result = table.delete(spark.createDataFrame([(1,), (3,)], "id int"))
+    assert result.rows_deleted == 2
+    check_readers(table, [FIRST[1], (4, 20, "c", "four")])
+
+
+def test_a_key_that_came_back_by_insert_is_updated_once(spark, tmp_path, table_type):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        table_type=table_type,
+        options={"hoodie.parquet.small.file.limit": "0"},
+    )
+    table.upsert(frame(spark, *FIRST))
+    table.delete(frame(spark, (1, 0, "a", ""), (2, 0, "a", "")))
+    table.insert(frame(spark, (1, 11, "a", "again")))
+    table.upsert(frame(spark, (1, 12, "a", "updated")))
+    check_readers(table, [(1, 12, "a", "updated"), FIRST[2]])
+    without_duplicates = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
+    rows = frame(spark, (1, 20, "a", "known"), (2, 20, "a", "older"), (2, 21, "a", "back"))
+    table.insert(rows, options=without_duplicates)
+    check_readers(table, [(1, 12, "a", "updated"), (2, 21, "a", "back"), FIRST[2]])
+
+
+def test_delete_by_key_alone_removes_every_row_of_the_key(spark, tmp_path, table_type):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type
+    )
+    table.insert(frame(spark, (1, 10, "a", "one"), (1, 10, "b", "uno"), (2, 10, "b", "two")))
+    assert table.delete(spark.createDataFrame([(1,)], "id int")).rows_deleted == 2
+    check_readers(table, [(2, 10, "b", "two")])
+
+
+@pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "executors"])
+def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
+    options = {"hoodie.engine.small.batch.rows": rows_limit}
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], options=options)
+    rows = spark.createDataFrame([(1, False), (2, True), (3, None)], "id int, _hoodie_is_deleted boolean")
+    table.bulk_insert(rows)
+    assert sorted(row.id for row in table.snapshot().collect()) == [1, 3]
 
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])

@@ -147,7 +147,7 @@ def _apply_updates(
     incoming = stamp_rows(task, partition, changes.updates.take(picks), name)
     before = old.take(pa.array(touched))
     if changes.update_columns is not None:
-        incoming = _replace_columns(incoming, before, changes.update_columns)
+        incoming = replace_columns(incoming, before, changes.update_columns)
     outcome = merge_rows(before, incoming, task.context.config, deletes)
     changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
     gone = np.asarray(outcome.deleted)
@@ -178,10 +178,11 @@ def compose_partial(
     stored = read_slice(context.read, file_slice)
     places = pc.index_in(rows.column(RECORD_KEY), value_set=stored.column(RECORD_KEY).combine_chunks())
     before = stored.take(places)
-    return _replace_columns(rows, before, update_columns)
+    return replace_columns(rows, before, update_columns)
 
 
-def _replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
+def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
+    """The stored rows ``before`` with only ``update_columns`` taken from ``incoming``, aligned; meta columns are incoming's."""
     wanted = {name.lower() for name in update_columns}
     for number, name in enumerate(incoming.column_names):
         if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,6 +33,19 @@ class SliceTag:
     file_slice: FileSlice
     batch_rows: pa.Array
     matched: pa.Array
+
+    def without(self, rows: np.ndarray) -> SliceTag:
+        """The tag with some batch rows taken as not matched."""
+        if len(rows) == 0:
+            return self
+        dropped = pa.array(rows, self.batch_rows.type)
+        batch_rows = pc.if_else(
+            pc.is_in(self.batch_rows, value_set=dropped),
+            pa.scalar(None, self.batch_rows.type),
+            self.batch_rows,
+        )
+        kept = pc.invert(pc.is_in(self.matched, value_set=dropped))
+        return SliceTag(self.file_slice, batch_rows, self.matched.filter(kept))
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,18 @@ def snapshot_frame(
             FileSlice(base.partition, base.file_id, base.instant, base, ())
             for base in view.latest_base_files()
         ]
+    return slices_frame(spark, state, read, slices, merge_type=merge_type)
+
+
+def slices_frame(
+    spark: SparkSession,
+    state: TableState,
+    read: ReadContext,
+    slices: Sequence[FileSlice],
+    *,
+    merge_type: str = SNAPSHOT,
+) -> DataFrame:
+    """Rows of some slices, in the columns of ``read``; see snapshot_frame."""
     frames = [
         *_native_frames(spark, state, read, slices, merge_type),
         *_python_frames(spark, state, read, slices, merge_type),

@@ -157,8 +157,8 @@ def write_distributed(
     frame = batch.frame
     if plan.lookup and plan.index.is_global:
         frame = combine_everywhere(frame, context, plan)
-        frame, rows = locate(spark, context, plan, units, frame)
-        batch.kept.append(frame)
+        state = TableState(context.storage, context.config, transaction.timeline)
+        frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
         plan = replace(plan, combine=False)
     if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
         frame, units, buckets = tag_files(spark, context, plan, units, frame, rows, batch.kept)

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import HudiError, InvalidKeyError, PathEscapeError, SchemaError, WriteConflictError
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
@@ -20,6 +21,7 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.batch import cast_batch, split_by_partition
@@ -158,6 +160,9 @@ class _PartitionBuffer:
         rows = pa.concat_tables(self._held.pop(partition))
         rows = cast_batch(rows, _data_schema(context, rows.column_names))
         del self._bytes[partition]
+        deletes = delete_mask(rows, context.config)
+        if deletes is not None:
+            rows = rows.filter(pc.invert(deletes))
         if not rows.num_rows:
             return
         ensure_partition_metadata(context.storage, partition, context.instant)

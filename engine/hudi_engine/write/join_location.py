@@ -14,15 +14,19 @@ from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.read.spark_read import slices_frame
+from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.batch import cast_batch
 from hudi_engine.write.executor_path import BUCKET
+from hudi_engine.write.location import settle, stored_columns
 from hudi_engine.write.partition_unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SLOTS = 100
+_STORED_PREFIX = "__hudi_stored_"
 
 
 def combine_everywhere(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
@@ -63,36 +67,70 @@ def stored_keys(spark: SparkSession, context: WriteContext, slices: Sequence[Fil
 
 def locate(
     spark: SparkSession,
+    state: TableState,
     context: WriteContext,
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     frame: DataFrame,
+    kept: list[DataFrame],
 ) -> tuple[DataFrame, dict[str, int]]:
-    """Global index: give every row its final partition, and add deletes for the partitions keys move away from."""
+    """Global index: give every row its final partition, and add deletes for the partitions keys move away from.
+
+    Args:
+        spark: The session.
+        state: The table as the write found it.
+        context: The write.
+        plan: How rows are treated.
+        units: Every partition of the table.
+        frame: The rows, one a key.
+        kept: Frames that are cached here are added to it.
+
+    Returns:
+        The rows with a delete flag, and their number by partition.
+    """
     from pyspark.sql import functions as F
 
     slices = [each for unit in units.values() for each in unit.slices]
-    stored = stored_keys(spark, context, slices).select(
-        F.col(RECORD_KEY).alias("__key"), F.col(PARTITION_PATH).alias("__old")
+    wanted = stored_columns(context, plan)
+    stored = slices_frame(spark, state, context.read, slices).select(
+        *[F.col(f"`{name}`").alias(f"{_STORED_PREFIX}{number}") for number, name in enumerate(wanted)]
     )
-    stays = plan.delete_only or not plan.index.moves_partition
-    if stays:
-        found = frame.join(stored.distinct(), F.col(RECORD_KEY) == F.col("__key"), "left")
-        final = found.withColumn(PARTITION_PATH, F.coalesce("__old", PARTITION_PATH)).drop("__key", "__old")
-    else:
-        moved = frame.join(
-            stored.distinct(),
-            (F.col(RECORD_KEY) == F.col("__key")) & (F.col(PARTITION_PATH) != F.col("__old")),
-        )
-        gone = (
-            moved.withColumn(PARTITION_PATH, F.col("__old"))
-            .drop("__key", "__old")
-            .withColumn(DELETE_FLAG, F.lit(True))
-        )
-        final = frame.withColumn(DELETE_FLAG, F.lit(False)).unionByName(gone)
-    final = final.persist()
+    key, partition = (F.col(f"{_STORED_PREFIX}{number}") for number in (0, 1))
+    pairs = frame.join(stored, (F.col(RECORD_KEY) == key) & (F.col(PARTITION_PATH) != partition))
+    pairs = pairs.repartition(RECORD_KEY).persist()
+    kept.append(pairs)
+    settled = _settled(pairs, frame, context, plan, wanted)
+    known = pairs.select(key.alias("__settled")).distinct()
+    rest = frame.join(known, F.col(RECORD_KEY) == F.col("__settled"), "left_anti")
+    final = rest.withColumn(DELETE_FLAG, F.lit(False)).unionByName(settled).persist()
+    kept.append(final)
     rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
     return final, rows
+
+
+def _settled(
+    pairs: DataFrame, frame: DataFrame, context: WriteContext, plan: UnitPlan, wanted: Sequence[str]
+) -> DataFrame:
+    """Rows whose key is stored elsewhere, after `settle`; pairs of a key are in one task."""
+    from pyspark.sql.types import BooleanType, StructField, StructType
+
+    names = frame.columns
+    data = pa.schema(
+        [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
+    )
+    old = pa.schema([context.schema.field(name) for name in wanted])
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        stored = table.select([f"{_STORED_PREFIX}{number}" for number in range(len(wanted))])
+        stored = cast_batch(stored.rename_columns(list(wanted)), old)
+        rows = cast_batch(table.select(names), data).select(names)
+        yield from settle(context, plan, rows, stored).combine_chunks().to_batches()
+
+    return pairs.mapInArrow(run, StructType([*frame.schema.fields, StructField(DELETE_FLAG, BooleanType())]))
 
 
 def tag_files(

@@ -1,7 +1,8 @@
 """Where keys live already, for indexes that look beyond the row's own partition.
 
 A global index finds the partition a key is in. A row that arrives with another partition either moves (a delete in the old
-partition, an insert in the new one) or is written where its key is, as ``*.index.update.partition.path`` says.
+partition, an insert in the new one) or is written where its key is, as ``*.index.update.partition.path`` says. A row that
+moves is merged with the stored one first, so that it can lose against it, or keep some of its values.
 """
 
 from __future__ import annotations
@@ -11,19 +12,23 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.config.enums import MergeMode
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.merge import replace_columns
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.tagging import SliceTag, tag_slice
+from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.merge_rows import merge_rows
-from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.merge.modes.registry import combine_batch, merge_rule
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.partition_unit import DELETE_FLAG, PartitionUnit, UnitPlan
+
+Mask = npt.NDArray[np.bool_]
 
 
 def resolve_globally(
@@ -46,26 +51,92 @@ def resolve_globally(
         return batch
     tags = _tag_all(context, plan, (each for unit in units.values() for each in unit.slices), batch)
     partitions = np.array(batch.column(PARTITION_PATH).to_pylist(), dtype=object)
-    stays = plan.delete_only or not plan.index.moves_partition
-    removed = _removed_rows(batch, context)
-    flags = np.zeros(batch.num_rows, dtype=bool)
-    rows: list[pa.Table] = []
-    lost = np.zeros(batch.num_rows, dtype=bool)
-    final = partitions.copy()
+    numbers: list[np.ndarray] = []
+    stored: list[pa.Table] = []
     for tag in tags:
-        old = tag.file_slice.partition
-        hit = np.asarray(tag.matched)
-        moved = hit[(partitions[hit] != old) & ~removed[hit]]
-        final[hit[removed[hit]]] = old
-        if stays:
-            final[moved] = old
-        elif len(moved):
-            losers = _late_rows(context, tag, batch, moved)
-            lost[losers] = True
-            gone = batch.take(pa.array(np.setdiff1d(moved, losers)))
-            rows.append(_with(gone, [old] * gone.num_rows, np.ones(gone.num_rows, dtype=bool)))
-    kept = _with(batch, list(final), flags).filter(pa.array(~lost))
-    return pa.concat_tables([kept, *rows])
+        hits = np.asarray(tag.matched)
+        elsewhere = hits[partitions[hits] != tag.file_slice.partition]
+        if len(elsewhere):
+            found = _stored_rows(context, plan, tag.file_slice, batch.take(pa.array(elsewhere)))
+            places = pc.index_in(
+                found.column(RECORD_KEY), value_set=batch.column(RECORD_KEY).combine_chunks()
+            )
+            numbers.append(np.asarray(places))
+            stored.append(found)
+    rest = np.ones(batch.num_rows, dtype=bool)
+    if not numbers:
+        return _flagged(batch, ~rest)
+    rows = np.concatenate(numbers)
+    rest[rows] = False
+    kept = batch.filter(pa.array(rest))
+    settled = settle(context, plan, batch.take(pa.array(rows)), pa.concat_tables(stored))
+    return pa.concat_tables([_flagged(kept, np.zeros(kept.num_rows, dtype=bool)), settled])
+
+
+def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
+    """Columns of a stored row that `settle` looks at."""
+    names = [name for name in context.schema.names if name not in META_FIELDS]
+    fields = [name for name in context.config.ordering_fields if name in names]
+    wanted = [] if plan.delete_only else merge_rule(context.config).needs_old(fields, names)
+    if plan.update_columns is not None:
+        wanted = names
+    return [RECORD_KEY, PARTITION_PATH, *wanted]
+
+
+def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> pa.Table:
+    """What becomes of rows whose key is stored in another partition.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        rows: Incoming rows, one for each pair; a row with several stored ones comes several times.
+        stored: The stored row of each pair, with the columns that `stored_columns` names; all pairs of a key are there.
+
+    Returns:
+        Rows as given with their final partition path, and deletes for the old partition, told apart by a flag.
+    """
+    old = stored.column(PARTITION_PATH).combine_chunks()
+    nothing = np.zeros(rows.num_rows, dtype=bool)
+    if plan.skip_existing:
+        return _flagged(rows.slice(0, 0), nothing[:0])
+    if plan.delete_only or not plan.index.moves_partition:
+        return _unique(_flagged(_with_partitions(rows, old), nothing))
+    marked = delete_mask(rows, context.config)
+    removed = nothing if marked is None else np.asarray(marked)
+    merged, lost = _merge(context, plan, rows, stored)
+    here = np.asarray(pc.equal(merged.column(PARTITION_PATH), old)) | removed
+    loses = np.isin(_codes(rows), _codes(rows)[lost & ~here])
+    moves = ~here & ~loses
+    stays = _flagged(_with_partitions(rows, old), nothing).filter(pa.array(here))
+    gone = _flagged(_with_partitions(rows, old), ~nothing).filter(pa.array(moves))
+    arrives = _flagged(merged, nothing).filter(pa.array(moves & _first_of_key(rows, moves)))
+    return pa.concat_tables([_unique(stays), _unique(gone), arrives])
+
+
+def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> tuple[pa.Table, Mask]:
+    """Each row as it is after the merge with its stored one, in the partition that gives, and which rows lose."""
+    rule = merge_rule(context.config)
+    names = [name for name in stored.column_names if name != PARTITION_PATH]
+    if plan.update_columns is not None:
+        rows = replace_columns(rows, stored, plan.update_columns)
+    if len(names) == 1:
+        return rows, np.zeros(rows.num_rows, dtype=bool)
+    outcome = merge_rows(stored.select(names), rows.select(names), context.config)
+    if rule.fills:
+        for name in names:
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, rows.schema.field(place), outcome.rows.column(name))
+    if rule.fills or plan.update_columns is not None:
+        generator = build_key_generator(context.config, options=context.options)
+        rows = _with_partitions(rows, generator.partition_paths(rows))
+    return rows, ~np.asarray(outcome.changed)
+
+
+def _stored_rows(context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> pa.Table:
+    """Live rows of a slice that have the key of one of ``rows``."""
+    stored = read_slice(context.read, file_slice, columns=stored_columns(context, plan))
+    known = pc.is_in(stored.column(RECORD_KEY), value_set=rows.column(RECORD_KEY).combine_chunks())
+    return stored.filter(known)
 
 
 def _tag_all(
@@ -78,33 +149,35 @@ def _tag_all(
     return [tag for tag in found if tag is not None]
 
 
-def _removed_rows(batch: pa.Table, context: WriteContext) -> np.ndarray:
-    if not set(context.schema.names) - set(META_FIELDS) <= set(batch.column_names):
-        return np.ones(batch.num_rows, dtype=bool)
-    mask = delete_mask(batch, context.config)
-    return np.zeros(batch.num_rows, dtype=bool) if mask is None else np.asarray(mask.fill_null(False))
+def _codes(rows: pa.Table) -> np.ndarray:
+    encoded = pc.dictionary_encode(rows.column(RECORD_KEY)).combine_chunks()
+    return np.asarray(encoded.indices)
 
 
-def _late_rows(context: WriteContext, tag: SliceTag, batch: pa.Table, moved: np.ndarray) -> np.ndarray:
-    """Moving rows that lose against the stored row by event time; they change nothing."""
-    if context.config.merge_mode is not MergeMode.EVENT_TIME_ORDERING or not context.config.ordering_fields:
-        return moved[:0]
-    stored = read_slice(context.read, tag.file_slice)
-    places = pc.index_in(
-        batch.column(RECORD_KEY).take(pa.array(moved)), value_set=stored.column(RECORD_KEY).combine_chunks()
+def _first_of_key(rows: pa.Table, among: Mask) -> Mask:
+    """The first row of each key, of those in ``among``."""
+    first = np.zeros(rows.num_rows, dtype=bool)
+    places = np.flatnonzero(among)
+    _, starts = np.unique(_codes(rows)[places], return_index=True)
+    first[places[starts]] = True
+    return first
+
+
+def _unique(rows: pa.Table) -> pa.Table:
+    """One row for each key and partition."""
+    if rows.num_rows < 2:
+        return rows
+    partitions = np.asarray(
+        pc.dictionary_encode(rows.column(PARTITION_PATH)).combine_chunks().indices, dtype=np.int64
     )
-    valid = np.asarray(places.is_valid())
-    old = stored.take(places.drop_null())
-    incoming = batch.take(pa.array(moved[valid]))
-    for name in context.schema.names:
-        if name not in incoming.column_names:
-            incoming = incoming.append_column(name, old.column(name))
-    outcome = merge_rows(old, incoming.select(context.schema.names), context.config)
-    lost: np.ndarray = moved[valid][~np.asarray(outcome.changed)]
-    return lost
+    _, starts = np.unique(partitions * rows.num_rows + _codes(rows), return_index=True)
+    return rows.take(pa.array(np.sort(starts)))
 
 
-def _with(rows: pa.Table, partitions: list[str], deletes: np.ndarray) -> pa.Table:
+def _with_partitions(rows: pa.Table, partitions: pa.Array) -> pa.Table:
     place = rows.schema.get_field_index(PARTITION_PATH)
-    changed = rows.set_column(place, PARTITION_PATH, pa.array(partitions, pa.string()))
-    return changed.append_column(DELETE_FLAG, pa.array(deletes))
+    return rows.set_column(place, rows.schema.field(place), partitions)
+
+
+def _flagged(rows: pa.Table, deletes: Mask) -> pa.Table:
+    return rows.append_column(DELETE_FLAG, pa.array(deletes))

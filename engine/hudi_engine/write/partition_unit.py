@@ -6,7 +6,7 @@ the same files.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,7 @@ from hudi_engine.index.tagging import SliceTag, tag_slice
 from hudi_engine.keygen.bucket import bucket_ids
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.packing import share_inserts
@@ -113,10 +114,77 @@ def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: 
         batch = combine_batch(batch, context.config)
     if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
         return TaggedUnit(unit, batch, ())
+    tags = _tags(context, plan, unit, batch)
+    if not plan.combine and tags:
+        combined = _combine_known(context, batch, tags)
+        if combined.num_rows < batch.num_rows:
+            batch, tags = combined, _tags(context, plan, unit, combined)
+    if plan.skip_existing and tags:
+        batch, tags = _unknown_rows(context, plan, unit, batch, tags)
+    return TaggedUnit(unit, batch, tuple(_without_dead(context, batch, tags)))
+
+
+def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
     keys = _lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
     found = (tag_slice(context.read, each, keys, pruning) for each in unit.slices)
-    return TaggedUnit(unit, batch, tuple(tag for tag in found if tag is not None))
+    return [tag for tag in found if tag is not None]
+
+
+def _combine_known(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> pa.Table:
+    """The batch with the rows of a stored key combined into one, which can only be updated once."""
+    known = pc.unique(batch.column(RECORD_KEY).take(_matched(tags)))
+    is_known = pc.is_in(batch.column(RECORD_KEY), value_set=known)
+    if INSERT_FLAG in batch.column_names:
+        is_known = pc.and_(is_known, pc.invert(batch.column(INSERT_FLAG)))
+    updates = combine_batch(batch.filter(is_known), context.config)
+    return pa.concat_tables([updates, batch.filter(pc.invert(is_known))])
+
+
+def _unknown_rows(
+    context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: Sequence[SliceTag]
+) -> tuple[pa.Table, list[SliceTag]]:
+    """Rows whose key is not in the table; a key that only logs deleted is tagged, so that it comes back in its place."""
+    known = np.zeros(batch.num_rows, dtype=bool)
+    for tag in tags:
+        known[_live_matches(context, batch, tag)] = True
+    if not known.any():
+        return batch, list(tags)
+    batch = batch.filter(pa.array(~known))
+    logged = any(tag.file_slice.log_files for tag in tags)
+    return batch, _tags(context, plan, unit, batch) if logged and batch.num_rows else []
+
+
+def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> list[SliceTag]:
+    """Of several slices that hold a key, those whose logs deleted it do not count: an update would bring it back twice."""
+    if len(tags) < 2 or not any(tag.file_slice.log_files for tag in tags):
+        return list(tags)
+    counts = np.bincount(np.asarray(_matched(tags)), minlength=batch.num_rows)
+    if counts.max() < 2:
+        return list(tags)
+    live = [_live_matches(context, batch, tag) for tag in tags]
+    lives = np.bincount(np.concatenate(live), minlength=batch.num_rows)
+    result = []
+    for tag, alive in zip(tags, live, strict=True):
+        matched = np.asarray(tag.matched)
+        dead = matched[(lives[matched] > 0) & ~np.isin(matched, alive)]
+        result.append(tag.without(dead))
+    return [tag for tag in result if len(tag.matched)]
+
+
+def _live_matches(context: WriteContext, batch: pa.Table, tag: SliceTag) -> np.ndarray:
+    """Batch rows of a tag whose key the slice still holds once its logs are merged in."""
+    matched = np.asarray(tag.matched)
+    if not tag.file_slice.log_files:
+        return matched
+    stored = read_slice(context.read, tag.file_slice, columns=[RECORD_KEY]).column(RECORD_KEY)
+    keys = batch.column(RECORD_KEY).take(tag.matched)
+    alive: np.ndarray = matched[np.asarray(pc.is_in(keys, value_set=stored.combine_chunks()))]
+    return alive
+
+
+def _matched(tags: Sequence[SliceTag]) -> pa.Array:
+    return pa.concat_arrays([tag.matched for tag in tags])
 
 
 def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[WriteStat]:
@@ -156,8 +224,6 @@ def _write(
     if deletes is not None:
         fresh &= ~np.asarray(deletes.fill_null(False))
     inserts = None if plan.delete_only else batch.filter(pa.array(fresh))
-    if plan.skip_existing:
-        tags = []
     yield from _place(task, plan, unit, batch, tags, deletes, inserts)
 
 

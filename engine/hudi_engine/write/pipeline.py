@@ -305,6 +305,11 @@ def _check_request(config: TableConfig, request: WriteRequest, index: IndexKind)
             f"table {config.name!r} has no record key, so there is nothing to upsert by; use insert, or make the table "
             "with record_key"
         )
+    if _skips_existing(request) and not config.record_key_fields:
+        raise ConfigError(
+            f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
+            "no row is a duplicate; leave the option out, or make the table with record_key"
+        )
     if index.buckets is not None and not config.record_key_fields:
         raise ConfigError(
             "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
@@ -389,7 +394,7 @@ def _write_small(
 
 def _combines(request: WriteRequest) -> bool:
     option = request.operation.combine_option
-    return option is not None and request.options.bool(option)
+    return option is not None and (request.options.bool(option) or _skips_existing(request))
 
 
 def _skips_existing(request: WriteRequest) -> bool:
