@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Mapping
@@ -31,6 +32,18 @@ _LOCAL_CONF: Mapping[str, str] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+# A dbt process lives for seconds: most of what the JIT's last stage compiles in that time is never run often enough to
+# pay. Loops still reach it by their iterations, so long jobs lose nothing.
+_QUICK_START = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    "-XX:Tier4InvocationThreshold=20000",
+    "-XX:Tier4MinInvocationThreshold=5000",
+    "-XX:Tier4CompileThreshold=50000",
+)
+_FEW_CORES = 2
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_COLLECTOR = re.compile(r"-XX:[+-]Use\w*GC\b")
 _METASTORE_KEYS = (
     "spark.hadoop.javax.jdo.option.ConnectionURL",
     "spark.hadoop.hive.metastore.uris",
@@ -118,16 +131,24 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         conf["spark.master"] = master
     if master is None or master.startswith("local"):
         conf.update(_LOCAL_CONF)
+        java_options += _local_java_options(credentials.spark_conf)
         conf["spark.sql.shuffle.partitions"] = str(max(8, 2 * (os.cpu_count() or 1)))
     if credentials.catalog == "hive" and not _metastore_configured(credentials.spark_conf):
         conf[_METASTORE_KEYS[0]] = f"jdbc:derby:;databaseName={root}/metastore_db;create=true"
         java_options.append(f"-Dderby.stream.error.file={root}/derby.log")
         if "://" not in root:
             Path(root).mkdir(parents=True, exist_ok=True)
-    conf["spark.driver.extraJavaOptions"] = " ".join(java_options)
+    conf[_JAVA_OPTIONS] = " ".join(java_options)
     for key, value in credentials.spark_conf.items():
-        conf[key] = f"{conf[key]} {value}" if key == "spark.driver.extraJavaOptions" else value
+        conf[key] = f"{conf[key]} {value}" if key == _JAVA_OPTIONS else value
     return conf
+
+
+def _local_java_options(conf: Mapping[str, str]) -> list[str]:
+    given = [conf.get(_JAVA_OPTIONS, ""), *(os.environ.get(name, "") for name in _JAVA_VARIABLES)]
+    # on two cores a collector with threads of its own is in the way; the JVM refuses to start with two of them
+    serial = (os.cpu_count() or 1) <= _FEW_CORES and not any(_COLLECTOR.search(text) for text in given)
+    return [*_QUICK_START, *(["-XX:+UseSerialGC"] if serial else [])]
 
 
 def _log_config() -> str:

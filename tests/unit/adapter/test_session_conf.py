@@ -1,0 +1,41 @@
+"""What a Spark that dbt starts is started with."""
+
+from __future__ import annotations
+
+import pytest
+
+from dbt.adapters.hudi import session
+from dbt.adapters.hudi.credentials import HudiCredentials
+
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def java_options(**keys: object) -> str:
+    credentials = HudiCredentials.from_dict({"schema": "analytics", "location_root": "/lake", **keys})
+    return session._start_conf(credentials, {})[OPTIONS]
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session.os, "cpu_count", lambda: 2)
+    for name in session._JAVA_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_local_spark_starts_quickly() -> None:
+    assert "-XX:Tier4InvocationThreshold" in java_options()
+    assert "-XX:+UseSerialGC" in java_options()
+
+
+def test_a_spark_elsewhere_is_left_as_it_is() -> None:
+    assert "-XX:" not in java_options(master="spark://host:7077")
+
+
+def test_the_profiles_own_java_options_come_last() -> None:
+    assert java_options(spark_conf={OPTIONS: "-XX:TieredStopAtLevel=1"}).endswith("-XX:TieredStopAtLevel=1")
+
+
+def test_a_collector_somebody_chose_is_the_only_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "SerialGC" not in java_options(spark_conf={OPTIONS: "-XX:+UseG1GC"})
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseZGC")
+    assert "SerialGC" not in java_options()
