@@ -246,6 +246,25 @@ class TableConfig:
         return resolve_merge_mode(self.properties, self.version, has_ordering=bool(self.ordering_fields))
 
     @cached_property
+    def merges_as_release_0(self) -> bool:
+        """Whether rows are those that Hudi 0.x, which made the table, gives.
+
+        Release 1 merges the same logs otherwise when records or deletes come late. Tables of this engine say
+        their time zone and not the format of their partition metadata, those of release 0 both or neither.
+        """
+        own = (
+            "hoodie.table.timeline.timezone" in self.properties
+            and "hoodie.partition.metafile.use.base.format" not in self.properties
+        )
+        return (
+            self.version == 6
+            and self.table_type is TableType.MERGE_ON_READ
+            and "hoodie.compaction.record.merger.strategy" in self.properties
+            and "hoodie.record.merge.mode" not in self.properties
+            and not own
+        )
+
+    @cached_property
     def delete_marker(self) -> tuple[str, str] | None:
         """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is
         none.

@@ -122,7 +122,7 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     if not file_slice.log_files:
         base = _read_base(context, file_slice, key_columns(context.config))
         masked, live = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table()
-    elif rule.fills:
+    elif rule.fills_one_by_one:
         base = _read_base(context, file_slice, needed)
         masked, records = _fill_into(context, file_slice, base, rule)
         live = _live(records.winners)
@@ -148,7 +148,7 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
     base = _in_range(context, _read_base(context, file_slice, needed))
     if merge_type == SKIP_MERGE:
         return pa.concat_tables([base, _live(_scan(context, file_slice, rule, needed).winners)])
-    if rule.fills:
+    if rule.fills_one_by_one:
         masked, records = _fill_into(context, file_slice, base, rule)
         live = _live(records.winners)
     else:
@@ -159,7 +159,7 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
 
 def _scan(context: ReadContext, file_slice: FileSlice, rule: MergeRule, columns: Sequence[str]) -> LogRecords:
     fields = [name for name in context.config.ordering_fields if name in columns]
-    return read_log_records(context, file_slice, columns, lambda entries: fold(entries, rule, fields))
+    return read_log_records(context, file_slice, columns, lambda entries: fold(entries, rule.in_logs, fields))
 
 
 def _live(entries: Entries) -> pa.Table:
@@ -264,13 +264,14 @@ def _merge_pairs(
 ) -> tuple[Entries, Mask]:
     everything = np.ones(len(hits), dtype=bool)
     fields = [name for name in context.config.ordering_fields if name in new.rows.column_names]
-    if new.provided is None:
+    if new.provided is None and not rule.fills:
         if not rule.compares or not fields:
             return new, everything
         old = _entries_of(base, fields, hits)
         return new, rule.first(old, new, fields)
     old = _entries_of(base, new.rows.column_names, hits)
-    return rule.merge(old, new, fields), rule.first(old, new, fields)
+    changed = everything if rule.fills else rule.first(old, new, fields)
+    return rule.merge(old, new, fields), changed
 
 
 def _entries_of(base: pa.Table, columns: Sequence[str], hits: npt.NDArray[np.int64]) -> Entries:

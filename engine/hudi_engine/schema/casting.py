@@ -81,6 +81,9 @@ def cast_array(array: pa.Array, kind: pa.DataType, name: str = "") -> pa.Array:
         # Hudi widens a float through its decimal text, so that 1.1 stays 1.1.
         return array.cast(pa.string()).cast(kind)
     try:
+        if pa.types.is_integer(stored) and pa.types.is_decimal(kind):
+            # Arrow wants room for the widest integer; only the values need to fit.
+            return array.cast(pa.decimal256(76, kind.scale)).cast(kind)
         return array.cast(kind, safe=not _may_lose_digits(stored, kind))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(

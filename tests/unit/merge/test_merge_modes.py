@@ -279,3 +279,30 @@ def test_a_rule_of_the_users_own_is_found_by_its_import_path(
 def test_a_rule_that_cannot_be_found_is_refused(path: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         merge_rule(config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": path}))
+
+
+RELEASE_0 = {"hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        (DEFAULT, [row("b", 12, 2), row("d", 10, 1, "x")]),
+        (LATEST, [row("b", 12, 2), row("d", 3, 4)]),
+        (PARTIAL, [row("b", 12, 2, "x"), row("d", 10, 1, "x")]),
+        (NON_DEFAULTS, [row("b", 12, 2, "x"), row("d", 3, 4, "x")]),
+    ],
+)
+def test_tables_of_release_0_combine_the_logs_first_and_a_delete_takes_the_stored_row(
+    payload: str, expected: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    builder = SliceBuilder(tmp_path).add_base([row(key, 10, 1, "x") for key in "abd"])
+    builder.add_log(deletes("a", 2, pa.array([5], pa.int64())), deletes("d", 2, pa.array([20], pa.int64())))
+    builder.add_log(upserts([row("b", 12, 2), row("d", 3, 4)], 3)).add_log(upserts([row("b", 11, 3)], 4))
+    settings_of_0 = config(payload, **RELEASE_0)
+    ours = config(payload, **RELEASE_0, **{"hoodie.table.timeline.timezone": "UTC"})
+
+    rows = data_rows(read_slice(builder.context(settings_of_0), builder.build()))
+
+    assert rows == expected
+    assert settings_of_0.merges_as_release_0 and not ours.merges_as_release_0

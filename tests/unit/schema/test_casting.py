@@ -91,6 +91,7 @@ def test_a_float_becomes_the_double_with_the_same_text() -> None:
         (pa.array([Decimal("1.20")]), pa.string(), "1.20"),
         (pa.array(["é"]), pa.binary(), "é".encode()),
         (pa.array([2**53 + 1]), pa.float64(), float(2**53)),
+        (pa.array([-7]), pa.decimal128(20, 2), Decimal("-7.00")),
         (pa.array([None]), pa.list_(pa.int32()), None),
         (pa.array(["a"]).dictionary_encode(), pa.string(), "a"),
     ],

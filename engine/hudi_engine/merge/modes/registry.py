@@ -5,6 +5,8 @@ A payload or merger class that is not known is refused by name: guessing would c
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 
@@ -53,6 +55,11 @@ def merge_rule(config: TableConfig) -> MergeRule:
             f"{legal}. Read its base files "
             "only (read optimized), or compact it with the engine that has the class"
         )
+    if config.merges_as_release_0:
+        # Log records are combined with each other first, by ordering value whatever the payload class, and a
+        # delete that is left then takes the stored row.
+        logs = MergeRule(compares=True, fills=config.merge_mode is MergeMode.PARTIAL_UPDATE, revives=True)
+        return replace(rule, deletes_obey_order=False, logs=logs)
     if rule.compares and config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version >= 9:
         # From table version 9 on partial updates are event time ordering with gaps filled; deletes
         # are ordered as well.

@@ -27,11 +27,25 @@ class MergeRule:
         compares: Whether ordering values decide which record comes first; otherwise the newer does.
         fills: Whether nulls of the winning record are filled from the other one.
         deletes_obey_order: Whether a delete can lose against a record with a greater ordering value.
+        revives: Whether a record that follows a delete always wins, and nothing remembers the delete.
+        logs: Rule among the records of the logs, where it is another one than between them and the base file.
     """
 
     compares: bool
     fills: bool = False
     deletes_obey_order: bool = True
+    revives: bool = False
+    logs: MergeRule | None = None
+
+    @property
+    def in_logs(self) -> MergeRule:
+        """Rule among the records of the logs."""
+        return self.logs or self
+
+    @property
+    def fills_one_by_one(self) -> bool:
+        """Whether log records are merged into the stored row one after the other, not with each other first."""
+        return self.fills and self.logs is None
 
     def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
         """Columns of the older record that :meth:`merge` looks at.
@@ -61,6 +75,8 @@ class MergeRule:
         wins |= new.always | old.always
         if not self.deletes_obey_order:
             wins |= new.deleted | old.deleted
+        if self.revives:
+            wins |= old.deleted
         return wins
 
     def merge(self, old: Entries, new: Entries, ordering_fields: Sequence[str]) -> Entries:
@@ -74,6 +90,8 @@ class MergeRule:
         wins = self.first(old, new, ordering_fields)
         # A row that replaces a delete has nothing older behind it: not within a log, nor in the base file.
         severed = np.where(wins, new.severed | old.deleted | old.severed, old.severed)
+        if self.revives:
+            severed = np.zeros_like(severed)
         lends = np.where(wins, ~old.deleted & ~new.severed, ~new.deleted)
         rows, provided = self._compose(old, new, wins, lends)
         if provided is not None:
