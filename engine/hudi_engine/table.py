@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -81,10 +82,10 @@ class HudiTable:
         *,
         name: str,
         record_key: Sequence[str] | None = None,
-        precombine_field: str | None = None,
+        precombine_field: str | Sequence[str] | None = None,
         partition_by: Sequence[str] | None = None,
-        table_type: str = "cow",
-        schema: StructType | None = None,
+        table_type: str | None = None,
+        schema: StructType | str | None = None,
         options: RawOptions | None = None,
     ) -> HudiTable:
         """Make an empty table (table version 6).
@@ -97,20 +98,22 @@ class HudiTable:
             precombine_field: Ordering column: of two rows with a key the one with the larger value wins. Without it the
                 row written last wins.
             partition_by: Partition columns; ``column:timestamp`` uses the timestamp key generator for that column.
-            table_type: ``cow`` (copy-on-write) or ``mor`` (merge-on-read).
-            schema: Columns when they are known; otherwise the first write brings them.
-            options: ``hoodie.*`` options. Those that define the table are stored with it; the others are defaults of this
+            table_type: ``cow`` (copy-on-write, the default) or ``mor`` (merge-on-read).
+            schema: Columns when they are known, also as text (``id int, name string``); otherwise the first write brings them.
+            options: ``hoodie.*`` options. Those that define the table are stored with it, and may take the place of the
+                arguments above (``hoodie.datasource.write.recordkey.field`` and so on); the others are defaults of this
                 object's calls.
 
         Raises:
             ConfigError: The definition makes no sense; all problems in one message.
             TableExistsError: A table, or another folder with files, is there.
         """
-        arrow = None if schema is None else spark_to_arrow(schema)
+        path = os.fspath(path) if isinstance(path, os.PathLike) else path
+        arrow = None if schema is None else spark_to_arrow(_struct(spark, schema))
         config = table_properties(
             name=name,
             record_key=_names(record_key, "record_key"),
-            precombine_field=precombine_field,
+            precombine_field=_names(precombine_field, "precombine_field"),
             partition_by=_names(partition_by, "partition_by"),
             table_type=table_type,
             schema=arrow,
@@ -136,6 +139,7 @@ class HudiTable:
             UnsupportedTableError: A version or feature this engine does not read.
         """
         resolve_options(options)
+        path = os.fspath(path) if isinstance(path, os.PathLike) else path
         storage = open_storage(path)
         recover_swap(storage.base)
         TableConfig.load(storage)
@@ -360,7 +364,9 @@ class HudiTable:
             options: ``hoodie.*`` options of this call.
         """
         if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):
-            raise ConfigError(f"retain_commits is {retain_commits!r}; it must be a whole number of at least 1")
+            raise ConfigError(
+                f"retain_commits is {retain_commits!r}; it must be a whole number of at least 1"
+            )
         return clean(
             self.storage,
             self._resolved(options),
@@ -385,6 +391,7 @@ class HudiTable:
         prepped: bool = False,
         new_schema: bool = False,
     ) -> WriteResult:
+        _check_frame(df)
         request = WriteRequest(
             operation,
             df,
@@ -437,7 +444,8 @@ class HudiTable:
         return run_in_threads if self._is_local() else run_in_spark(self.spark)
 
     def _resolved(self, options: RawOptions | None) -> Options:
-        return resolve_options({**self._options, **(options or {})})
+        given = resolve_options(options)
+        return resolve_options({**self._options, **given.raw}) if self._options else given
 
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
         state = TableState.load(self.storage)
@@ -492,9 +500,9 @@ def rebuild_table(
     *,
     name: str,
     record_key: Sequence[str] | None = None,
-    precombine_field: str | None = None,
+    precombine_field: str | Sequence[str] | None = None,
     partition_by: Sequence[str] | None = None,
-    table_type: str = "cow",
+    table_type: str | None = None,
     options: RawOptions | None = None,
 ) -> WriteResult:
     """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
@@ -517,10 +525,11 @@ def rebuild_table(
     Raises:
         HudiError: As create and upsert do; the old table stands.
     """
+    _check_frame(df)
     wanted = table_properties(
         name=name,
         record_key=_names(record_key, "record_key"),
-        precombine_field=precombine_field,
+        precombine_field=_names(precombine_field, "precombine_field"),
         partition_by=_names(partition_by, "partition_by"),
         table_type=table_type,
         schema=spark_to_arrow(_without_meta(df).schema),
@@ -570,9 +579,36 @@ def _without_meta(df: DataFrame) -> DataFrame:
     )
 
 
+def _check_frame(df: object) -> None:
+    from pyspark.sql import DataFrame
+
+    if not isinstance(df, DataFrame):
+        raise ConfigError(
+            f"the rows are a {type(df).__name__}; give a Spark DataFrame, such as spark.createDataFrame(rows)"
+        )
+
+
+def _struct(spark: SparkSession, schema: StructType | str) -> StructType:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    if isinstance(schema, StructType):
+        return schema
+    if not isinstance(schema, str):
+        raise ConfigError(f"schema is {schema!r}; give a StructType, or text such as 'id int, name string'")
+    try:
+        return spark.createDataFrame([], schema).schema
+    except PySparkException as error:
+        raise ConfigError(
+            f"schema is {schema!r}, which is no list of columns: {str(error).splitlines()[0]}"
+        ) from error
+
+
 def _names(value: Sequence[str] | None, what: str) -> list[str] | None:
     if value is None:
         return None
+    if not isinstance(value, (str, Sequence)):
+        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
     names = [value] if isinstance(value, str) else list(value)
     if any(not isinstance(name, str) or not name.strip() for name in names):
         raise ConfigError(f"{what} is {value!r}; it must be a list of column names")

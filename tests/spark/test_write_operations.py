@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hudi_engine import (
     ConfigError,
+    CorruptTableError,
+    DataError,
     HudiTable,
     InvalidKeyError,
     PathEscapeError,
@@ -251,6 +253,32 @@ def test_a_partition_value_cannot_leave_the_table(spark, tmp_path, table_type):
     assert table.snapshot().count() == 0
 
 
+def test_characters_with_a_meaning_in_patterns_are_plain_in_partition_folders(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"])
+    rows = [(1, 1, "a[b]*?{c}", "x"), (2, 1, "d\\e", "y"), (3, 1, "50%20 é&#", "z")]
+    table.upsert(frame(spark, *rows))
+    assert rows_of(table) == sorted(rows)
+    with pytest.raises(DataError, match="300 bytes"):
+        table.upsert(frame(spark, (1, 1, "x" * 300, "x")))
+    assert len(table.timeline()) == 1
+
+
+def test_rows_that_are_no_dataframe_are_refused(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    for rows in (None, [(1, "a")]):
+        with pytest.raises(ConfigError, match="Spark DataFrame"):
+            table.upsert(rows)
+
+
+def test_a_damaged_base_file_is_named(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    table.upsert(frame(spark, *FIRST))
+    (base,) = (tmp_path / "t").glob("*.parquet")
+    base.write_bytes(base.read_bytes()[:100])
+    with pytest.raises(CorruptTableError, match=base.name):
+        table.snapshot()
+
+
 def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_type):
     table = HudiTable.create(
         spark,
@@ -372,6 +400,11 @@ def test_create_and_open_refuse_by_name(spark, tmp_path):
     (tmp_path / "files" / "a.csv").write_text("1")
     with pytest.raises(TableExistsError):
         HudiTable.create(spark, str(tmp_path / "files"), name="t", record_key=["id"])
+    a_file = tmp_path / "files" / "a.csv"
+    with pytest.raises(TableExistsError, match="is a file"):
+        HudiTable.create(spark, a_file, name="t", record_key=["id"])
+    with pytest.raises(TableNotFoundError):
+        HudiTable.open(spark, a_file)
 
 
 def test_rebuild_replaces_rows_and_columns_in_one_instant(spark, tmp_path, table_type):
@@ -415,6 +448,11 @@ def test_a_small_batch_into_big_partitions_is_written_by_executors(spark, table)
 def test_options_that_contradict_the_table_are_refused(spark, table):
     with pytest.raises(ConfigError, match=r"recordkey\.field is 'name'.*has 'id'"):
         table.upsert(frame(spark, *FIRST), options={"hoodie.datasource.write.recordkey.field": "name"})
+    payload = "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"
+    with pytest.raises(ConfigError, match=r"payload\.class.*has .*DefaultHoodieRecordPayload"):
+        table.upsert(frame(spark, *FIRST), options={"hoodie.datasource.write.payload.class": payload})
+    with pytest.raises(ConfigError, match=r"keygenerator\.type is 'TIMESTAMP'"):
+        table.upsert(frame(spark, *FIRST), options={"hoodie.datasource.write.keygenerator.type": "TIMESTAMP"})
     assert table.timeline() == []
 
 

@@ -77,9 +77,7 @@ class Option:
         return ConfigError(f"{self.key} is {raw!r}; legal values: {legal} (default {self.default!r})")
 
 
-def _bool(
-    key: str, default: bool | None, group: str, doc: str, aliases: tuple[str, ...] = ()
-) -> Option:
+def _bool(key: str, default: bool | None, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option:
     return Option(key, "bool", default, doc, group, aliases=aliases)
 
 
@@ -797,6 +795,11 @@ class Options:
         return resolve_options({**self.raw, **raw})
 
 
+def canonical_key(key: str) -> str:
+    """The key an alias stands for; other keys as they are."""
+    return _ALIASES.get(key, key)
+
+
 def resolve_options(raw: Mapping[str, object] | None) -> Options:
     """Check and type raw options.
 
@@ -810,7 +813,14 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
     given: dict[str, OptionValue] = {}
     texts: dict[str, str] = {}
     problems: list[str] = []
+    if raw is not None and not isinstance(raw, Mapping):
+        raise ConfigError(
+            f"options is {raw!r}; it must be a dictionary such as {{'hoodie.index.type': 'BLOOM'}}"
+        )
     for key, value in (raw or {}).items():
+        if not isinstance(key, str):
+            problems.append(f"option {key!r} is not a text; option keys are hoodie.* names")
+            continue
         if value is None:
             continue
         texts[key] = str(value).lower() if isinstance(value, bool) else str(value)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.enums import KeyGeneratorType
-from hudi_engine.config.options import Options
+from hudi_engine.config.options import Options, canonical_key
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
 from hudi_engine.keygen.complex_key import complex_keys
@@ -275,8 +275,8 @@ def _given_kinds(
 def _timestamp_settings(config: TableConfig, options: Options | None) -> Mapping[str, str]:
     settings = dict(config.timestamp_keygen)
     for key, value in (options.raw if options is not None else {}).items():
-        if key.startswith(TIMESTAMP_PREFIX):
-            settings[key[len(TIMESTAMP_PREFIX) :]] = value
+        if canonical_key(key).startswith(TIMESTAMP_PREFIX):
+            settings[canonical_key(key)[len(TIMESTAMP_PREFIX) :]] = value
     return settings
 
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import PathEscapeError
+from hudi_engine.errors import DataError, PathEscapeError
 
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
+LONGEST_FOLDER_NAME = 255
 METADATA_FOLDER = ".hoodie"
 
 ESCAPED_CHARACTERS = (*map(chr, range(1, 32)), *"\"#%'*/:=?\\\x7f{[]^")
@@ -103,6 +104,27 @@ def check_partition_path(path: str) -> str:
     problem = partition_path_problem(path)
     if problem is not None:
         raise PathEscapeError(path)
+    return path
+
+
+def check_new_partition(path: str) -> str:
+    """Return the path if a folder of that name can be made below the table.
+
+    Args:
+        path: As for `check_partition_path`.
+
+    Raises:
+        PathEscapeError: As `check_partition_path` does.
+        DataError: A part is longer than a folder name can be.
+    """
+    check_partition_path(path)
+    for part in path.split("/"):
+        length = len(part.encode("utf-8", "surrogatepass"))
+        if length > LONGEST_FOLDER_NAME:
+            raise DataError(
+                f"partition folder {part[:40] + '...'!r} has {length} bytes; file systems allow {LONGEST_FOLDER_NAME}. "
+                "Partition by another column, or by a shorter expression"
+            )
     return path
 
 

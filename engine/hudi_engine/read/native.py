@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 
 # Not float to double: Hudi widens a float by its text (1.1 stays 1.1), Spark by its bits.
@@ -52,8 +53,13 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
     if key not in _SCHEMAS:
         if len(_SCHEMAS) >= _MOST_SCHEMAS:
             _SCHEMAS.clear()
-        with storage.open_input(path) as source:
-            _SCHEMAS[key] = pq.ParquetFile(source).schema_arrow.remove_metadata()
+        try:
+            with storage.open_input(path) as source:
+                _SCHEMAS[key] = pq.ParquetFile(source).schema_arrow.remove_metadata()
+        except pa.ArrowInvalid as error:
+            raise CorruptTableError(
+                f"base file {path!r} of {storage.base!r} cannot be read: {error}"
+            ) from error
     return _SCHEMAS[key]
 
 

@@ -23,7 +23,7 @@ from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
@@ -139,9 +139,12 @@ def _scan(
     spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
 ) -> DataFrame:
     paths = [state.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
-    return (
-        spark.read.schema(arrow_to_spark(read.schema)).option("recursiveFileLookup", "true").parquet(*paths)
-    )
+    return literal_paths(spark.read.schema(arrow_to_spark(read.schema))).parquet(*paths)
+
+
+def literal_paths(reader: DataFrameReader) -> DataFrameReader:
+    """A reader that takes paths as they are: no partition columns from folders, no meaning of ``*``, ``[`` or ``\\``."""
+    return reader.option("recursiveFileLookup", "true").option("__globPaths__", "false")
 
 
 def _merged(

@@ -41,8 +41,11 @@ class LocalStorage(Storage):
         return hash(self.base)
 
     def read(self, path: str) -> bytes:
-        with open(self._absolute(path), "rb") as file:
-            return file.read()
+        try:
+            with open(self._absolute(path), "rb") as file:
+                return file.read()
+        except NotADirectoryError as error:
+            raise FileNotFoundError(errno.ENOENT, "no such file", error.filename) from error
 
     def stat(self, path: str) -> FileStatus | None:
         try:

@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, resolve_options
+from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, canonical_key, resolve_options
 from hudi_engine.config.properties import table_checksum
 from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
-from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.errors import ConfigError, SchemaError, StorageError, TableExistsError
+from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.write.definition import TABLE_TYPES, read_definition
 from hudi_engine.write.table_options import STICKY_INDEX
 
 FOLDERS = (
@@ -37,12 +40,6 @@ KEYGEN_CLASSES = {
 EVENT_TIME_PAYLOAD = f"{PACKAGE}.common.model.DefaultHoodieRecordPayload"
 COMMIT_TIME_PAYLOAD = f"{PACKAGE}.common.model.OverwriteWithLatestAvroPayload"
 EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
-TABLE_TYPES = {
-    "cow": "COPY_ON_WRITE",
-    "copy_on_write": "COPY_ON_WRITE",
-    "mor": "MERGE_ON_READ",
-    "merge_on_read": "MERGE_ON_READ",
-}
 _PROPERTY_OPTIONS = (
     "hoodie.datasource.write.hive_style_partitioning",
     "hoodie.datasource.write.partitionpath.urlencode",
@@ -54,9 +51,9 @@ def table_properties(
     *,
     name: str,
     record_key: Sequence[str] | None,
-    precombine_field: str | None,
+    precombine_field: str | Sequence[str] | None,
     partition_by: Sequence[str] | None,
-    table_type: str,
+    table_type: str | None,
     schema: pa.Schema | None,
     options: Mapping[str, object] | None,
 ) -> TableConfig:
@@ -65,11 +62,13 @@ def table_properties(
     Args:
         name: Table name.
         record_key: Key fields; None or empty lets the writer generate keys.
-        precombine_field: Ordering field; with it the newest row by this field wins (event time), without it the last written.
+        precombine_field: Ordering field, or several compared in turn; with it the newest row wins (event time), without it
+            the last written.
         partition_by: Partition fields, ``field:timestamp`` or ``field:simple`` for the custom key generator.
-        table_type: ``cow`` or ``mor``.
+        table_type: ``cow`` (also when None) or ``mor``.
         schema: Data columns when they are known.
-        options: ``hoodie.*`` options; those that define the table are kept in its properties.
+        options: ``hoodie.*`` options; those that define the table are kept in its properties, and may take the place of the
+            arguments.
 
     Raises:
         ConfigError: All problems in one message.
@@ -81,10 +80,20 @@ def table_properties(
         resolved = resolve_options(options)
     except ConfigError as error:
         problems += error.problems
-    keys, partitions = tuple(record_key or ()), tuple(partition_by or ())
-    kind = TABLE_TYPES.get(str(table_type).lower())
+    definition = read_definition(
+        name=name,
+        record_key=record_key,
+        precombine_field=precombine_field,
+        partition_by=partition_by,
+        table_type=table_type,
+        options=resolved.raw,
+    )
+    problems += definition.problems
+    keys, partitions = definition.keys, definition.partitions
+    precombine = ",".join(definition.ordering) or None
+    kind = TABLE_TYPES.get(str(definition.table_type).lower())
     problems += _definition_problems(
-        name, keys, precombine_field, partitions, kind, table_type, schema, resolved
+        name, keys, precombine, partitions, kind, definition.table_type, schema, resolved
     )
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
@@ -100,13 +109,13 @@ def table_properties(
         "hoodie.table.timeline.timezone": "UTC",
         "hoodie.table.keygenerator.class": _key_generator(resolved, keys, partitions),
         **{key: str(resolved.value(key)).lower() for key in _PROPERTY_OPTIONS},
-        **_payload(resolved, precombine_field, kind),
+        **_payload(resolved, precombine, kind),
         **_sticky(resolved),
     }
     if keys:
         properties["hoodie.table.recordkey.fields"] = ",".join(keys)
-    if precombine_field:
-        properties["hoodie.table.precombine.field"] = precombine_field
+    if precombine:
+        properties["hoodie.table.precombine.field"] = precombine
     if partitions:
         properties["hoodie.table.partition.fields"] = ",".join(_stored_partition_fields(resolved, partitions))
     if schema is not None:
@@ -117,7 +126,30 @@ def table_properties(
     config = TableConfig.from_properties(properties)
     config.check_writable()
     merge_rule(config)
+    problems = _key_generator_problems(config, resolved)
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
     return config
+
+
+def _key_generator_problems(config: TableConfig, options: Options) -> list[str]:
+    """Why the key generator cannot serve the table's fields; empty when it can."""
+    kind, count = config.key_generator, len(config.partition_fields)
+    if kind in (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE) and count:
+        return [
+            f"the key generator is {kind.value}, which makes no partitions, but partition_by names {count} column(s); leave "
+            "the key generator out, or partition_by"
+        ]
+    if kind in (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP) and count != 1:
+        return [
+            f"the key generator is {kind.value}, which takes one partition column, but partition_by names {count}; leave the "
+            "key generator out, or use COMPLEX, CUSTOM or NON_PARTITION"
+        ]
+    try:
+        build_key_generator(config, options=options)
+    except ConfigError as error:
+        return list(error.problems)
+    return []
 
 
 def create_table(storage: Storage, config: TableConfig) -> None:
@@ -129,18 +161,25 @@ def create_table(storage: Storage, config: TableConfig) -> None:
         TableExistsError: A table, or anything else, is there already.
     """
     check_absent(storage)
-    for folder in FOLDERS:
-        storage.make_dirs(folder)
     try:
+        for folder in FOLDERS:
+            storage.make_dirs(folder)
         storage.create(PROPERTIES_PATH, config.to_bytes())
     except FileExistsError:
         raise TableExistsError(_exists(storage)) from None
+    except NotADirectoryError as error:
+        raise StorageError(
+            f"no folder can be made at {storage.base}: {error.filename or 'a part of the path'} is a file; choose another path"
+        ) from error
 
 
 def check_absent(storage: Storage) -> None:
     """Raise TableExistsError unless the folder is missing, empty, or what a killed create left."""
     if storage.exists(PROPERTIES_PATH):
         raise TableExistsError(_exists(storage))
+    itself = storage.stat("")
+    if itself is not None and not itself.is_dir:
+        raise TableExistsError(f"{storage.base} is a file, not a folder; choose another path")
     strangers = [
         each.name
         for each in storage.list("")
@@ -191,6 +230,7 @@ def _definition_problems(
                 f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out"
             )
     problems += _column_problems(keys, precombine, partitions, schema)
+    problems += _layout_problems(keys, options)
     named = options.text("hoodie.engine.merge.rule") or options.text("hoodie.datasource.write.payload.class")
     if options.text("hoodie.record.merge.mode") == "CUSTOM" and not named:
         problems.append(
@@ -201,10 +241,31 @@ def _definition_problems(
     return problems
 
 
+def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
+    problems = []
+    file_format = options.raw.get("hoodie.table.base.file.format", "PARQUET")
+    if file_format.upper() != "PARQUET":
+        problems.append(f"hoodie.table.base.file.format is {file_format!r}; only PARQUET is written")
+    if options.text("hoodie.index.type") != "BUCKET":
+        return problems
+    if not keys:
+        problems.append("hoodie.index.type is BUCKET, which needs a record_key")
+    hashed = [
+        each.strip() for each in (options.text("hoodie.bucket.index.hash.field") or "").split(",") if each
+    ]
+    unknown = [each for each in hashed if each not in keys]
+    if keys and unknown:
+        problems.append(
+            f"hoodie.bucket.index.hash.field names {unknown}, which no record key is made of; choose among {list(keys)}"
+        )
+    return problems
+
+
 def _column_problems(
     keys: tuple[str, ...], precombine: str | None, partitions: tuple[str, ...], schema: pa.Schema | None
 ) -> list[str]:
-    fields = [*keys, *([precombine] if precombine else []), *[each.partition(":")[0] for each in partitions]]
+    orderings = precombine.split(",") if precombine else []
+    fields = [*keys, *orderings, *[each.partition(":")[0] for each in partitions]]
     problems = [
         f"{name!r} is a Hudi meta column and cannot be a key, ordering or partition field"
         for name in fields
@@ -216,8 +277,25 @@ def _column_problems(
     missing = sorted({name for name in fields if name.partition(".")[0].lower() not in known})
     if missing:
         problems.append(f"column(s) {missing} are not in the schema; it has {schema.names}")
-    elif precombine:
-        problems += ordering_problems(schema, precombine)
+    else:
+        problems += [problem for name in orderings for problem in ordering_problems(schema, name)]
+        problems += _key_type_problems(schema, [*keys, *[each.partition(":")[0] for each in partitions]])
+    return problems
+
+
+def _key_type_problems(schema: pa.Schema, fields: Sequence[str]) -> list[str]:
+    problems = []
+    for name in fields:
+        try:
+            kind = field_type(schema, resolve_field(schema, name))
+        except SchemaError as error:
+            problems.append(str(error))
+            continue
+        if pa.types.is_nested(kind):
+            problems.append(
+                f"column {name!r} has type {kind} and cannot be part of a key or partition path; name one of its fields, or "
+                "another column"
+            )
     return problems
 
 
@@ -276,9 +354,9 @@ def _payload(options: Options, precombine: str | None, kind: str) -> dict[str, s
 
 def _sticky(options: Options) -> dict[str, str]:
     kept = {
-        key: value
+        canonical_key(key): value
         for key, value in options.raw.items()
-        if key.startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
+        if canonical_key(key).startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
     }
     kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
     if options.text("hoodie.index.type") == "BUCKET":

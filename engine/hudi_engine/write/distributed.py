@@ -15,7 +15,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -133,7 +133,7 @@ def _check_profile(counted, limit: int, config: TableConfig) -> None:  # type: i
             "Filter them out or give them a key; nothing was written"
         )
     for row in counted:
-        check_partition_path(row[PARTITION_PATH])
+        check_new_partition(row[PARTITION_PATH])
 
 
 def write_distributed(

@@ -15,12 +15,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import HudiError, InvalidKeyError, PathEscapeError, SchemaError, WriteConflictError
+from hudi_engine.errors import (
+    DataError,
+    HudiError,
+    InvalidKeyError,
+    PathEscapeError,
+    SchemaError,
+    WriteConflictError,
+)
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -38,6 +45,7 @@ _WORKER_ERRORS: tuple[type[HudiError], ...] = (
     SchemaError,
     PathEscapeError,
     WriteConflictError,
+    DataError,
 )
 
 
@@ -145,7 +153,7 @@ class _PartitionBuffer:
         check_keys(rows, self._task.context)
         for partition, part in split_by_partition(rows, PARTITION_PATH):
             if partition not in self._held:
-                check_partition_path(partition)
+                check_new_partition(partition)
             self._held.setdefault(partition, []).append(part)
             self._bytes[partition] = self._bytes.get(partition, 0) + part.nbytes
         while sum(self._bytes.values()) > BULK_BUFFER_BYTES:

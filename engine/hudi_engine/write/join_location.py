@@ -14,7 +14,7 @@ from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.merge.modes.registry import combine_batch
-from hudi_engine.read.spark_read import slices_frame
+from hudi_engine.read.spark_read import literal_paths, slices_frame
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.batch import cast_batch
@@ -61,7 +61,7 @@ def stored_keys(spark: SparkSession, context: WriteContext, slices: Sequence[Fil
     columns = f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"
     if not paths:
         return spark.createDataFrame([], f"{columns}, `file` string")
-    frame = spark.read.schema(columns).option("recursiveFileLookup", "true").parquet(*paths)
+    frame = literal_paths(spark.read.schema(columns)).parquet(*paths)
     return frame.select(RECORD_KEY, PARTITION_PATH, F.col("_metadata.file_name").alias("file"))
 
 

@@ -33,11 +33,12 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
         ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
     """
     state = _writable_state(storage)
-    wanted = [
-        partition.strip("/") for partition in ([partitions] if isinstance(partitions, str) else partitions)
-    ]
-    if not wanted:
-        raise ConfigError("delete_partitions needs at least one partition path, such as 'dt=2026-01-01'")
+    given = [partitions] if isinstance(partitions, str) else list(partitions or ())
+    if not given or any(not isinstance(each, str) for each in given):
+        raise ConfigError(
+            f"delete_partitions was given {partitions!r}; it needs at least one partition path, such as 'dt=2026-01-01'"
+        )
+    wanted = list(dict.fromkeys(each.strip("/") for each in given))
     if not state.config.is_partitioned:
         raise ConfigError(
             f"table {state.config.name!r} has no partitions; use delete(keys) or insert_overwrite_table instead"

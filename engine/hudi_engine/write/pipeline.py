@@ -22,7 +22,7 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.kinds import IndexKind, index_kind
 from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState, commit_schema_text, full_avro
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
@@ -290,7 +290,7 @@ def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index:
             "check partition_by, or raise the limit"
         )
     for partition in distinct.to_pylist():
-        check_partition_path(partition)
+        check_new_partition(partition)
     return table
 
 

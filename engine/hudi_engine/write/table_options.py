@@ -4,28 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
+from hudi_engine.write.definition import (
+    KEY_OPTIONS,
+    NAME_OPTIONS,
+    ORDERING_OPTIONS,
+    PARTITION_OPTIONS,
+    TABLE_TYPES,
+    TYPE_OPTIONS,
+)
+
+KEYGEN_CLASS_OPTION = "hoodie.datasource.write.keygenerator.class"
+KEYGEN_TYPE_OPTION = "hoodie.datasource.write.keygenerator.type"
 
 STICKY_INDEX = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
 """Index options that a table keeps in its properties."""
 
 _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
-    "hoodie.table.name": lambda config: config.name,
-    "hoodie.datasource.write.table.name": lambda config: config.name,
-    "hoodie.datasource.write.recordkey.field": lambda config: ",".join(config.record_key_fields),
-    "hoodie.table.recordkey.fields": lambda config: ",".join(config.record_key_fields),
-    "hoodie.datasource.write.precombine.field": lambda config: ",".join(config.ordering_fields),
-    "hoodie.table.precombine.field": lambda config: ",".join(config.ordering_fields),
-    "hoodie.datasource.write.partitionpath.field": lambda config: ",".join(
-        field.name for field in config.partition_fields
+    **dict.fromkeys(NAME_OPTIONS, lambda config: config.name),
+    **dict.fromkeys(KEY_OPTIONS, lambda config: ",".join(config.record_key_fields)),
+    **dict.fromkeys(ORDERING_OPTIONS, lambda config: ",".join(config.ordering_fields)),
+    **dict.fromkeys(
+        PARTITION_OPTIONS, lambda config: ",".join(field.name for field in config.partition_fields)
     ),
-    "hoodie.table.partition.fields": lambda config: ",".join(field.name for field in config.partition_fields),
-    "hoodie.datasource.write.table.type": lambda config: config.table_type.value,
-    "hoodie.table.type": lambda config: config.table_type.value,
+    **dict.fromkeys(TYPE_OPTIONS, lambda config: config.table_type.value),
     "hoodie.datasource.write.hive_style_partitioning": lambda config: str(config.hive_style).lower(),
     "hoodie.datasource.write.partitionpath.urlencode": lambda config: str(config.url_encode).lower(),
+    "hoodie.table.base.file.format": lambda config: config.base_file_format,
 }
 
 
@@ -44,8 +52,9 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
         f"{key} is {options.raw[key]!r}, but table {config.name!r} has {stored(config)!r}; leave the option out, or rebuild "
         "the table"
         for key, stored in _DEFINITION.items()
-        if key in options.raw and _words(options.raw[key]) != _words(stored(config))
+        if key in options.raw and _words(_long(options.raw[key])) != _words(stored(config))
     ]
+    problems += _rule_problems(config, options)
     wanted = options.raw.get("hoodie.datasource.write.operation")
     if wanted is not None and wanted.upper() != operation:
         problems.append(
@@ -62,6 +71,39 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
     return options.merged({key: value for key, value in kept.items() if key not in options.raw})
+
+
+def _rule_problems(config: TableConfig, options: Options) -> list[str]:
+    """Key generator and merge rule: said again they must be the table's, where it has one."""
+    said: dict[str, tuple[str, str]] = {}
+    for key in (
+        KEYGEN_CLASS_OPTION,
+        "hoodie.table.keygenerator.class",
+        KEYGEN_TYPE_OPTION,
+        "hoodie.table.keygenerator.type",
+    ):
+        given = options.raw.get(key)
+        if given is not None:
+            field = TYPE_KEY if key.endswith(".type") else CLASS_KEY
+            kind = declared_key_generator({field: given})
+            said[key] = (given if kind is None else kind.value, config.key_generator.value)
+    payload = options.text("hoodie.datasource.write.payload.class")
+    if payload is not None and config.payload_class:
+        said["hoodie.datasource.write.payload.class"] = (payload, config.payload_class)
+    mode = options.text("hoodie.record.merge.mode")
+    if mode is not None:
+        stored = config.merge_mode.value
+        plain = stored in ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
+        said["hoodie.record.merge.mode"] = (mode, stored if plain else "CUSTOM")
+    return [
+        f"{key} is {given!r}, but table {config.name!r} has {stored!r}; leave the option out, or rebuild the table"
+        for key, (given, stored) in said.items()
+        if given.rpartition(".")[2].lower() != stored.rpartition(".")[2].lower()
+    ]
+
+
+def _long(text: str) -> str:
+    return TABLE_TYPES.get(text.lower(), text)
 
 
 def _words(text: str) -> list[str]:

@@ -13,6 +13,9 @@ SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]
 )
 
+TIMEBASED = "hoodie.deltastreamer.keygen.timebased."
+GENERATORS = "org.apache.hudi.keygen."
+
 
 def define(**changes):
     definition = {
@@ -38,7 +41,9 @@ def define(**changes):
     ],
 )
 def test_the_key_generator_follows_the_fields(key, partition, generator):
-    config = define(record_key=key, partition_by=partition)
+    options = {f"{TIMEBASED}timestamp.type": "EPOCHMILLISECONDS", f"{TIMEBASED}output.dateformat": "yyyy"}
+    timed = any(":" in each for each in partition or ())
+    config = define(record_key=key, partition_by=partition, options=options if timed else None)
     assert config.properties["hoodie.table.keygenerator.class"].endswith(f".{generator}")
 
 
@@ -65,6 +70,55 @@ def test_all_problems_of_a_definition_come_at_once():
     assert len(caught.value.problems) == 4
     for part in ("'a b'", "twice", "'nowhere'", "'cold'"):
         assert part in str(caught.value)
+
+
+def test_a_definition_in_hudis_own_options_is_the_same():
+    arguments = define(precombine_field="ts", partition_by=["dt"], table_type="mor")
+    options = {
+        "hoodie.table.name": "orders",
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "ts",
+        "hoodie.datasource.write.partitionpath.field": "dt",
+        "hoodie.datasource.write.table.type": "MERGE_ON_READ",
+    }
+    assert define(record_key=None, table_type=None, options=options).properties == arguments.properties
+    assert define(precombine_field="ts", partition_by=["dt"], table_type="mor", options=options) == arguments
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"options": {"hoodie.datasource.write.recordkey.field": "ts"}}, "recordkey.field is 'ts'"),
+        ({"options": {"hoodie.table.type": "MERGE_ON_READ"}}, "table_type is 'cow'"),
+        ({"options": {"hoodie.table.name": "other"}}, "hoodie.table.name is 'other'"),
+        ({"options": {"hoodie.table.base.file.format": "ORC"}}, "only PARQUET"),
+        ({"options": {"hoodie.index.type": "BUCKET"}, "record_key": None}, "needs a record_key"),
+        (
+            {"options": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.hash.field": "ts"}},
+            "choose among",
+        ),
+        ({"record_key": ["tags"]}, "cannot be part of a key"),
+        ({"partition_by": ["dt:daily"]}, "kind 'daily'"),
+        ({"partition_by": ["dt:timestamp"]}, "output.dateformat is not set"),
+        (
+            {
+                "partition_by": ["dt"],
+                "options": {
+                    "hoodie.datasource.write.keygenerator.class": f"{GENERATORS}NonpartitionedKeyGenerator"
+                },
+            },
+            "makes no partitions",
+        ),
+        (
+            {"options": {"hoodie.datasource.write.keygenerator.type": "SIMPLE"}},
+            "takes one partition column",
+        ),
+        ({"options": ["hoodie.table.name"]}, "must be a dictionary"),
+    ],
+)
+def test_a_definition_that_contradicts_itself_is_refused(changes, words):
+    with pytest.raises(ConfigError, match=words.replace("(", r"\(")):
+        define(**changes)
 
 
 def test_an_ordering_column_needs_an_order():

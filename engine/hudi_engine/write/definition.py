@@ -1,0 +1,106 @@
+"""What defines a table: the arguments of create, completed by the options that say the same in Hudi's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+NAME_OPTIONS = ("hoodie.table.name", "hoodie.datasource.write.table.name")
+KEY_OPTIONS = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
+ORDERING_OPTIONS = (
+    "hoodie.datasource.write.precombine.field",
+    "hoodie.table.precombine.field",
+    "hoodie.table.ordering.fields",
+    "hoodie.datasource.write.ordering.fields",
+    "hoodie.payload.ordering.field",
+)
+PARTITION_OPTIONS = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
+TYPE_OPTIONS = ("hoodie.datasource.write.table.type", "hoodie.table.type")
+TABLE_TYPES = {
+    "cow": "COPY_ON_WRITE",
+    "copy_on_write": "COPY_ON_WRITE",
+    "mor": "MERGE_ON_READ",
+    "merge_on_read": "MERGE_ON_READ",
+}
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The fields that define a table.
+
+    Args:
+        keys: Key fields; empty lets the writer generate keys.
+        ordering: Ordering fields; empty lets the row written last win.
+        partitions: Partition fields, maybe with ``:kind``.
+        table_type: As given: ``cow``, ``mor`` or Hudi's names.
+        problems: Where arguments and options contradict each other.
+    """
+
+    keys: tuple[str, ...]
+    ordering: tuple[str, ...]
+    partitions: tuple[str, ...]
+    table_type: str
+    problems: tuple[str, ...]
+
+
+def read_definition(
+    *,
+    name: str,
+    record_key: Sequence[str] | None,
+    precombine_field: str | Sequence[str] | None,
+    partition_by: Sequence[str] | None,
+    table_type: str | None,
+    options: Mapping[str, str],
+) -> Definition:
+    """Take each fact from its argument, or from the option that says it; note where both are given and differ.
+
+    Args:
+        name: Table name.
+        record_key: Argument of create, None when not given; so are the next three.
+        precombine_field: One field, or several compared in turn.
+        partition_by: Fields of the partition path.
+        table_type: ``cow`` or ``mor``.
+        options: Options of create as text.
+    """
+    problems: list[str] = []
+
+    def fields(what: str, given: Sequence[str] | None, keys: Sequence[str]) -> tuple[str, ...]:
+        found = _split(given)
+        for key in keys:
+            said = _split([options[key]]) if key in options else ()
+            if not found:
+                found = said
+            elif said and _bare(said) != _bare(found):
+                problems.append(
+                    f"{what} is {', '.join(found)!r}, but {key} is {options[key]!r}; leave one of them out"
+                )
+            elif said and not any(":" in each for each in found):
+                found = said
+        return found
+
+    fields("name", [name] if isinstance(name, str) else None, NAME_OPTIONS)
+    ordering = [precombine_field] if isinstance(precombine_field, str) else precombine_field
+    kind = table_type
+    for key in TYPE_OPTIONS:
+        said_type = options.get(key)
+        if said_type is None:
+            continue
+        if kind is None:
+            kind = said_type
+        elif TABLE_TYPES.get(str(kind).lower()) != TABLE_TYPES.get(said_type.lower()):
+            problems.append(f"table_type is {kind!r}, but {key} is {said_type!r}; leave one of them out")
+    return Definition(
+        fields("record_key", record_key, KEY_OPTIONS),
+        fields("precombine_field", ordering, ORDERING_OPTIONS),
+        fields("partition_by", partition_by, PARTITION_OPTIONS),
+        "cow" if kind is None else kind,
+        tuple(problems),
+    )
+
+
+def _split(given: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(part.strip() for each in given or () for part in str(each).split(",") if part.strip())
+
+
+def _bare(fields: Sequence[str]) -> list[str]:
+    return [field.partition(":")[0].strip().lower() for field in fields]
