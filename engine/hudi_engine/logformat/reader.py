@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.logformat.blocks import data_avro, data_parquet
+from hudi_engine.logformat.blocks import data_avro, data_hfile, data_parquet
 from hudi_engine.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockPlace, BlockType, LogBlock
 from hudi_engine.logformat.source import BytesSource, LogSource
 
@@ -72,21 +72,23 @@ def decode_data_block(block: LogBlock) -> pa.Table:
     """Rows of a data block, with the columns and types its writer gave them.
 
     Args:
-        block: A block of type AVRO_DATA or PARQUET_DATA.
+        block: A block of type AVRO_DATA, PARQUET_DATA or HFILE_DATA.
 
     Raises:
         CorruptTableError: The content is truncated or inconsistent.
-        UnsupportedTableError: The block is of another type, HFile for example.
+        UnsupportedTableError: The block is no data block, or compressed in a way that cannot be read.
     """
-    if block.kind is BlockType.AVRO_DATA:
+    if block.kind in (BlockType.AVRO_DATA, BlockType.HFILE_DATA):
         if block.schema is None:
-            raise CorruptTableError(f"the Avro log block at byte {block.offset} has no schema in its header")
-        return data_avro.decode(block.content, block.schema)
+            raise CorruptTableError(
+                f"the {block.kind.name} log block at byte {block.offset} has no schema in its header"
+            )
+        module = data_avro if block.kind is BlockType.AVRO_DATA else data_hfile
+        return module.decode(block.content, block.schema)
     if block.kind is BlockType.PARQUET_DATA:
         return data_parquet.decode(block.content)
     raise UnsupportedTableError(
-        f"a log block of type {block.kind.name} cannot be read as rows; Avro and Parquet data blocks can. "
-        "Compact the table with the writer that made it, then read it again"
+        f"a log block of type {block.kind.name} holds no rows; Avro, Parquet and HFile data blocks do"
     )
 
 

@@ -138,10 +138,10 @@ def test_unknown_versions_and_types_are_refused_by_number() -> None:
         list(read_blocks(bytes(data)))
 
 
-def test_hfile_blocks_are_refused_by_name() -> None:
-    block = LogBlock(BlockType.HFILE_DATA, {}, 0, memoryview(b""))
+def test_blocks_without_rows_are_refused_by_name() -> None:
+    block = LogBlock(BlockType.CDC_DATA, {}, 0, memoryview(b""))
 
-    with pytest.raises(UnsupportedTableError, match="HFILE_DATA.*Avro and Parquet"):
+    with pytest.raises(UnsupportedTableError, match="CDC_DATA.*Avro, Parquet and HFile"):
         decode_data_block(block)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.errors import TimelineError, UnsupportedTableError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.writer import encode_block, encode_rollback_block
 from hudi_engine.merge.log_scanner import scan_slice
@@ -77,11 +77,14 @@ def test_change_data_blocks_hold_no_rows_of_the_table(builder: SliceBuilder) -> 
     assert _values(builder) == {"a": 2}
 
 
-def test_hfile_blocks_are_refused_by_name(builder: SliceBuilder) -> None:
-    hfile = encode_block(BlockType.HFILE_DATA, [(HeaderKey.INSTANT_TIME, instant(2))], b"")
+def test_an_hfile_block_that_is_none_is_refused_but_does_not_matter_for_base_files(
+    builder: SliceBuilder,
+) -> None:
+    header = [(HeaderKey.INSTANT_TIME, instant(2)), (HeaderKey.SCHEMA, "{}")]
+    hfile = encode_block(BlockType.HFILE_DATA, header, b"")
     builder.add_base([row("a", a=1)]).add_log(hfile)
 
-    with pytest.raises(UnsupportedTableError, match="HFILE_DATA"):
+    with pytest.raises(CorruptTableError, match="HFile"):
         _values(builder)
     assert data_rows(read_slice(builder.context(SETTINGS), builder.build(), merge_type="base_only")) == [
         row("a", a=1)

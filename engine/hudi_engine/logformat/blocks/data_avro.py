@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
@@ -39,11 +40,27 @@ def decode(content: memoryview, schema: str) -> pa.Table:
         CorruptTableError: A length or a value does not fit the content.
         UnsupportedTableError: The content version is not known.
     """
-    record = _compiled(schema)
     starts, ends = _frame(content)
-    values, after = DatumDecoder(pa.py_buffer(content)).decode(record, starts)
+    return decode_datums(pa.py_buffer(content), starts, ends, schema)
+
+
+def decode_datums(
+    data: pa.Buffer, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], schema: str
+) -> pa.Table:
+    """Rows of Avro datums that lie in one buffer.
+
+    Args:
+        data: The buffer.
+        starts: Where each datum starts, ascending, in bytes.
+        ends: Where each ends.
+        schema: Avro schema JSON of a record.
+
+    Raises:
+        CorruptTableError: A value does not fit the buffer, or a record not its length.
+    """
+    values, after = DatumDecoder(data).decode(_compiled(schema), starts)
     if not np.array_equal(after, ends):
-        raise CorruptTableError("a record of an Avro log block is longer or shorter than its schema says")
+        raise CorruptTableError("a record of a log block is longer or shorter than its schema says")
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(values)])
 
 
