@@ -77,6 +77,7 @@ def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     files = [log for log in file_slice.log_files if not log.is_cdc]
     in_memory = sum(log.size for log in files) <= context.memory_limit_bytes
     found = [block for log in files for block in _file_blocks(context, log, in_memory)]
+    found = _before_the_end(found, context.stops_after)
     corrupt = sum(block.place.kind is BlockType.CORRUPT for block in found)
     rollbacks = [block for block in found if block.place.is_rollback]
     targets = {block.place.target_instant_time for block in rollbacks}
@@ -119,6 +120,17 @@ def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:
     lost = [each for each in lost if compacted.get(each, each) == each]
     order = [*lost, *reversed(reverse)]
     return [block for instant in order for block in groups[instant]]
+
+
+def _before_the_end(blocks: list[ScannedBlock], stops_after: str | None) -> list[ScannedBlock]:
+    if stops_after is None:
+        return blocks
+    later = (
+        number
+        for number, block in enumerate(blocks)
+        if block.place.kind is not BlockType.CORRUPT and block.place.instant_time > stops_after
+    )
+    return blocks[: next(later, len(blocks))]
 
 
 def _file_blocks(context: ReadContext, log: LogFile, in_memory: bool) -> list[ScannedBlock]:

@@ -32,6 +32,8 @@ class ReadContext:
         spill_dir: Folder for that, None for the system's temp folder.
         instant_range: Only rows whose commit time lies in it are read, before anything is merged; None for
             all.
+        stops_after: From the first log block of a later instant on nothing of a slice's logs is read; None for
+            no such end. Hudi 0.x reads so.
         schema_history: Column ids of a table that was altered by schema on read, None for other tables.
     """
 
@@ -44,6 +46,7 @@ class ReadContext:
     spill_dir: str | None = None
     instant_range: InstantRange | None = None
     schema_history: SchemaHistory | None = None
+    stops_after: str | None = None
 
     def is_visible(self, instant: str) -> bool:
         """Whether log blocks of ``instant`` count in this read."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -47,7 +48,9 @@ def read_table(
     """
     config = TableConfig.load(storage)
     timeline = Timeline.load(storage, config)
-    context = read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range)
+    context = as_its_readers_do(
+        read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range), timeline
+    )
     view = FileSystemView.build(storage, config, timeline, as_of=as_of)
     if read_optimized:
         merge_type = BASE_ONLY
@@ -89,6 +92,21 @@ def read_context(
         instant_range=instant_range,
         schema_history=load_schema_history(storage, timeline),
     )
+
+
+def as_its_readers_do(context: ReadContext, timeline: Timeline) -> ReadContext:
+    """The context of a query, which sees what a reader of the release that keeps the table sees.
+
+    Readers of Hudi 0.x stop in a slice's logs at the first block that is younger than the newest completed
+    write, even at a rollback's; incremental reads, writers and table services read on.
+
+    Args:
+        context: How the table's slices are read.
+        timeline: The table's timeline.
+    """
+    if not context.config.merges_as_release_0 or not timeline.completed_writes or context.instant_range:
+        return context
+    return replace(context, stops_after=context.as_of or timeline.completed_writes[-1].requested_time)
 
 
 def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = None) -> pa.Schema:

@@ -16,6 +16,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
+from hudi_engine.merge.table_reader import as_its_readers_do
 from hudi_engine.read.native import natively_readable
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState
@@ -58,7 +59,7 @@ def snapshot_frame(
     data_schema = state.data_schema(as_of)
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
-    read = state.read_context(data_schema, options, as_of=as_of)
+    read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
     view = state.view(as_of=as_of)
     slices = view.latest_slices()
     if merge_type == READ_OPTIMIZED:

@@ -146,3 +146,16 @@ def test_what_was_read_is_counted(two_updates: SliceBuilder) -> None:
         "a": True,
         "b": True,
     }
+
+
+def test_a_read_may_end_at_the_first_block_of_a_later_instant(builder: SliceBuilder) -> None:
+    builder.add_base([row("a", a=1), row("b", a=1)]).add_log(upserts([row("a", a=2)], 2))
+    builder.add_log(encode_rollback_block(instant(5), instant(3))).add_log(upserts([row("b", a=4)], 4))
+
+    ends = {
+        time: read_slice(builder.context(SETTINGS, stops_after=time), builder.build())
+        for time in (instant(4), None)
+    }
+
+    assert [found["a"] for found in data_rows(ends[instant(4)])] == [2, 1]
+    assert [found["a"] for found in data_rows(ends[None])] == [2, 4]
