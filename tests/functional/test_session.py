@@ -149,7 +149,21 @@ SOURCES = """
 sources:
   - name: lake
     schema: lake
-    tables: [{name: events, external: {location: "{{ env_var('TEST_OUTSIDE_TABLE') }}"}}]
+    tables:
+      - {name: events, external: {location: "{{ env_var('TEST_OUTSIDE_TABLE') }}"}}
+      - {name: astray, external: {location: /nowhere/astray}}
+"""
+COMMIT_OUTSIDE = """
+import os
+from hudi_engine import HudiTable
+
+def model(dbt, session):
+    dbt.ref('read')
+    table = HudiTable.open(session, os.environ['TEST_OUTSIDE_TABLE'])
+    table.upsert(
+        session.sql("select 3 as id, 'c' as name"), options={'hoodie.engine.publish.manifest': 'false'}
+    )
+    return session.range(1)
 """
 
 
@@ -160,6 +174,10 @@ class TestSourcesOfOtherWriters:
         yield {
             "sources.yml": SOURCES,
             "read.sql": "{{ config(materialized='table') }} select * from {{ source('lake', 'events') }}",
+            "another_writer.py": COMMIT_OUTSIDE,
+            "read_again.sql": "{{ config(materialized='table') }} -- depends_on: {{ ref('another_writer') }}\n"
+            "select * from {{ source('lake', 'events') }}",
+            "astray.sql": "select * from {{ source('lake', 'astray') }}",
         }
         del os.environ["TEST_OUTSIDE_TABLE"]
 
@@ -171,15 +189,21 @@ class TestSourcesOfOtherWriters:
                 frame = session.sql("select 1 as id, 'a' as name")
                 table.upsert(frame, options={"hoodie.engine.publish.manifest": "false"})
                 before = _files(outside)
-                run_dbt(["run"])
+                run_dbt(["run", "-s", "read"])
                 assert _files(outside) == before
                 assert project.run_sql("select name from {schema}.read", fetch="one")[0] == "a"
                 table.upsert(
                     session.sql("select 2 as id, 'b' as name"),
                     options={"hoodie.engine.publish.manifest": "false"},
                 )
-        run_dbt(["run"])
+        run_dbt(["run", "-s", "read", "another_writer", "read_again"])
         assert project.run_sql("select count(*) from {schema}.read", fetch="one")[0] == 2
+        assert project.run_sql("select count(*) from {schema}.read_again", fetch="one")[0] == 3
+
+    def test_a_source_that_is_not_there_fails_only_the_model_that_reads_it(self, project: Any) -> None:
+        results = {r.node.name: r for r in run_dbt(["run", "-s", "read", "astray"], expect_pass=False)}
+        assert results["read"].status == "success"
+        assert "source lake.astray at /nowhere/astray: TableNotFoundError" in results["astray"].message
 
 
 def _files(folder: str) -> list[str]:

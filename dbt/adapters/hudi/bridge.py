@@ -59,6 +59,8 @@ __all__ = [
 ]
 
 logger = AdapterLogger("Hudi")
+# of the layouts 1 and 2
+_TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
 
 
 class _ToDbtLog(logging.Handler):
@@ -326,6 +328,18 @@ def rollback(session: SparkSession, base: str, instant: str) -> AdapterResponse:
     with engine_errors():
         HudiTable.open(session, base).rollback(instant)
     return HudiAdapterResponse(_message=f"ROLLBACK of {instant}", code="ROLLBACK", instant=instant)
+
+
+def timeline_mark(base: str) -> str:
+    """Changes with every step of a table's timeline; costs a listing or two.
+
+    Args:
+        base: The table's folder.
+    """
+    with engine_errors():
+        storage = open_storage(base)
+        listed = [*storage.list(_TIMELINE_FOLDERS[0]), *storage.list(_TIMELINE_FOLDERS[1])]
+    return "\n".join(status.path for status in listed if not status.is_dir)
 
 
 def timeline(session: SparkSession, base: str) -> list[CommitFacts]:

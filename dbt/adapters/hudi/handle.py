@@ -81,10 +81,10 @@ class HudiHandle:
             if self._session is None:
                 self._session = self._open_session()
                 self._seen_writes = self._writes()
-            elif self._seen_writes != self._writes():
+            self._prepare(self._session)
+            if self._seen_writes != self._writes():
                 self._seen_writes = self._writes()
                 self._session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
-            self._prepare(self._session)
             context = self._session.sparkContext
             context.setJobGroup(
                 self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True

@@ -16,9 +16,11 @@ class HudiRelation(SparkRelation):
 
     @classmethod
     def create_from(cls, quoting: Any, relation_config: Any, **kwargs: Any) -> Any:
-        """The relation of a node; of a source it is noted where its table lives, if the source says so."""
-        external = getattr(relation_config, "external", None)
-        location = getattr(external, "location", None)
-        if location:
-            NOTED.note(SourcePlace(relation_config.schema, relation_config.identifier, str(location)))
+        """The relation of a node; the use of a source is noted, with the place of its table if it says one."""
+        # while dbt parses, a source has no relation name yet and is not used
+        used = getattr(relation_config, "relation_name", None)
+        if used and getattr(relation_config, "resource_type", None) == "source":
+            location = getattr(getattr(relation_config, "external", None), "location", None)
+            place = str(location) if location else None
+            NOTED.note(SourcePlace(relation_config.schema, relation_config.identifier, place))
         return super().create_from(quoting, relation_config, **kwargs)

@@ -66,7 +66,7 @@ class Warehouse:
             else None
         )
         self._loaded = False
-        self._sources: set[SourcePlace] = set()
+        self._sources: dict[SourcePlace, str] = {}
         NOTED.clear()
         self._lock = threading.Lock()
         self._counter = itertools.count(1)
@@ -92,19 +92,52 @@ class Warehouse:
             logger.warning("{}", warning)
 
     def register_sources(self, session: SparkSession) -> None:
-        """Give names to tables of other writers that dbt has resolved since; nothing is written into them."""
-        new = [place for place in NOTED.all() if place not in self._sources]
-        for place in new:
-            with self._lock, bridge.engine_errors():
-                session.sql(f"create database if not exists `{place.schema}`")
-                root = self.places.location_root
-                bridge.register_foreign(
-                    session,
-                    bridge.TableName(place.schema, place.name),
-                    absolute_location(place.location, self.places.project_root),
-                    f"{root}/.sources/{place.schema.lower()}/{place.name.lower()}",
-                )
-                self._sources.add(place)
+        """Show the newest commits of the sources dbt has named since; nothing is written into those outside."""
+        for place in NOTED.of_this_node():
+            self._register_source(session, place)
+        for place in NOTED.of_no_node():
+            try:
+                self._register_source(session, place)
+            except DbtRuntimeError as error:
+                logger.warning("{}", error.msg)
+
+    def _register_source(self, session: SparkSession, place: SourcePlace) -> None:
+        with self._lock:
+            try:
+                with bridge.engine_errors():
+                    self._show_newest(session, place)
+            except DbtRuntimeError as error:
+                where = f" at {place.location}" if place.location else ""
+                raise DbtRuntimeError(f"source {place.label}{where}: {error.msg}") from error
+
+    def _show_newest(self, session: SparkSession, place: SourcePlace) -> None:
+        name, base = place.name, place.location
+        if base is None:
+            name, base = self._inside(session, place)
+        else:
+            base = absolute_location(base, self.places.project_root)
+        if base is None:
+            return
+        mark = bridge.timeline_mark(base)
+        if self._sources.get(place) == mark:
+            return
+        if place.location is None:
+            self.register(session, place.schema, name, base)
+        else:
+            session.sql(f"create database if not exists `{place.schema}`")
+            cache = f"{self.places.location_root}/.sources/{place.schema.lower()}/{name.lower()}"
+            bridge.register_foreign(session, bridge.TableName(place.schema, name), base, cache)
+            self.changed()
+        self._sources[place] = mark
+
+    def _inside(self, session: SparkSession, place: SourcePlace) -> tuple[str, str | None]:
+        """Name and folder of the warehouse's table behind a source; a second face stands for its table."""
+        entry = self.entry(session, place.schema, place.name)
+        if entry is None:
+            return place.name, self._base_on_disk(place.schema, place.name)
+        if entry.is_view and entry.base is not None:
+            return place.name[: -len(_REALTIME)], entry.base
+        return place.name, entry.base
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""

@@ -181,3 +181,21 @@ def test_problems_of_hoodie_options_join_the_message() -> None:
     with pytest.raises(DbtRuntimeError, match="2 problems") as raised:
         resolve_plan(node, "s", "t", PLACES, lambda options: [f"bad {key}" for key in options])
     assert "bad hoodie.x" in str(raised.value)
+
+
+def test_hudis_write_operation_names_the_strategy() -> None:
+    key = "hoodie.datasource.write.operation"
+    assert plan(options={key: "BULK_INSERT"}).merge.asked == "bulk_insert"
+    assert plan(unique_key="id", incremental_strategy="merge", options={key: "upsert"}).merge.asked == "merge"
+    assert problems(incremental_strategy="append", options={key: "delete_partition"}) == [
+        f"options say {key} = 'delete_partition'; legal values: upsert, merge, insert, append, bulk_insert, "
+        "insert_overwrite, insert_overwrite_table, delete",
+        f"incremental_strategy is 'append' but options say {key} = 'delete_partition'; give one of them",
+    ]
+
+
+def test_a_table_is_partitioned_by_columns_only() -> None:
+    assert plan(partition_by=["dt", "ts:timestamp"]).table.partition_by == ("dt", "ts:timestamp")
+    assert problems(partition_by="year(ts)") == [
+        "partition_by has 'year(ts)'; Hudi partitions by columns, so select the expression as a column and name that"
+    ]

@@ -24,6 +24,8 @@ _REFUSED: Mapping[str, str] = {
     "microbatch": "use insert_overwrite with partition_by on the event time, or upsert with a unique_key",
 }
 _MERGING = ("upsert", "merge")
+_SAME: Mapping[str, str] = {"merge": "upsert", "append": "insert"}
+_OPERATION = "hoodie.datasource.write.operation"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class MergeConfig:
 
     Args:
         strategy: Name of the incremental strategy, also one of the user's own.
+        asked: The strategy the model names; ``default`` when it names none.
         update_columns: Columns a matched row takes from the batch; None means all.
         exclude_columns: Columns a matched row keeps; None means none.
         predicates: SQL conditions over DBT_INTERNAL_DEST and DBT_INTERNAL_SOURCE.
@@ -39,6 +42,7 @@ class MergeConfig:
     """
 
     strategy: str
+    asked: str = "default"
     update_columns: tuple[str, ...] | None = None
     exclude_columns: tuple[str, ...] | None = None
     predicates: tuple[str, ...] = ()
@@ -65,7 +69,8 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
     Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
     """
     problems = raw.problems if raw.config.get("materialized") == "incremental" else Problems()
-    strategy = _strategy(raw, table, problems)
+    asked = _asked(raw, problems)
+    strategy = _strategy(asked, table, problems)
     update = names("merge_update_columns", raw.config.get("merge_update_columns"), problems)
     exclude = names("merge_exclude_columns", raw.config.get("merge_exclude_columns"), problems)
     predicates = _predicates(raw.config, problems)
@@ -83,6 +88,7 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
                 )
     return MergeConfig(
         strategy=strategy,
+        asked=asked,
         update_columns=update or None,
         exclude_columns=exclude or None,
         predicates=predicates,
@@ -90,12 +96,25 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
     )
 
 
-def _strategy(raw: RawConfig, table: TableConfig, problems: Problems) -> str:
-    operation = raw.options.pop("hoodie.datasource.write.operation", None)
-    given = raw.config.get("incremental_strategy") or operation
-    if given is None or given == "default":
+def _asked(raw: RawConfig, problems: Problems) -> str:
+    """The strategy in dbt's words or, as Hudi's write operation, in the options."""
+    given = raw.config.get("incremental_strategy")
+    operation = raw.options.pop(_OPERATION, None)
+    if operation is None:
+        return str(given or "default")
+    operation = operation.lower()
+    if operation not in STRATEGIES:
+        problems.add(f"options say {_OPERATION} = {operation!r}; legal values: {', '.join(STRATEGIES)}")
+    if given and _SAME.get(str(given), given) != _SAME.get(operation, operation):
+        problems.add(
+            f"incremental_strategy is {given!r} but options say {_OPERATION} = {operation!r}; give one of them"
+        )
+    return str(given or operation)
+
+
+def _strategy(strategy: str, table: TableConfig, problems: Problems) -> str:
+    if strategy == "default":
         return "upsert" if table.record_key else "insert"
-    strategy = str(given)
     if strategy in _REFUSED:
         problems.add(
             f"incremental_strategy {strategy!r} is not supported; {_REFUSED[strategy]} "

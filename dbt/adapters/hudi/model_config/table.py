@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ TABLE_TYPES: Mapping[str, str] = {
     "copy_on_write": "cow",
     "merge_on_read": "mor",
 }
+_COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
 _HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
 _URL_ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
 
@@ -145,9 +147,20 @@ def read_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> T
         table_type=table_type,
         record_key=record_key if key_override is None else key_override,
         precombine_field=ordering[0] if ordering else None,
-        partition_by=names("partition_by", raw.value(*_PARTITION_KEYS), problems),
+        partition_by=_partitions(raw),
         hive_style=bool(hive_style),
     )
+
+
+def _partitions(raw: RawConfig) -> tuple[str, ...]:
+    columns = names("partition_by", raw.value(*_PARTITION_KEYS), raw.problems)
+    for column in columns:
+        if not _COLUMN.match(column):
+            raw.problems.add(
+                f"partition_by has {column!r}; Hudi partitions by columns, so select the expression as a column and "
+                "name that"
+            )
+    return columns
 
 
 def _normal(value: object) -> object:

@@ -3,7 +3,7 @@
   {%- set plan = adapter.hudi_plan(this, model) -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
-  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, config.get('incremental_strategy') or 'default') -%}
+  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, plan.merge.asked) -%}
   {%- set rebuild = existing_relation is none or should_full_refresh() or not adapter.is_hudi_table(existing_relation) -%}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
@@ -24,7 +24,7 @@
     {%- set build = strategy_macro({
       'target_relation': target_relation,
       'temp_relation': temp_relation,
-      'unique_key': config.get('unique_key'),
+      'unique_key': config.get('unique_key') or (plan.table.record_key | list),
       'dest_columns': dest_columns,
       'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
     }) -%}
