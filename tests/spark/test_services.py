@@ -6,7 +6,7 @@ import random
 import threading
 
 import pytest
-from hudi_engine import HudiTable
+from hudi_engine import HudiTable, TimelineError
 from hudi_engine.catalog import TableName, live_manifest_files, register_table
 from hudi_engine.services import run_compaction, run_in_spark
 
@@ -131,6 +131,25 @@ def test_readers_see_the_same_rows_while_compactions_and_cleans_run(spark, tmp_p
         reader.join()
     assert wrong == []
     assert seen(table.read_optimized()) == expected
+
+
+def test_a_savepoint_survives_cleans_and_the_table_goes_back_to_it(spark, tmp_path):
+    table = make(spark, tmp_path / "t", **{"hoodie.clean.automatic": "false"})
+    upsert(spark, table, (1, 1, "a", "v1"), (2, 1, "b", "v1"))
+    saved = table.savepoint(user="ann", comments="before the correction")
+    for step in (2, 3):
+        upsert(spark, table, (1, step, "a", f"v{step}"))
+        table.compact()
+    table.clean(retain_commits=1)
+    assert [each.instant for each in table.savepoints()] == [saved.instant]
+    result = table.restore(saved.instant)
+    assert len(result.taken_back) >= 4
+    assert seen(table.snapshot()) == seen(table.read_optimized()) == [(1, 1, "a", "v1"), (2, 1, "b", "v1")]
+    table.delete_savepoint(saved.instant)
+    with pytest.raises(TimelineError, match="no savepoint"):
+        table.delete_savepoint(saved.instant)
+    upsert(spark, table, (1, 9, "a", "after"))
+    assert seen(table.snapshot()) == [(1, 9, "a", "after"), (2, 1, "b", "v1")]
 
 
 def test_sql_by_name_reads_on_through_compaction_and_clean(spark, tmp_path, database):

@@ -230,9 +230,10 @@ def test_meta_columns_come_first_and_are_filled(spark, table):
     [
         ([(None, 1, "a", "x")], COLUMNS, InvalidKeyError),
         ([(1, "a", "x")], "ts bigint, dt string, name string", SchemaError),
-        ([(1, [1], "a", "x")], "id int, ts array<int>, dt string, name string", Exception),
+        ([(1, [1], "a", "x")], "id int, ts array<int>, dt string, name string", SchemaError),
+        ([(1, 1, "a", "x", 1)], COLUMNS + ", __hudi_delete int", SchemaError),
     ],
-    ids=["null key", "no key column", "ordering column without order"],
+    ids=["null key", "no key column", "ordering column without order", "reserved name"],
 )
 def test_bad_rows_leave_the_table_as_it_was(spark, table, rows, columns, error):
     table.upsert(frame(spark, *FIRST))

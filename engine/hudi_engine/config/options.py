@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -184,7 +185,8 @@ _DECLARED: tuple[Option, ...] = (
         "hoodie.engine.merge.rule",
         None,
         TABLE,
-        "A merge rule of your own, as package.module:name; Apache Hudi cannot merge the logs of such a table.",
+        "A merge rule of your own, as package.module:name; Apache Hudi cannot merge the logs of such a table. The table keeps "
+        "the name, but it is imported only for callers who give this option, or in sessions with spark.hudi.merge.rules.",
     ),
     _text(
         "hoodie.payload.delete.field",
@@ -518,6 +520,14 @@ _DECLARED: tuple[Option, ...] = (
     ),
     # --- clean -----------------------------------------------------------------------------------------------------
     _bool("hoodie.clean.automatic", True, CLEAN, "Clean runs after a commit when there is something to do."),
+    _int(
+        "hoodie.clean.trigger.max.commits",
+        1,
+        CLEAN,
+        "Commits since the last clean after which a clean runs by itself.",
+        minimum=1,
+        aliases=("hoodie.clean.max.commits",),
+    ),
     _choice(
         "hoodie.clean.policy",
         "KEEP_LATEST_COMMITS",
@@ -721,6 +731,7 @@ _WITHOUT_EFFECT = frozenset(
         "hoodie.bootstrap.base.path",
     }
 )
+_CHANGELOG = ("changelog.enabled", "hoodie.allow.operation.metadata.field")
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 _DEFINED_ELSEWHERE = frozenset(
     {
@@ -826,7 +837,7 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
         texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
         option = OPTIONS.get(_ALIASES.get(key, key))
         if option is None:
-            problem = _unknown(key)
+            problem = _unknown(key, texts[key])
             if problem:
                 problems.append(problem)
             continue
@@ -836,12 +847,17 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
             problems.append(str(error))
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
+    trust_rules(texts.get(RULE_PROPERTY))
     return Options(given, texts)
 
 
-def _unknown(key: str) -> str | None:
+def _unknown(key: str, value: str) -> str | None:
     if key in _DEFINED_ELSEWHERE or key in _WITHOUT_EFFECT or key.startswith(_WITHOUT_EFFECT_PREFIXES):
         return None
+    if key in _CHANGELOG:
+        if value.strip().lower() == "false":
+            return None
+        return f"{key} is {value!r}: a changelog of operations is not written by this engine; leave the option out"
     if not key.startswith("hoodie."):
         return (
             None

@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_footer import read_key_footer
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import load_schema_history, table_schema
 from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, with_meta_fields
@@ -65,7 +67,13 @@ class TableState:
     def read_context(
         self, data_schema: pa.Schema, options: Options, *, as_of: str | None = None
     ) -> ReadContext:
-        """How slices of this state are read into ``data_schema``."""
+        """How slices of this state are read into ``data_schema``.
+
+        Raises:
+            ConfigError: The table names a merge rule of the user's own that is not allowed or cannot be imported.
+        """
+        if self.config.merge_mode is MergeMode.CUSTOM and RULE_PROPERTY in self.config.properties:
+            merge_rule(self.config)
         return ReadContext(
             storage=self.storage,
             config=self.config,

@@ -58,7 +58,7 @@ def run_after_commit(
         "compaction", lambda: _compact(storage, options, run_tasks, publish, clock), failures
     )
     cleaned: CleanResult | None = None
-    if options.bool("hoodie.clean.automatic"):
+    if options.bool("hoodie.clean.automatic") and _clean_due(storage, options):
         cleaned = _isolated("clean", lambda: clean(storage, options, publish=publish, clock=clock), failures)
     if failures and options.bool("hoodie.engine.services.strict"):
         raise ServiceError(
@@ -66,6 +66,19 @@ def run_after_commit(
             f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
         )
     return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures))
+
+
+def _clean_due(storage: Storage, options: Options) -> bool:
+    """Whether enough was committed since the last clean; a clean that was cut short is always due."""
+    needed = options.int("hoodie.clean.trigger.max.commits")
+    if needed <= 1:
+        return True
+    timeline = TableState.load(storage).timeline
+    if any(each.action == "clean" for each in timeline.pending):
+        return True
+    cleans = [each.requested_time for each in timeline.completed if each.action == "clean"]
+    last = max(cleans, default="")
+    return sum(each.requested_time > last for each in timeline.completed_writes) >= needed
 
 
 def _compact(

@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -141,19 +141,27 @@ def check_savepoint(storage: Storage, timeline: Timeline, instant_time: str) -> 
 
 
 def check_not_cleaned(timeline: Timeline, instant_time: str) -> None:
-    """Raise TimelineError when the files of the table as of an instant may be cleaned away."""
-    cleans = [instant for instant in timeline.completed if instant.action == "clean"]
-    if not cleans:
-        return
-    newest = cleans[-1]
-    record = decode_avro_file(timeline.read_file(newest.file_name), newest.file_name)
-    earliest = str(record.get("earliestCommitToRetain") or "")
-    if instant_time < earliest:
-        raise TimelineError(
-            f"the table as of {instant_time} is not whole any more: clean {newest.requested_time} kept only "
-            "what "
-            f"{earliest} and later commits need. Choose a later commit, or one with a savepoint"
-        )
+    """Raise TimelineError when the files of the table as of an instant may be cleaned away, or soon will be."""
+    for clean in (instant for instant in timeline.instants if instant.action == "clean"):
+        earliest = _earliest_kept(timeline, clean)
+        if instant_time < earliest:
+            raise TimelineError(
+                f"the table as of {instant_time} is not whole any more: clean {clean.requested_time} keeps only what "
+                f"{earliest} and later commits need. Choose a later commit, or one with a savepoint"
+            )
+
+
+def _earliest_kept(timeline: Timeline, clean: Instant) -> str:
+    """Oldest commit whose files a clean, done or planned, lets stand; empty when it does not go by commits."""
+    if clean.is_completed:
+        record = decode_avro_file(timeline.read_file(clean.file_name), clean.file_name)
+        return str(record.get("earliestCommitToRetain") or "")
+    try:
+        plan = timeline.plan(clean) or {}
+    except CorruptTableError:
+        return ""
+    retained = plan.get("earliestInstantToRetain") or {}
+    return str(retained.get("timestamp") or "")
 
 
 def _read(storage: Storage, timeline: Timeline, instant: Instant) -> Savepoint:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNKNOWN_SIZE = 1 << 60
+RESERVED_PREFIX = "__hudi_"
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,10 @@ def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table
 def _check_unique(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
+        if name.lower().startswith(RESERVED_PREFIX):
+            raise SchemaError(
+                f"column {name!r}: names that begin with {RESERVED_PREFIX} are this engine's own; rename it"
+            )
         if name.lower() in seen:
             raise SchemaError(
                 f"columns {seen[name.lower()]!r} and {name!r} have the same name; rename one before writing"

@@ -271,6 +271,11 @@ def _column_problems(
         for name in fields
         if name in META_FIELDS
     ]
+    problems += [
+        f"precombine_field {name!r} is a field inside a struct; rows are ordered by columns only, so copy it into one"
+        for name in orderings
+        if "." in name
+    ]
     if schema is None:
         return problems
     known = {name.lower() for name in schema.names}

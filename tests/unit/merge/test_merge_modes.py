@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hudi_engine.config import trusted_rules
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.trusted_rules import is_trusted, trust_rules
 from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.registry import RULES, merge_rule
@@ -260,6 +264,7 @@ def test_a_rule_of_the_users_own_is_found_by_its_import_path(
     builder: SliceBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    trust_rules("test_merge_modes:longest_text")
     settings_ = config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": "test_merge_modes:longest_text"})
     builder.add_base([row("a", 1, 1, "long")]).add_log(upserts([row("a", 2, 2, "x"), row("b", 1)], 2))
 
@@ -277,8 +282,27 @@ def test_a_rule_of_the_users_own_is_found_by_its_import_path(
     ],
 )
 def test_a_rule_that_cannot_be_found_is_refused(path: str, words: str) -> None:
+    trust_rules(path)
     with pytest.raises(ConfigError, match=words):
         merge_rule(config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": path}))
+
+
+def test_a_rule_that_only_the_table_names_is_not_imported() -> None:
+    settings_ = config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": "this:s"})
+    with pytest.raises(ConfigError, match=r"option hoodie\.engine\.merge\.rule=this:s"):
+        merge_rule(settings_)
+    assert "this" not in sys.modules
+
+
+def test_that_a_rule_is_allowed_travels_to_other_processes() -> None:
+    settings_ = config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": "json:decoder"})
+    pickle.loads(pickle.dumps(settings_))  # noqa: S301
+    assert not is_trusted("json:decoder")
+    trust_rules("json:decoder")
+    shipped = pickle.dumps(settings_)
+    trusted_rules._trusted.discard("json:decoder")
+    assert pickle.loads(shipped) == settings_  # noqa: S301
+    assert is_trusted("json:decoder")
 
 
 RELEASE_0 = {"hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"}

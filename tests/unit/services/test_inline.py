@@ -60,6 +60,11 @@ def test_after_a_compaction_clean_takes_the_old_slices(table: HandmadeTable) -> 
     assert rows(table.storage) == MERGED
 
 
+def test_clean_waits_for_as_many_commits_as_its_trigger_says(table: HandmadeTable) -> None:
+    assert run_after_commit(table.storage, options(clean__trigger__max__commits=4)).clean is None
+    assert run_after_commit(table.storage, options(clean__trigger__max__commits=3)).clean is not None
+
+
 def test_a_failed_service_is_reported_and_the_next_one_still_runs(table: HandmadeTable) -> None:
     chosen = options(
         compact__inline="true",

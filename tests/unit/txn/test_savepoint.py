@@ -87,7 +87,7 @@ def test_a_commit_that_a_clean_has_gone_past_cannot_be_saved_or_restored_to(stor
     first = mini.write(storage, {"a": {"k1": 1}})
     second = mini.write(storage, {"a": {"k1": 2}})
     clean_up_to(storage, second)
-    with pytest.raises(TimelineError, match=f"clean {LATER} kept only what {second}"):
+    with pytest.raises(TimelineError, match=f"clean {LATER} keeps only what {second}"):
         create_savepoint(storage, mini.options(), first)
     with pytest.raises(TimelineError, match="not whole any more"):
         restore(storage, mini.options(), first)

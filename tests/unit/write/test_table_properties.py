@@ -98,6 +98,7 @@ def test_a_definition_in_hudis_own_options_is_the_same():
             "choose among",
         ),
         ({"record_key": ["tags"]}, "cannot be part of a key"),
+        ({"precombine_field": "id.ts"}, "inside a struct"),
         ({"partition_by": ["dt:daily"]}, "kind 'daily'"),
         ({"partition_by": ["dt:timestamp"]}, "output.dateformat is not set"),
         (

@@ -12,10 +12,11 @@ import pyarrow as pa
 
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import plain_entries
-from hudi_engine.merge.modes.custom import RULE_PROPERTY, load_rule
+from hudi_engine.merge.modes.custom import load_rule
 from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default, ordering_ranks
@@ -60,6 +61,12 @@ def merge_rule(config: TableConfig) -> MergeRule:
         # delete that is left then takes the stored row.
         logs = MergeRule(compares=True, fills=config.merge_mode is MergeMode.PARTIAL_UPDATE, revives=True)
         return replace(rule, deletes_obey_order=False, logs=logs)
+    nested = [name for name in config.ordering_fields if "." in name]
+    if rule.compares and nested:
+        raise UnsupportedTableError(
+            f"table {config.name!r} is ordered by {', '.join(nested)}, a field inside a struct; this engine compares columns "
+            "only. Read its base files only (read optimized), or order the table by a column"
+        )
     if rule.compares and config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version >= 9:
         # From table version 9 on partial updates are event time ordering with gaps filled; deletes
         # are ordered as well.

@@ -1,0 +1,63 @@
+"""Arguments of the front, checked before anything is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hudi_engine.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+
+def check_frame(df: object) -> None:
+    """Raise ConfigError unless ``df`` is a Spark DataFrame."""
+    from pyspark.sql import DataFrame
+
+    if not isinstance(df, DataFrame):
+        raise ConfigError(
+            f"the rows are a {type(df).__name__}; give a Spark DataFrame, such as spark.createDataFrame(rows)"
+        )
+
+
+def column_names(value: object, what: str) -> list[str] | None:
+    """A list of names from one name or several; None stays None.
+
+    Args:
+        value: What the caller gave.
+        what: Name of the argument, for messages.
+
+    Raises:
+        ConfigError: Something else than names.
+    """
+    if value is None:
+        return None
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, Sequence) or any(
+        not isinstance(each, str) or not each.strip() for each in names
+    ):
+        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
+    return [str(name).strip() for name in names]
+
+
+def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
+    """Columns given as a StructType or as text.
+
+    Raises:
+        ConfigError: Text that is no list of columns, or another type.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    if isinstance(schema, StructType):
+        return schema
+    if not isinstance(schema, str):
+        raise ConfigError(f"schema is {schema!r}; give a StructType, or text such as 'id int, name string'")
+    try:
+        return spark.createDataFrame([], schema).schema
+    except PySparkException as error:
+        raise ConfigError(
+            f"schema is {schema!r}, which is no list of columns: {str(error).splitlines()[0]}"
+        ) from error
