@@ -13,7 +13,7 @@ from hudi_engine.catalog.sidecar_files import obsolete_sidecars
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
-from hudi_engine.errors import ConfigError, HudiError, TimelineError
+from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.spark_read import LOG_ONLY, READ_OPTIMIZED, SKIP_MERGE, SNAPSHOT, snapshot_frame
 from hudi_engine.read.state import TableState
@@ -35,6 +35,7 @@ from hudi_engine.services import (
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.recovery import next_instant, recover, table_lock
 from hudi_engine.txn.restore import restore
@@ -280,7 +281,7 @@ class HudiTable:
         """The table's rows, Hudi's five meta columns first; a table without a commit is empty.
 
         Args:
-            as_of: Instant time; the table as it was when that instant had completed.
+            as_of: Instant time, or a moment such as ``2026-01-01 09:30:00``; the table as it was with the instants up to it.
             options: ``hoodie.*`` read options.
         """
         return self._read(SNAPSHOT, as_of, options)
@@ -501,10 +502,7 @@ class HudiTable:
 
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
         state = TableState.load(self.storage)
-        if as_of is not None and not (as_of.isdigit() and len(as_of) in (14, 17)):
-            raise TimelineError(
-                f"as_of is {as_of!r}; it must be an instant time of 17 digits, such as 20260101093000000"
-            )
+        as_of = None if as_of is None else query_instant(as_of)
         resolved = self._resolved(options)
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
 

@@ -44,10 +44,12 @@ def read_table(
     Raises:
         TableNotFoundError: There is no table.
         CorruptTableError: A file of the table is damaged.
+        TimelineError: A clean has deleted files of the point in time.
         UnsupportedTableError: The table has a feature that this engine cannot read.
     """
     config = TableConfig.load(storage)
     timeline = Timeline.load(storage, config)
+    timeline.check_readable(as_of)
     context = as_its_readers_do(
         read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range), timeline
     )

@@ -54,8 +54,12 @@ def snapshot_frame(
         options: Read options.
         as_of: Newest requested time that counts, None for now.
         merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge`` or ``log_only``.
+
+    Raises:
+        TimelineError: A clean has deleted files of the point in time.
     """
     prepare_session(spark)
+    state.timeline.check_readable(as_of)
     data_schema = state.data_schema(as_of)
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))

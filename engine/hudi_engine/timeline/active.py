@@ -264,6 +264,35 @@ class Timeline:
                     found[entry.get("partitionPath") or "", entry["fileId"]] = instant.requested_time
         return found
 
+    @cached_property
+    def oldest_readable_time(self) -> str | None:
+        """Requested time before which the newest clean may have deleted files; None when no clean says one."""
+        for instant in reversed(self.completed):
+            if instant.action != "clean":
+                continue
+            body = self.read_file(instant.file_name)
+            told = decode_avro_file(body, self._describe(instant.file_name)) if body else {}
+            return str(told.get("earliestCommitToRetain") or "") or None
+        return None
+
+    def check_readable(self, as_of: str | None) -> None:
+        """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept.
+
+        Args:
+            as_of: Newest requested time that would count, None for now.
+
+        Raises:
+            TimelineError: when it lies before the oldest commit that the newest clean retained.
+        """
+        if as_of is None or any(each.requested_time == as_of for each in self.savepoints):
+            return
+        oldest = self.oldest_readable_time
+        if oldest is not None and as_of < oldest:
+            raise TimelineError(
+                f"as_of is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {oldest}; read as of "
+                "that instant or a later one, and retain more commits if older ones are to stay readable"
+            )
+
     def _plans(self, action: str) -> dict[str, dict[str, Any]]:
         found = {}
         for instant in self.pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -9,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from hudi_engine.errors import TimelineError
 
 _MILLISECOND = timedelta(milliseconds=1)
+_POINT_IN_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{3}))?)?")
 
 
 def format_instant(moment: datetime) -> str:
@@ -35,6 +37,34 @@ def parse_instant_time(instant: str) -> datetime:
             f"{instant!r} is no instant time: {error}. Legal are yyyyMMddHHmmss and yyyyMMddHHmmssSSS"
         ) from error
     return moment.replace(microsecond=int(padded[14:]) * 1000, tzinfo=timezone.utc)
+
+
+def query_instant(text: str) -> str:
+    """Return the instant that a query's point in time stands for, in the digits of the timeline.
+
+    Args:
+        text: ``yyyyMMddHHmmss``, ``yyyyMMddHHmmssSSS``, ``yyyy-MM-dd``, ``yyyy-MM-dd HH:mm:ss`` or
+            ``yyyy-MM-dd HH:mm:ss.SSS``, as Hudi takes it: in the time zone of the table's timeline. A date is
+            its first moment.
+
+    Raises:
+        TimelineError: It is none of these, or no date.
+    """
+    given = str(text).strip()
+    found = _POINT_IN_TIME.fullmatch(given)
+    digits = given if found is None else "".join(part or "" for part in found.groups())
+    if found is not None:
+        digits = digits.ljust(17, "0")
+    try:
+        if not digits.isascii():
+            raise TimelineError(f"{given!r} is no instant time")
+        parse_instant_time(digits)
+    except TimelineError as error:
+        raise TimelineError(
+            f"as_of is {text!r}, which is no point in time; legal are an instant such as 20260101093000000, and "
+            "yyyy-MM-dd, yyyy-MM-dd HH:mm:ss or yyyy-MM-dd HH:mm:ss.SSS in the zone of the table's timeline"
+        ) from error
+    return digits
 
 
 class InstantClock:

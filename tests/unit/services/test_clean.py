@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import ConfigError, CorruptTableError, PathEscapeError, ServiceError
+from hudi_engine.errors import ConfigError, CorruptTableError, PathEscapeError, ServiceError, TimelineError
 from hudi_engine.services import Publication, clean, run_compaction, schedule_compaction
 from hudi_engine.services.clean.plan import CleanPlan
 from hudi_engine.storage.local import LocalStorage
@@ -66,6 +66,10 @@ def test_by_commits_the_slice_before_the_oldest_retained_commit_stays(five: Hand
     assert versions(five) == [3, 4, 5]
     assert rows(five.storage) == {"a": 5}
     assert rows(five.storage, "20260101000004000") == {"a": 4}
+    with pytest.raises(
+        TimelineError, match="cleaned up to 20260101000004000; read as of that instant or a later"
+    ):
+        rows(five.storage, "20260101000003999")
 
 
 def test_no_more_commits_than_retained_is_nothing_to_do(five: HandmadeTable) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 from hudi_engine.errors import TimelineError
-from hudi_engine.timeline.clock import InstantClock, format_instant, parse_instant_time
+from hudi_engine.timeline.clock import InstantClock, format_instant, parse_instant_time, query_instant
 
 NOON = datetime(2024, 2, 29, 12, 0, 0, 123456, tzinfo=timezone.utc)
 
@@ -68,3 +68,25 @@ def test_an_instant_is_parsed_back(instant: str) -> None:
 
 def test_a_short_instant_stands_for_the_end_of_its_second() -> None:
     assert format_instant(parse_instant_time("20240229120000")) == "20240229120000999"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("20240229120000123", "20240229120000123"),
+        ("20240229120000", "20240229120000"),
+        ("2024-02-29", "20240229000000000"),
+        ("2024-02-29 12:00:01", "20240229120001000"),
+        ("2024-02-29T12:00:01.045", "20240229120001045"),
+    ],
+)
+def test_a_point_in_time_is_written_in_several_ways(text: str, expected: str) -> None:
+    assert query_instant(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2024-02-30", "202402", "2024-02-29 25:00:00", "20240229120000٣٣٣"]
+)
+def test_what_is_no_point_in_time_is_refused_with_what_is(text: str) -> None:
+    with pytest.raises(TimelineError, match="no point in time; legal are an instant such as"):
+        query_instant(text)
