@@ -58,7 +58,7 @@ class PlainParquet(System):
     """Spark alone: anti-join, union, full rewrite."""
 
     def load(self, table: str, rows: DataFrame) -> None:
-        rows.repartition("dt").write.partitionBy("dt").mode("overwrite").parquet(self.path(table))
+        rows.write.partitionBy("dt").mode("overwrite").parquet(self.path(table))
 
     def upsert(self, table: str, rows: DataFrame) -> None:
         import shutil

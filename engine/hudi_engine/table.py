@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from hudi_engine.catalog.manifest import live_manifest_files, publish
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.sidecar_files import obsolete_sidecars
+from hudi_engine.catalog.snapshot_frame import published_snapshot
 from hudi_engine.config.options import Options, resolve_options
-from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.read.session import prepare_session
@@ -504,6 +505,10 @@ class HudiTable:
         state = TableState.load(self.storage)
         as_of = None if as_of is None else query_instant(as_of)
         resolved = self._resolved(options)
+        if merge_type == SNAPSHOT and as_of is None:
+            published = published_snapshot(self.spark, state)
+            if published is not None:
+                return published
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
 
     def _rows_where(self, condition: str) -> DataFrame:
@@ -594,7 +599,8 @@ def rebuild_table(
             table = HudiTable(spark, path, storage, options)
             return table._write(operations.INSERT_OVERWRITE_TABLE, df, None, new_schema=True)
     if fresh:
-        create_table(storage, wanted)
+        # a first build that dies leaves a table without columns, which catalogs do not show
+        create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
         table = HudiTable(spark, path, storage, options)
         return table._write(operations.BULK_INSERT, df, None, new_schema=True)
     return _rebuild_beside(spark, storage, wanted, df, options)

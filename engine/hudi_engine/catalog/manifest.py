@@ -133,11 +133,22 @@ def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> boo
         timeline: Snapshot of its timeline.
         config: Its settings.
     """
+    return current_layout(storage, timeline, config) is not None
+
+
+def current_layout(storage: Storage, timeline: Timeline, config: TableConfig) -> Layout | None:
+    """Return the layout of the newest manifest when it shows this timeline and Spark can read it, else None.
+
+    Args:
+        storage: The table's storage.
+        timeline: Snapshot of its timeline.
+        config: Its settings.
+    """
     found = _newest(storage)
     if found.manifest is None or not found.healthy:
-        return False
+        return None
     stamp = _stamp(storage.uri(), config, timeline, _schema(config, timeline))
-    return _shows(found.manifest, stamp, timeline)
+    return found.layout if _shows(found.manifest, stamp, timeline) else None
 
 
 def newest_manifest(storage: Storage) -> Manifest | None:

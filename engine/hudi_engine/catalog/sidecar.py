@@ -26,7 +26,6 @@ from hudi_engine.catalog.derive import size_of
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import resolve_delta
-from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
 
@@ -80,7 +79,7 @@ class SidecarTask:
         delta = resolve_delta(self.context, self.file_slice)
         if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
             return None
-        schema = sidecar_schema(without_meta_columns(self.context.schema))
+        schema = sidecar_schema(self.context.schema)
         with (
             self.target.open_output(self.path) as sink,
             pq.ParquetWriter(sink, schema, compression="zstd") as writer,
@@ -137,9 +136,9 @@ def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_di
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def sidecar_schema(data_schema: pa.Schema) -> pa.Schema:
-    """Return the columns of a sidecar: those of the table, then the mask."""
-    return data_schema.append(pa.field(CHUNK_COLUMN, pa.int64())).append(
+def sidecar_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a sidecar: the meta and data columns of the table, then the mask."""
+    return schema.append(pa.field(CHUNK_COLUMN, pa.int64())).append(
         pa.field(WORDS_COLUMN, pa.list_(pa.field("element", pa.int64())))
     )
 

@@ -69,10 +69,12 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     context = task.context
     base = file_slice.base_file
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
+    # Every row gets the new file's name, so the old one need not be read.
+    columns = [each for each in context.read.schema.names if each != FILE_NAME]
     old = (
-        read_base_file(context.read, base)
+        read_base_file(context.read, base, columns)
         if base is not None and not file_slice.log_files
-        else read_slice(context.read, file_slice)
+        else read_slice(context.read, file_slice, columns=columns)
     )
     merged = _merge(task, file_slice.partition, old, changes, name)
     if merged.updated == merged.deleted == merged.inserted == 0:
@@ -117,9 +119,9 @@ def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged) -> 
 
 def _merge(task: WriteTask, partition: str, old: pa.Table, changes: FileChanges, name: str) -> _Merged:
     kept, updated, deleted = _apply_updates(task, partition, old, changes, name)
-    kept = kept.set_column(
-        kept.schema.get_field_index(FILE_NAME),
-        kept.schema.field(FILE_NAME),
+    kept = kept.add_column(
+        META_FIELDS.index(FILE_NAME),
+        pa.field(FILE_NAME, pa.string()),
         pa.chunked_array([pa.repeat(pa.scalar(name, pa.string()), kept.num_rows)]),
     )
     inserted = 0
@@ -144,7 +146,7 @@ def _apply_updates(
         keep = np.ones(old.num_rows, dtype=bool)
         keep[touched] = False
         return old.filter(pa.array(keep)), 0, len(touched)
-    incoming = stamp_rows(task, partition, changes.updates.take(picks), name)
+    incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
     before = old.take(pa.array(touched))
     if changes.update_columns is not None:
         incoming = replace_columns(incoming, before, changes.update_columns)

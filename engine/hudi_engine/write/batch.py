@@ -14,6 +14,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.schema.evolution import cast_table, evolve
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
+from hudi_engine.write.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -95,6 +96,8 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     estimate = estimated_bytes(batch.frame)
     if rows_limit == 0 or (bytes_limit < estimate < UNKNOWN_SIZE):
         return None
+    if estimate < UNKNOWN_SIZE and is_parquet_scan(batch.frame) and estimated_rows(batch.frame) > rows_limit:
+        return None
     table = to_arrow(batch.frame.limit(rows_limit + 1))
     if table.num_rows > rows_limit:
         return None
@@ -117,11 +120,6 @@ def to_arrow(frame: DataFrame) -> pa.Table:
     if batches:
         return pa.Table.from_batches(batches)
     return spark_to_arrow(frame.schema).empty_table()
-
-
-def estimated_bytes(frame: DataFrame) -> int:
-    """Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
-    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table]]:

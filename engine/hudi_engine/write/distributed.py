@@ -28,6 +28,7 @@ from hudi_engine.write.operation import Operation
 from hudi_engine.write.partition_unit import PartitionUnit, UnitPlan
 from hudi_engine.write.profile import partition_profile
 from hudi_engine.write.shuffle import shuffle_by_bucket
+from hudi_engine.write.source_plan import is_parquet_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,10 +41,10 @@ class DistributedBatch:
     """Rows with key columns, as a DataFrame.
 
     Args:
-        frame: The rows; cached when ``rows`` is known.
+        frame: The rows.
         rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
         schema: Data columns.
-        kept: Further frames cached while writing.
+        kept: Frames cached while writing.
     """
 
     frame: DataFrame
@@ -53,8 +54,6 @@ class DistributedBatch:
 
     def release(self) -> None:
         """Free every cache."""
-        if self.rows is not None:
-            self.frame.unpersist()
         for frame in self.kept:
             frame.unpersist()
 
@@ -66,8 +65,17 @@ def prepare_distributed(
     operation: Operation,
     *,
     prepped: bool,
+    reads_once: bool,
 ) -> DistributedBatch:
     """Add key columns; unless the write is one bulk pass, evaluate the rows once, keep them, count and check them.
+
+    Args:
+        batch: The rows.
+        state: The table.
+        options: Options of the write.
+        operation: The operation.
+        prepped: Rows carry their key columns already.
+        reads_once: After counting the rows are read once only, so that a scan of files need not be kept.
 
     Raises:
         InvalidKeyError: Rows without a record key.
@@ -89,7 +97,9 @@ def prepare_distributed(
         )
     if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
         return DistributedBatch(frame, None, batch.schema)
-    frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    keeps = not reads_once or not is_parquet_scan(batch.frame)
+    if keeps:
+        frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if RECORD_KEY in frame.columns else F.lit(0)
         limit = options.int("hoodie.engine.max.partitions.per.commit")
@@ -102,9 +112,11 @@ def prepare_distributed(
         )
         _check_profile(counted, limit, config)
     except BaseException:
-        frame.unpersist()
+        if keeps:
+            frame.unpersist()
         raise
-    return DistributedBatch(frame, {row[PARTITION_PATH]: row["rows"] for row in counted}, batch.schema)
+    rows = {row[PARTITION_PATH]: row["rows"] for row in counted}
+    return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [])
 
 
 def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:

@@ -216,7 +216,12 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     table = fetch_small(frame_batch, options)
     if table is None:
         distributed = prepare_distributed(
-            frame_batch, state, options, _without_bulk(operation, index), prepped=request.prepped
+            frame_batch,
+            state,
+            options,
+            _without_bulk(operation, index),
+            prepped=request.prepped,
+            reads_once=not (index.is_global and operation.lookup),
         )
         return _Incoming(_table_schema(state, batch, request), distributed=distributed, index=index)
     table = _with_keys(table, state, request, index)

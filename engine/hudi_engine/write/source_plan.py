@@ -1,0 +1,44 @@
+"""What can be known of a batch before it is read: Spark's plan of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LIGHT_NODES = {"Project", "Filter"}
+
+
+def is_parquet_scan(frame: DataFrame) -> bool:
+    """Whether the rows come straight from Parquet files, by columns and filters that give the same rows each time.
+
+    Such rows are cheaper to read twice than to keep, and only the columns needed are read. Anything else (joins,
+    aggregates, Python functions, text formats, databases) is evaluated once and kept.
+    """
+    plan: Any = frame._jdf.queryExecution().optimizedPlan()
+    if not plan.deterministic():
+        return False
+    while _name(plan) in _LIGHT_NODES:
+        plan = plan.children().head()
+    if _name(plan) != "LogicalRelation" or _name(plan.relation()) != "HadoopFsRelation":
+        return False
+    return _name(plan.relation().fileFormat()) == "ParquetFileFormat"
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def estimated_rows(frame: DataFrame) -> int:
+    """Rows of a Parquet scan, from the bytes of its files and the usual width of its columns in memory.
+
+    Files are smaller than rows in memory, so it is rather too low.
+    """
+    jframe: Any = frame._jdf
+    return int(estimated_bytes(frame) // max(1, jframe.schema().defaultSize()))
+
+
+def _name(thing: Any) -> str:
+    return str(thing.getClass().getSimpleName())

@@ -1,0 +1,68 @@
+"""How rows are read: natively wherever Spark can, and a batch no oftener than needed."""
+
+from __future__ import annotations
+
+from hudi_engine import HudiTable
+from hudi_engine.config.options import resolve_options
+from hudi_engine.read.spark_read import snapshot_frame
+from hudi_engine.read.state import TableState
+from hudi_engine.write.source_plan import estimated_rows, is_parquet_scan
+from pyspark.sql import functions as F
+
+
+def merge_on_read(spark, path, **options):
+    table = HudiTable.create(
+        spark,
+        str(path),
+        name="t",
+        record_key=["id"],
+        partition_by=["dt"],
+        table_type="mor",
+        options={"hoodie.datasource.write.hive_style_partitioning": "true", **options},
+    )
+    frame = spark.range(20_000).selectExpr("id", "concat('d', id % 2) as dt", "'old' as v")
+    table.bulk_insert(frame)
+    table.upsert(frame.where("id % 9 = 0").withColumn("v", F.lit("new")))
+    table.delete(frame.where("id % 7 = 0").select("id", "dt"))
+    return table
+
+
+def plan_of(frame):
+    return frame._jdf.queryExecution().executedPlan().toString()
+
+
+def test_a_snapshot_with_logs_is_read_by_spark_alone(spark, tmp_path):
+    table = merge_on_read(spark, tmp_path / "t")
+    merged_by_tasks = snapshot_frame(spark, TableState.load(table.storage), resolve_options(None))
+    native = table.snapshot()
+    assert "MapInArrow" in plan_of(merged_by_tasks) and "MapInArrow" not in plan_of(native)
+    assert native.columns == merged_by_tasks.columns
+    found = {tuple(row) for row in native.collect()}
+    assert found == {tuple(row) for row in merged_by_tasks.collect()}
+    counts = native.groupBy("v").count().collect()
+    assert {row.v: row["count"] for row in counts} == {
+        "new": sum(n % 9 == 0 and n % 7 != 0 for n in range(20_000)),
+        "old": sum(n % 9 != 0 and n % 7 != 0 for n in range(20_000)),
+    }
+
+
+def test_a_snapshot_that_is_not_published_is_merged_by_tasks(spark, tmp_path):
+    table = merge_on_read(spark, tmp_path / "t", **{"hoodie.engine.publish.manifest": "false"})
+    assert "MapInArrow" in plan_of(table.snapshot())
+    assert table.snapshot().count() == sum(n % 7 != 0 for n in range(20_000))
+
+
+def test_only_plain_scans_of_parquet_are_read_twice(spark, tmp_path):
+    spark.range(1000).selectExpr("id", "id % 3 as k").write.parquet(str(tmp_path / "p"))
+    spark.range(10).write.json(str(tmp_path / "j"))
+    files = spark.read.parquet(str(tmp_path / "p"))
+    assert is_parquet_scan(files) and is_parquet_scan(files.where("k = 1").select("id"))
+    for other in (
+        files.join(files.withColumnRenamed("k", "l"), "id"),
+        files.groupBy("k").count(),
+        files.withColumn("r", F.rand()),
+        spark.read.json(str(tmp_path / "j")),
+        spark.range(10),
+    ):
+        assert not is_parquet_scan(other)
+    assert 0 < estimated_rows(files) <= 2000
