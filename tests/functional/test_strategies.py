@@ -98,6 +98,7 @@ class TestKeysAndPartitions:
             "stays.sql": model(second=moved, unique_key="id", partition_by="dt", index="simple"),
             "late.sql": model(second=stale, unique_key="id", precombine_field="ts"),
             "repeated.sql": model(second=twice, unique_key="id", precombine_field="ts"),
+            "repeated_at_first.sql": model(twice, unique_key="id", precombine_field="ts"),
             "composite.sql": model(second=moved, unique_key=["id", "dt"]),
         }
 
@@ -115,6 +116,7 @@ class TestKeysAndPartitions:
         assert rows("stays") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
         assert rows("late") == [(1, "a", "x"), (2, "b", "y")]
         assert rows("repeated") == [(1, "a", "x"), (2, "newer", "y")]
+        assert rows("repeated_at_first") == [(2, "newer", "y"), (3, "c", "y")]
         assert rows("composite") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
 
 
@@ -219,7 +221,12 @@ class TestRefusals:
                 table_type="heap",
                 options={"hoodie.parquet.max.file.sise": 1},
             ),
-            "no_column.sql": "{{ config(materialized='table', partition_by='day') }} select 1 as id",
+            "no_column.sql": "{{ config(materialized='table', partition_by='day', unique_key='key') }}"
+            " select 1 as id, 2 as ID",
+            "first_fails.sql": model(
+                "select cast({{ var('key', 'null') }} as int) as id", "select -1 as id", unique_key="id"
+            ),
+            "no-name.sql": "{{ config(materialized='table') }} select 1 as id",
         }
 
     def test_nothing_runs_and_all_problems_are_told(self, project: Any) -> None:
@@ -229,4 +236,14 @@ class TestRefusals:
         assert "incremental_strategy 'delete+insert' is not supported" in message
         assert "table_type is 'heap'; legal values: cow, mor" in message
         assert "did you mean 'hoodie.parquet.max.file.size'?" in message
-        assert "partition_by names 'day', but the model's columns are id" in results["no_column"].message
+        message = results["no_column"].message
+        assert "the column 'id' is selected 2 times" in message
+        assert "unique_key names 'key', but the model's columns are id" in message
+        assert "partition_by names 'day', but the model's columns are id" in message
+        assert "the name is 'no-name'; Spark's names hold letters" in results["no-name"].message
+
+    def test_a_first_build_that_fails_leaves_no_table_behind(self, project: Any) -> None:
+        (result,) = run_dbt(["run", "-s", "first_fails"], expect_pass=False)
+        assert "null or empty record key" in result.message
+        run_dbt(["run", "-s", "first_fails", "--vars", "{key: 1}"])
+        assert project.run_sql("select id from {schema}.first_fails", fetch="one")[0] == 1

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -73,21 +76,28 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
     return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)
 
 
-def require_columns(frame: DataFrame, columns: tuple[str, ...], what: str) -> None:
-    """Raise when the query lacks columns a config names.
+def check_columns(columns: Sequence[str], named: Mapping[str, Iterable[str]]) -> None:
+    """Raise when a query gives a column twice or lacks columns that configs name; all problems in one message.
 
     Args:
-        frame: The query.
-        columns: Column names; dots reach into structs.
-        what: The config that names them.
+        columns: Columns of the query.
+        named: Config and the columns it names; dots reach into structs, what follows a colon is no part of the name.
     """
-    known = {name.lower() for name in frame.columns}
-    absent = [column for column in columns if column.split(".")[0].split(":")[0].lower() not in known]
-    if absent:
-        raise DbtRuntimeError(
-            f"{what} names {', '.join(map(repr, absent))}, but the model's columns are {', '.join(frame.columns)}; "
-            "correct the config or select the column"
-        )
+    times = Counter(name.lower() for name in columns)
+    problems = [
+        f"the column {name!r} is selected {count} times; give each a name of its own"
+        for name, count in times.items()
+        if count > 1
+    ]
+    for config, names in named.items():
+        absent = [name for name in names if name.split(".")[0].split(":")[0].lower() not in times]
+        if absent:
+            problems.append(
+                f"{config} names {', '.join(map(repr, absent))}, but the model's columns are {', '.join(columns)}; "
+                "correct the config or select the column"
+            )
+    if problems:
+        raise DbtRuntimeError("\n".join(problems))
 
 
 def _quoted(name: str) -> str:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi import bridge
-from dbt.adapters.hudi.alignment import align, missing_columns, require_columns, without_meta_columns
+from dbt.adapters.hudi.alignment import align, check_columns, missing_columns, without_meta_columns
 from dbt.adapters.hudi.constraints import Constraint, checked
 from dbt.adapters.hudi.model_config.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse
@@ -26,11 +26,9 @@ def rebuild(
     constraints: Sequence[Constraint] = (),
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
-    frame = checked(without_meta_columns(frame), constraints)
-    require_columns(frame, plan.table.record_key, "unique_key")
-    require_columns(frame, plan.table.partition_by, "partition_by")
-    if plan.table.precombine_field is not None:
-        require_columns(frame, (plan.table.precombine_field,), "precombine_field")
+    frame = without_meta_columns(frame)
+    check_columns(frame.columns, plan.named_columns)
+    frame = checked(frame, constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
     if entry is not None and entry.base is None and not entry.is_view:
         warehouse.drop(session, plan.schema, plan.name)
@@ -72,8 +70,9 @@ def write(
         raise DbtRuntimeError(f"operation {operation!r} is not known; legal values: {', '.join(OPERATIONS)}")
     table = current_table(session, plan)
     check_shape(plan, table)
-    frame = checked(without_meta_columns(frame), constraints)
-    require_columns(frame, plan.table.record_key, "unique_key")
+    frame = without_meta_columns(frame)
+    check_columns(frame.columns, {"unique_key": plan.table.record_key})
+    frame = checked(frame, constraints)
     if operation == "delete":
         response = bridge.write(session, plan.base, operation, align(frame, table.schema), plan.write_options)
     elif operation == "upsert" and plan.table.record_key:
@@ -91,12 +90,14 @@ def _upsert(
 ) -> HudiAdapterResponse:
     columns = tuple(table.schema.names)
     update = plan.merge.columns_to_update(columns)
-    if update is not None:
-        require_columns(frame, tuple(update), "merge_update_columns")
+    if plan.merge.update_columns is not None:
+        check_columns(frame.columns, {"merge_update_columns": plan.merge.update_columns})
+    known = list({name.lower(): name for name in (*frame.columns, *columns)}.values())
+    check_columns(known, {"merge_exclude_columns": plan.merge.exclude_columns or ()})
     absent = missing_columns(frame, table.schema)
-    if absent and update is None:
+    if absent:
         # a matched row keeps what the model no longer selects
-        update = [column for column in columns if column not in absent]
+        update = [column for column in update or columns if column not in absent]
     return bridge.write(
         session,
         plan.base,

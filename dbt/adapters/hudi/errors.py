@@ -14,7 +14,8 @@ from pyspark.errors import PySparkException
 
 logger = AdapterLogger("Hudi")
 # PySpark 4 prints every SQL error as one line of JSON with the whole Java stack; dbt reports it itself
-logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 _CANCEL_MARKS = (
     "cancelled part of cancelled job group",

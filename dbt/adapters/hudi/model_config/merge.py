@@ -23,7 +23,7 @@ _REFUSED: Mapping[str, str] = {
     "delete+insert": "use upsert with a unique_key, or insert_overwrite with partition_by",
     "microbatch": "use insert_overwrite with partition_by on the event time, or upsert with a unique_key",
 }
-_MERGING = ("upsert", "merge")
+MERGING = ("upsert", "merge")
 _SAME: Mapping[str, str] = {"merge": "upsert", "append": "insert"}
 _OPERATION = "hoodie.datasource.write.operation"
 
@@ -68,7 +68,8 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
 
     Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
     """
-    problems = raw.problems if raw.config.get("materialized") == "incremental" else Problems()
+    is_incremental = raw.config.get("materialized") == "incremental"
+    problems = raw.problems if is_incremental else Problems()
     asked = _asked(raw, problems)
     strategy = _strategy(asked, table, problems)
     update = names("merge_update_columns", raw.config.get("merge_update_columns"), problems)
@@ -76,7 +77,7 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
     predicates = _predicates(raw.config, problems)
     if update and exclude:
         problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
-    if strategy in STRATEGIES and strategy not in _MERGING:
+    if strategy in STRATEGIES and strategy not in MERGING:
         for key, value in (
             ("merge_update_columns", update),
             ("merge_exclude_columns", exclude),
@@ -89,9 +90,9 @@ def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
     return MergeConfig(
         strategy=strategy,
         asked=asked,
-        update_columns=update or None,
-        exclude_columns=exclude or None,
-        predicates=predicates,
+        update_columns=(update or None) if is_incremental else None,
+        exclude_columns=(exclude or None) if is_incremental else None,
+        predicates=predicates if is_incremental else (),
         on_schema_change=_on_schema_change(raw.config, problems),
     )
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.model_config.index import IndexConfig, read_index
-from dbt.adapters.hudi.model_config.merge import MergeConfig, read_merge
+from dbt.adapters.hudi.model_config.merge import MERGING, MergeConfig, read_merge
 from dbt.adapters.hudi.model_config.reading import Problems, mapping
 from dbt.adapters.hudi.model_config.services import ServicesConfig, read_services
 from dbt.adapters.hudi.model_config.table import RawConfig, TableConfig, read_table
 
 SNAPSHOT_KEY = "dbt_scd_id"
+_COMBINE = "hoodie.combine.before.insert"
+_NAME = re.compile(r"^\w+$", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,27 @@ class ModelPlan:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def named_columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns each config names, which the model has to select."""
+        return {
+            "unique_key": self.table.record_key,
+            "partition_by": self.table.partition_by,
+            "precombine_field": (self.table.precombine_field,) if self.table.precombine_field else (),
+            "merge_update_columns": self.merge.update_columns or (),
+            "merge_exclude_columns": self.merge.exclude_columns or (),
+        }
+
+    @property
     def write_options(self) -> dict[str, str]:
         """Options of a write; what the model gives itself comes last."""
         return {**self.index.options(), **self.services.options(), **self.given_options}
 
     @property
     def create_options(self) -> dict[str, str]:
-        """Options of creating or rebuilding the table."""
-        return {**self.table.options(), **self.write_options}
+        """Options of creating or rebuilding the table; with an ordering, of rows with one key the newest is kept."""
+        merges = self.table.record_key and self.table.precombine_field and self.merge.strategy in MERGING
+        combine = {_COMBINE: "true"} if merges else {}
+        return {**self.table.options(), **combine, **self.write_options}
 
 
 def resolve_plan(
@@ -103,6 +119,7 @@ def resolve_plan(
     services = read_services(raw, table)
     location = _own_location(config, places, problems)
     _check_foreign_words(config, problems)
+    _check_names(schema, name, problems)
     problems.extend(option_problems(raw.options))
     problems.raise_if_any(f"{config.get('materialized', 'model')} {schema}.{name}")
     return ModelPlan(
@@ -117,6 +134,14 @@ def resolve_plan(
         given_options=dict(raw.options),
         properties=dict(raw.properties),
     )
+
+
+def _check_names(schema: str, name: str, problems: Problems) -> None:
+    for what, given, config in (("schema", schema, "schema"), ("name", name, "alias")):
+        if not _NAME.match(given):
+            problems.add(
+                f"the {what} is {given!r}; Spark's names hold letters, digits and _ only, set {config} to such a name"
+            )
 
 
 def _own_location(config: Mapping[str, object], places: Places, problems: Problems) -> str | None:
