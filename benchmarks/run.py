@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from benchmarks import dbt_models
+from benchmarks import dbt_models, log_codec
 from benchmarks.jars import fetch
 from benchmarks.report import aims_table, chart, seconds_table
 from benchmarks.systems import SYSTEMS
@@ -57,7 +57,9 @@ def main() -> int:
             for name, steps in dbt_models.measure(folder).items():
                 results.setdefault(name, {}).update(steps)
     results = {name: steps for name, steps in results.items() if steps}
-    tables = f"{seconds_table(results)}\n\n{aims_table(results)}\n"
+    print("[log blocks] rows a second", flush=True)
+    parts = (seconds_table(results), aims_table(results), log_codec.table(log_codec.measure()))
+    tables = "\n\n".join(parts) + "\n"
     print(f"\n{tables}")
     wanted.chart.with_suffix(".md").write_text(tables, "utf-8")
     if chart(results, wanted.chart):
