@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudi_engine.errors import WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.handles.create import stamp_rows
@@ -18,6 +19,7 @@ from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 PARQUET_BLOCK_BYTES = 1024 * 1024
+MOST_TAKEN_VERSIONS = 20
 
 
 @dataclass(frozen=True)
@@ -113,16 +115,11 @@ def _write_files(
     known = [log.name for log in slice_.log_files]
     stats: list[WriteStat] = []
     version = target.next_version
-    for index, files in enumerate(_split_by_size(blocks, context.options.int("hoodie.logfile.max.size"))):
-        name = log_file_name(slice_.file_id, target.base_instant, version + index, task.write_token)
-        path = f"{slice_.partition}/{name}" if slice_.partition else name
-        task.announce(slice_.partition, name, "APPEND")
-        with context.storage.open_output(path, before_publish=task.publish_guard()) as sink:
-            for block in files:
-                sink.write(block)
+    for number, files in enumerate(_split_by_size(blocks, context.options.int("hoodie.logfile.max.size"))):
+        version, name, path = _write_file(task, target, version, files)
         known.append(name)
         size = sum(len(block) for block in files)
-        first = index == 0
+        first = number == 0
         stats.append(
             WriteStat(
                 file_id=slice_.file_id,
@@ -135,13 +132,38 @@ def _write_files(
                 total_write_bytes=size,
                 file_size_in_bytes=size,
                 partition_path=slice_.partition,
-                log_version=version + index,
+                log_version=version,
                 log_offset=0,
                 base_file=slice_.base_file.name if slice_.base_file else "",
                 log_files=list(known),
             )
         )
+        version += 1
     return stats
+
+
+def _write_file(
+    task: WriteTask, target: LogTarget, version: int, blocks: list[bytes]
+) -> tuple[int, str, str]:
+    """Write a log file under the first version that no other writer took; returns version, name and path."""
+    slice_, storage = target.file_slice, task.context.storage
+    for taken in range(MOST_TAKEN_VERSIONS):
+        name = log_file_name(slice_.file_id, target.base_instant, version + taken, task.write_token)
+        path = f"{slice_.partition}/{name}" if slice_.partition else name
+        if taken and storage.exists(path):
+            continue
+        task.announce(slice_.partition, name, "APPEND")
+        try:
+            with storage.open_output(path, before_publish=task.publish_guard()) as sink:
+                for block in blocks:
+                    sink.write(block)
+        except FileExistsError:
+            continue
+        return version + taken, name, path
+    raise WriteConflictError(
+        f"other writers took {MOST_TAKEN_VERSIONS} log files of file group {slice_.file_id!r} in partition "
+        f"{slice_.partition!r} one after the other; write again when they are done"
+    )
 
 
 def _split_by_size(blocks: list[bytes], limit: int) -> list[list[bytes]]:

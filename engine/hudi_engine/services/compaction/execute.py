@@ -65,7 +65,8 @@ def run_compaction(
         What was done, or the reason why there was nothing to do.
 
     Raises:
-        ConfigError: when the table is copy-on-write.
+        ConfigError: when the table is copy-on-write, or its merge rule may not be imported.
+        UnsupportedTableError: when the table merges with a class that this engine does not know.
         TimelineError: when ``instant`` is not planned.
         ServiceError: when another process is running it, or it failed; the plan stands and can be run again.
         HudiError: a typed reason for the failure, such as CorruptTableError for a missing file of the plan.
@@ -109,6 +110,7 @@ def _claim(
     with table_lock(storage, options):
         state = drop_torn_plans(open_locked(storage, options, clock=clock, publication=publish))
         require_merge_on_read(state)
+        merge_rule(state.config)
         chosen = next_to_run(state, options, wanted)
         if chosen is None:
             scheduled = schedule_locked(state, options, clock=clock)
