@@ -16,6 +16,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError, StorageError
 from hudi_engine.filegroup.markers import delete_markers
 from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.read.state import TableState, full_avro
 from hudi_engine.schema.meta_fields import META_FIELDS
