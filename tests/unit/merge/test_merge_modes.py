@@ -330,3 +330,20 @@ def test_tables_of_release_0_combine_the_logs_first_and_a_delete_takes_the_store
 
     assert rows == expected
     assert settings_of_0.merges_as_release_0 and not ours.merges_as_release_0
+
+
+def test_version_9_fills_gaps_from_the_stored_row_and_a_row_keeps_its_commit_time(tmp_path: Path) -> None:
+    partial = {
+        "hoodie.table.version": "9",
+        "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+        "hoodie.table.partial.update.mode": "IGNORE_DEFAULTS",
+    }
+    builder = SliceBuilder(tmp_path).add_base([row(key, 10, 1, "x") for key in "abc"])
+    builder.add_log(deletes("a", 2) + upserts([row("b", 20, 2)], 2))
+    builder.add_log(upserts([row("a", 5, 3), row("b", 15, 3, "y"), row("c", 10, None, "z")], 3))
+
+    found = read_slice(builder.context(config("", **partial)), builder.build())
+
+    assert data_rows(found) == [row("a", 10, 1, "x"), row("b", 20, 2, "y"), row("c", 10, 1, "z")]
+    times = dict(zip(found["id"].to_pylist(), found["_hoodie_commit_time"].to_pylist(), strict=True))
+    assert {key: int(time[-2:]) for key, time in times.items()} == {"a": 1, "b": 2, "c": 3}

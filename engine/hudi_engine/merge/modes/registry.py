@@ -56,21 +56,27 @@ def merge_rule(config: TableConfig) -> MergeRule:
             f"{legal}. Read its base files "
             "only (read optimized), or compact it with the engine that has the class"
         )
-    if config.merges_as_release_0:
-        # Log records are combined with each other first, by ordering value whatever the payload class, and a
-        # delete that is left then takes the stored row.
-        logs = MergeRule(compares=True, fills=config.merge_mode is MergeMode.PARTIAL_UPDATE, revives=True)
-        return replace(rule, deletes_obey_order=False, logs=logs)
     nested = [name for name in config.ordering_fields if "." in name]
     if rule.compares and nested:
         raise UnsupportedTableError(
             f"table {config.name!r} is ordered by {', '.join(nested)}, a field inside a struct; this engine compares columns "
             "only. Read its base files only (read optimized), or order the table by a column"
         )
-    if rule.compares and config.merge_mode is MergeMode.PARTIAL_UPDATE and config.version >= 9:
-        # From table version 9 on partial updates are event time ordering with gaps filled; deletes
-        # are ordered as well.
-        return MergeRule(compares=True, fills=True)
+    if config.merges_as_release_0:
+        # Log records are combined with each other first, by ordering value whatever the payload class, and a
+        # delete that is left then takes the stored row.
+        logs = MergeRule(
+            compares=True,
+            fills=config.merge_mode is MergeMode.PARTIAL_UPDATE,
+            revives=True,
+            remembers_deletes=False,
+        )
+        return replace(rule, deletes_obey_order=False, logs=logs)
+    if rule.fills and config.version >= 9:
+        # From table version 9 on gaps are filled between log records first and then from the stored row, which
+        # knows of no delete between them; deletes are ordered like other records.
+        filling = MergeRule(compares=rule.compares, fills=True, remembers_deletes=False, keeps_meta=True)
+        return replace(filling, logs=filling)
     return rule
 
 

@@ -27,7 +27,11 @@ class MergeRule:
         compares: Whether ordering values decide which record comes first; otherwise the newer does.
         fills: Whether nulls of the winning record are filled from the other one.
         deletes_obey_order: Whether a delete can lose against a record with a greater ordering value.
-        revives: Whether a record that follows a delete always wins, and nothing remembers the delete.
+        revives: Whether a record that follows a delete always wins.
+        remembers_deletes: Whether a record that replaced a delete is never filled from what was there before the
+            delete.
+        keeps_meta: Whether a row whose gaps are filled keeps its meta columns; otherwise they are the newer
+            record's.
         logs: Rule among the records of the logs, where it is another one than between them and the base file.
     """
 
@@ -35,6 +39,8 @@ class MergeRule:
     fills: bool = False
     deletes_obey_order: bool = True
     revives: bool = False
+    remembers_deletes: bool = True
+    keeps_meta: bool = False
     logs: MergeRule | None = None
 
     @property
@@ -90,7 +96,7 @@ class MergeRule:
         wins = self.first(old, new, ordering_fields)
         # A row that replaces a delete has nothing older behind it: not within a log, nor in the base file.
         severed = np.where(wins, new.severed | old.deleted | old.severed, old.severed)
-        if self.revives:
+        if not self.remembers_deletes:
             severed = np.zeros_like(severed)
         lends = np.where(wins, ~old.deleted & ~new.severed, ~new.deleted)
         rows, provided = self._compose(old, new, wins, lends)
@@ -110,7 +116,7 @@ class MergeRule:
             takes_new = wins
             gap = ~says & other_says & lends
             if self.fills and name in META_FIELDS:
-                takes_new, gap = np.ones_like(wins), np.zeros_like(wins)
+                takes_new, gap = np.ones_like(wins) if not self.keeps_meta else wins, np.zeros_like(wins)
             elif self.fills:
                 gap |= _nulls(older, newer, wins) & other_says & lends
             columns.append(pick(older, newer, takes_new ^ gap))
