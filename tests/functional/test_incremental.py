@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from dbt.tests.adapter.incremental.test_incremental_merge_exclude_columns import BaseMergeExcludeColumns
 from dbt.tests.adapter.incremental.test_incremental_on_schema_change import BaseIncrementalOnSchemaChange
@@ -26,3 +28,54 @@ class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
         run_dbt(["seed", "--select", "seed", "--full-refresh"])
         (result,) = run_dbt(["run", "--select", incremental_model_name, "--full-refresh"], expect_pass=False)
         return result.status, result.message
+
+
+OLD = "select 1 as id, 2 as Amount, named_struct('x', 1Y, 'Note', 'a') as parts, 5 as small"
+NEW = (
+    "select 2 as id, 3 as amount, named_struct('more', 7, 'note', 'b', 'x', 2) as parts, 9999999999 as small,"
+    " 'new' as extra"
+)
+FITTING = NEW.replace("9999999999", "cast(6 as bigint)")
+
+
+def changing(mode: str, second: str) -> str:
+    config = f"config(materialized='incremental', unique_key='id', on_schema_change='{mode}')"
+    return f"{{{{ {config} }}}} {{% if is_incremental() %}} {second} {{% else %}} {OLD} {{% endif %}}"
+
+
+class TestChangesInsideColumns:
+    """Upper and lower case make no other column; fields of structs come and widen as columns do."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "ignored.sql": changing("ignore", FITTING),
+            "appended.sql": changing("append_new_columns", FITTING),
+            "synced.sql": changing("sync_all_columns", NEW),
+            "too_large.sql": changing("append_new_columns", NEW),
+            "lacking.sql": changing("append_new_columns", NEW.replace("'note', 'b', ", "")),
+        }
+
+    def test_each_mode(self, project: Any) -> None:
+        run_dbt(["run"])
+        results = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
+
+        def found(name: str) -> tuple[str, list[Any]]:
+            with project.adapter.connection_named("look"):
+                with project.adapter.connections.get_thread_connection().handle.job("look") as session:
+                    frame = session.table(f"{project.test_schema}.{name}")
+                    parts = frame.schema["parts"].dataType.simpleString()
+                    return parts, [tuple(row) for row in frame.orderBy("id").collect()]
+
+        assert found("ignored") == (
+            "struct<x:int,Note:string>", [(1, 2, (1, "a"), 5), (2, 3, (2, "b"), 6)],
+        )  # fmt: skip
+        assert found("appended") == (
+            "struct<x:int,Note:string,more:int>",
+            [(1, 2, (1, "a", None), 5, None), (2, 3, (2, "b", 7), 6, "new")],
+        )
+        assert found("synced")[1] == [
+            (1, 2, (1, "a", None), 5, None), (2, 3, (2, "b", 7), 9999999999, "new"),
+        ]  # fmt: skip
+        assert "value 9999999999 of column small does not fit its type int" in results["too_large"].message
+        assert "parts lacks the field Note that the table has" in results["lacking"].message

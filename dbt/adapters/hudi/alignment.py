@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
+from dbt.adapters.hudi.nested_types import nested_cast
 
 META_PREFIX = "_hoodie_"
 # Marks a row as deleted in an upsert; the one reserved name a model may produce.
@@ -62,9 +63,10 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
     column = F.col(_quoted(source))
     if given == wanted:
         return column.alias(name)
+    if not (isinstance(given, T.AtomicType) and isinstance(wanted, T.AtomicType)):
+        return nested_cast(column, given, wanted, name).alias(name)
     widens = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
-    nested = not (isinstance(given, T.AtomicType) and isinstance(wanted, T.AtomicType))
-    if widens or nested or isinstance(wanted, T.StringType):
+    if widens or isinstance(wanted, T.StringType):
         return column.cast(wanted).alias(name)
     tried = F.expr(f"try_cast({_quoted(source)} as {wanted.simpleString()})")
     problem = F.concat(

@@ -11,6 +11,7 @@ from dbt.adapters.spark.column import SparkColumn
 Self = TypeVar("Self", bound="HudiColumn")
 _TEXT = re.compile(r"^(?:var)?char\(\d+\)$")
 # Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
+_TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
 _STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}
 
 
@@ -26,15 +27,12 @@ class HudiColumn(SparkColumn):
         """Spark's text has no length, so nothing ever expands."""
         return False
 
-    @property
-    def stored_type(self) -> str:
-        """The type a Hudi table holds for this column."""
-        return stored_type(self.dtype)
-
 
 def stored_type(dtype: str) -> str:
-    """The type a Hudi table holds for a Spark type name."""
-    lowered = dtype.strip().lower()
-    if _TEXT.match(lowered):
-        return "string"
-    return _STORED.get(lowered, lowered)
+    """The type a Hudi table holds for a Spark type name, also inside structs, arrays and maps."""
+    return _TOKEN.sub(lambda found: _STORED.get(found[0].lower(), "string"), dtype.strip())
+
+
+def same_stored_type(left: str, right: str) -> bool:
+    """Whether a Hudi table holds the same for two Spark type names."""
+    return stored_type(left).lower() == stored_type(right).lower()

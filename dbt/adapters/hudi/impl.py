@@ -22,11 +22,12 @@ from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi import bridge, builds, catalog_rows, seeds, snapshots
 from dbt.adapters.hudi.alignment import missing_columns, without_meta_columns
-from dbt.adapters.hudi.column import HudiColumn, stored_type
+from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.constraints import read_constraints
 from dbt.adapters.hudi.model_config.merge import STRATEGIES
 from dbt.adapters.hudi.model_config.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.nested_types import in_order_of, with_new_fields
 from dbt.adapters.hudi.python_models import run_python_model
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.adapters.hudi.response import HudiAdapterResponse
@@ -306,9 +307,27 @@ class HudiAdapter(TableServices, SparkAdapter):
         changes = []
         for column in source_columns:
             target = targets.get(column.name.lower())
-            if target is not None and stored_type(column.dtype) != stored_type(target.dtype):
-                changes.append({"column_name": target.name, "new_type": column.dtype})
+            if target is None or same_stored_type(column.dtype, target.dtype):
+                continue
+            old, new = (_parse_datatype_string(each.dtype) for each in (target, column))
+            wanted = in_order_of(old, new).simpleString()
+            if not same_stored_type(wanted, target.dtype):
+                changes.append({"column_name": target.name, "new_type": wanted})
         return changes
+
+    @available.parse_list
+    def hudi_new_fields(
+        self, type_changes: Sequence[Mapping[str, str]], target_columns: Iterable[HudiColumn]
+    ) -> list[dict[str, str]]:
+        """Of some changed types those whose structs get further fields; nothing else of them changes."""
+        tables = {column.name: _parse_datatype_string(column.dtype) for column in target_columns}
+        grown = []
+        for item in type_changes:
+            old = tables[item["column_name"]]
+            new = with_new_fields(old, _parse_datatype_string(item["new_type"]))
+            if not same_stored_type(old.simpleString(), new.simpleString()):
+                grown.append({"column_name": item["column_name"], "new_type": new.simpleString()})
+        return grown
 
     @available.parse_none
     def hudi_missing_columns(self, source: BaseRelation, relation: BaseRelation) -> list[str]:

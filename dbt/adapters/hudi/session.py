@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -18,6 +19,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import HudiCredentials
 
 logger = AdapterLogger("Hudi")
+# PySpark says it at every conversion; what is used of pandas here works with either version
+warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
 
 # What the adapter's SQL relies on; a user's spark_conf wins.
 RUNTIME_CONF: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.casting import cast_array, cast_column, cast_table
 from hudi_engine.schema.meta_fields import META_FIELDS, with_meta_columns, without_meta_columns
 
-__all__ = ["can_promote", "cast_array", "cast_column", "cast_table", "evolve"]
+__all__ = ["can_change", "can_promote", "cast_array", "cast_column", "cast_table", "evolve"]
 
 _PROMOTIONS: dict[pa.DataType, tuple[pa.DataType, ...]] = {
     pa.int32(): (pa.int64(), pa.float32(), pa.float64(), pa.string()),
@@ -70,6 +70,18 @@ def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
             return bool(whole and wanted.scale >= stored.scale)
         return bool(pa.types.is_string(wanted))
     return wanted in _PROMOTIONS.get(stored, ())
+
+
+def can_change(stored: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a table's column may get another type: a wider one, also inside structs, which may get new fields.
+
+    Args:
+        stored: Type of the column now.
+        wanted: Type it is to have.
+    """
+    problems: list[str] = []
+    merged = _merge_types(stored, wanted, "", True, problems)
+    return not problems and bool(merged.equals(wanted))
 
 
 def _merge_fields(

@@ -13,7 +13,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.partition_path import check_partition_path
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
-from hudi_engine.schema.evolution import can_promote
+from hudi_engine.schema.evolution import can_change
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
@@ -139,14 +139,10 @@ def _check_change(state: TableState, old: pa.Schema, new: pa.Schema) -> None:
     ]
     for field in new:
         place = old.get_field_index(field.name)
-        if (
-            place >= 0
-            and not old.field(place).type.equals(field.type)
-            and not can_promote(old.field(place).type, field.type)
-        ):
+        if place >= 0 and not can_change(old.field(place).type, field.type):
             problems.append(
                 f"column {field.name!r} cannot change from {old.field(place).type} to {field.type}; only widening is allowed "
-                "(int to long, float or double, long to double, any number to string)"
+                "(int to long, float or double, long to double, any number to string, new fields at the end of a struct)"
             )
     if problems:
         raise SchemaError("; ".join(problems))

@@ -20,11 +20,26 @@
   {{ return(adapter.hudi_type_changes(source_columns, target_columns)) }}
 {% endmacro %}
 
+{#- Names of columns differ by more than upper and lower case, as in Spark. -#}
+{% macro diff_columns(source_columns, target_columns) %}
+  {%- set known = target_columns | map(attribute='name') | map('lower') | list -%}
+  {%- set found = [] -%}
+  {% for column in source_columns if column.name | lower not in known %}
+    {% do found.append(column) %}
+  {% endfor %}
+  {{ return(found) }}
+{% endmacro %}
+
 {#- All changes of one run are one schema commit. -#}
 {% macro hudi__sync_column_schemas(on_schema_change, target_relation, schema_changes_dict) %}
   {%- set added = schema_changes_dict['source_not_in_target'] -%}
-  {%- set removed = schema_changes_dict['target_not_in_source'] if on_schema_change == 'sync_all_columns' else [] -%}
-  {%- set retyped = schema_changes_dict['new_target_types'] if on_schema_change == 'sync_all_columns' else [] -%}
+  {%- set removed = [] -%}
+  {%- set retyped = schema_changes_dict['new_target_types'] -%}
+  {% if on_schema_change == 'sync_all_columns' %}
+    {%- set removed = schema_changes_dict['target_not_in_source'] -%}
+  {% else %}
+    {%- set retyped = adapter.hudi_new_fields(retyped, schema_changes_dict['target_columns']) -%}
+  {% endif %}
   {% if added or removed or retyped %}
     {% do adapter.hudi_alter_columns(target_relation, added, removed, retyped) %}
   {% endif %}
