@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from hudi_engine.catalog.manifest import live_manifest_files, publish
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.sidecar_files import obsolete_sidecars
+from hudi_engine.catalog.snapshot_frame import published_snapshot
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
-from hudi_engine.errors import ConfigError, HudiError, TimelineError
+from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
+from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.spark_read import LOG_ONLY, READ_OPTIMIZED, SKIP_MERGE, SNAPSHOT, snapshot_frame
 from hudi_engine.read.state import TableState
@@ -34,10 +36,15 @@ from hudi_engine.services import (
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.restore import restore
+from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult, rollback_instant
+from hudi_engine.txn.savepoint import Savepoint, create_savepoint, delete_savepoint, list_savepoints
 from hudi_engine.write import operation as operations
+from hudi_engine.write.arguments import check_frame, column_names, struct_of
 from hudi_engine.write.create_table import create_table, table_properties
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
@@ -73,6 +80,7 @@ class HudiTable:
         self.path = path
         self.storage = storage
         self._options = dict(options or {})
+        trust_rules(spark.conf.get(SESSION_SETTING, None))
 
     @classmethod
     def create(
@@ -109,12 +117,12 @@ class HudiTable:
             TableExistsError: A table, or another folder with files, is there.
         """
         path = os.fspath(path) if isinstance(path, os.PathLike) else path
-        arrow = None if schema is None else spark_to_arrow(_struct(spark, schema))
+        arrow = None if schema is None else spark_to_arrow(struct_of(spark, schema))
         config = table_properties(
             name=name,
-            record_key=_names(record_key, "record_key"),
-            precombine_field=_names(precombine_field, "precombine_field"),
-            partition_by=_names(partition_by, "partition_by"),
+            record_key=column_names(record_key, "record_key"),
+            precombine_field=column_names(precombine_field, "precombine_field"),
+            partition_by=column_names(partition_by, "partition_by"),
             table_type=table_type,
             schema=arrow,
             options=options,
@@ -274,7 +282,7 @@ class HudiTable:
         """The table's rows, Hudi's five meta columns first; a table without a commit is empty.
 
         Args:
-            as_of: Instant time; the table as it was when that instant had completed.
+            as_of: Instant time, or a moment such as ``2026-01-01 09:30:00``; the table as it was with the instants up to it.
             options: ``hoodie.*`` read options.
         """
         return self._read(SNAPSHOT, as_of, options)
@@ -317,6 +325,52 @@ class HudiTable:
                 rollback_time=next_instant(timeline),
                 republish=self._republish,
             )
+        self._publish(resolved.bool("hoodie.engine.publish.manifest"))
+        return result
+
+    def savepoint(
+        self,
+        instant: str | None = None,
+        *,
+        user: str = "",
+        comments: str = "",
+        options: RawOptions | None = None,
+    ) -> Savepoint:
+        """Keep a commit: clean spares its files until the savepoint is deleted, and the table can go back to it.
+
+        Args:
+            instant: A completed write; None for the newest.
+            user: Who saves it.
+            comments: Why.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            TimelineError: There is no such write, or a clean has been at its files.
+        """
+        return create_savepoint(
+            self.storage, self._resolved(options), _time(instant), user=user, comments=comments
+        )
+
+    def savepoints(self) -> list[Savepoint]:
+        """Savepoints of the table, oldest first."""
+        return list(list_savepoints(self.storage))
+
+    def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
+        """Give a saved commit free to clean; raises TimelineError when it is not saved."""
+        delete_savepoint(self.storage, self._resolved(options), str(instant))
+
+    def restore(self, instant: str, *, options: RawOptions | None = None) -> RestoreResult:
+        """Take the table back to a commit; every later write goes for good, with its files.
+
+        Args:
+            instant: A completed write, best one with a savepoint.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
+        """
+        resolved = self._resolved(options)
+        result = restore(self.storage, resolved, str(instant), republish=self._republish)
         self._publish(resolved.bool("hoodie.engine.publish.manifest"))
         return result
 
@@ -391,7 +445,7 @@ class HudiTable:
         prepped: bool = False,
         new_schema: bool = False,
     ) -> WriteResult:
-        _check_frame(df)
+        check_frame(df)
         request = WriteRequest(
             operation,
             df,
@@ -449,11 +503,12 @@ class HudiTable:
 
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
         state = TableState.load(self.storage)
-        if as_of is not None and not (as_of.isdigit() and len(as_of) in (14, 17)):
-            raise TimelineError(
-                f"as_of is {as_of!r}; it must be an instant time of 17 digits, such as 20260101093000000"
-            )
+        as_of = None if as_of is None else query_instant(as_of)
         resolved = self._resolved(options)
+        if merge_type == SNAPSHOT and as_of is None:
+            published = published_snapshot(self.spark, state)
+            if published is not None:
+                return published
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
 
     def _rows_where(self, condition: str) -> DataFrame:
@@ -525,12 +580,12 @@ def rebuild_table(
     Raises:
         HudiError: As create and upsert do; the old table stands.
     """
-    _check_frame(df)
+    check_frame(df)
     wanted = table_properties(
         name=name,
-        record_key=_names(record_key, "record_key"),
-        precombine_field=_names(precombine_field, "precombine_field"),
-        partition_by=_names(partition_by, "partition_by"),
+        record_key=column_names(record_key, "record_key"),
+        precombine_field=column_names(precombine_field, "precombine_field"),
+        partition_by=column_names(partition_by, "partition_by"),
         table_type=table_type,
         schema=spark_to_arrow(_without_meta(df).schema),
         options=options,
@@ -580,37 +635,5 @@ def _without_meta(df: DataFrame) -> DataFrame:
     )
 
 
-def _check_frame(df: object) -> None:
-    from pyspark.sql import DataFrame
-
-    if not isinstance(df, DataFrame):
-        raise ConfigError(
-            f"the rows are a {type(df).__name__}; give a Spark DataFrame, such as spark.createDataFrame(rows)"
-        )
-
-
-def _struct(spark: SparkSession, schema: StructType | str) -> StructType:
-    from pyspark.errors import PySparkException
-    from pyspark.sql.types import StructType
-
-    if isinstance(schema, StructType):
-        return schema
-    if not isinstance(schema, str):
-        raise ConfigError(f"schema is {schema!r}; give a StructType, or text such as 'id int, name string'")
-    try:
-        return spark.createDataFrame([], schema).schema
-    except PySparkException as error:
-        raise ConfigError(
-            f"schema is {schema!r}, which is no list of columns: {str(error).splitlines()[0]}"
-        ) from error
-
-
-def _names(value: Sequence[str] | None, what: str) -> list[str] | None:
-    if value is None:
-        return None
-    if not isinstance(value, (str, Sequence)):
-        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
-    names = [value] if isinstance(value, str) else list(value)
-    if any(not isinstance(name, str) or not name.strip() for name in names):
-        raise ConfigError(f"{what} is {value!r}; it must be a list of column names")
-    return [name.strip() for name in names]
+def _time(instant: str | None) -> str | None:
+    return None if instant is None else str(instant)

@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
 from hudi_engine.config.merge_mode import resolve_merge_mode
 from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
+from hudi_engine.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
 from hudi_engine.errors import CorruptTableError, TableNotFoundError, UnsupportedTableError
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _DELETE_FIELD = "hoodie.payload.delete.field"
 _DELETE_MARKER = "hoodie.payload.delete.marker"
+_TRUSTED = "__rule_is_trusted"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
 
 
@@ -66,6 +68,16 @@ class TableConfig:
     """Immutable settings of one table; every attribute is derived from ``properties``."""
 
     properties: Mapping[str, str]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: the settings, and whether their merge rule may be imported there."""
+        return {**self.__dict__, _TRUSTED: is_trusted(self.properties.get(RULE_PROPERTY, ""))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the settings over in another process."""
+        if state.pop(_TRUSTED, False):
+            trust_rules(state["properties"].get(RULE_PROPERTY))
+        self.__dict__.update(state)
 
     @classmethod
     def load(cls, storage: PropertiesStorage) -> TableConfig:
