@@ -42,6 +42,8 @@ class MergeMode(str, Enum):
     """The greater ordering value wins, the newer write on a tie."""
     PARTIAL_UPDATE = "PARTIAL_UPDATE"
     """As event time, and null columns of the winner are filled from the loser (PartialUpdateAvroPayload)."""
+    FILL_UNAVAILABLE = "FILL_UNAVAILABLE"
+    """As event time, and columns of the winner with the text for an unavailable value are filled from the loser."""
     OVERWRITE_NON_DEFAULTS = "OVERWRITE_NON_DEFAULTS"
     """The newer write wins column by column where it is not null
     (OverwriteNonDefaultsWithLatestAvroPayload).

@@ -29,6 +29,7 @@ _STRATEGY_MODES = {
     EVENT_TIME_STRATEGY: MergeMode.EVENT_TIME_ORDERING,
     COMMIT_TIME_STRATEGY: MergeMode.COMMIT_TIME_ORDERING,
 }
+_UNAVAILABLE = "hoodie.write.partial.update.unavailable.value"
 _IGNORE_DEFAULTS = {
     MergeMode.COMMIT_TIME_ORDERING: MergeMode.OVERWRITE_NON_DEFAULTS,
     MergeMode.EVENT_TIME_ORDERING: MergeMode.PARTIAL_UPDATE,
@@ -41,6 +42,11 @@ def payload_merge_mode(payload_class: str) -> MergeMode:
     return (
         _PAYLOAD_MODES.get(name, MergeMode.CUSTOM) if package in ("", PAYLOAD_PACKAGE) else MergeMode.CUSTOM
     )
+
+
+def unavailable_value(properties: Mapping[str, str]) -> str | None:
+    """Return the text that stands for a value its source did not send; None when the table names none."""
+    return properties.get(f"hoodie.record.merge.property.{_UNAVAILABLE}") or properties.get(_UNAVAILABLE)
 
 
 def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_ordering: bool) -> MergeMode:
@@ -57,9 +63,8 @@ def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_order
     """
     mode = _declared(properties) or _inferred(properties)
     if version >= 9:
-        mode = _with_partial_update(
-            mode, properties.get("hoodie.table.partial.update.mode", "").strip().upper()
-        )
+        partial = properties.get("hoodie.table.partial.update.mode", "").strip().upper()
+        mode = _with_partial_update(mode, partial, unavailable_value(properties) is not None)
     if mode is MergeMode.EVENT_TIME_ORDERING and not has_ordering:
         return MergeMode.COMMIT_TIME_ORDERING
     return mode
@@ -90,7 +95,9 @@ def _inferred(properties: Mapping[str, str]) -> MergeMode:
     return _STRATEGY_MODES.get(strategy, MergeMode.CUSTOM) if strategy else MergeMode.EVENT_TIME_ORDERING
 
 
-def _with_partial_update(mode: MergeMode, partial: str) -> MergeMode:
+def _with_partial_update(mode: MergeMode, partial: str, says_unavailable: bool) -> MergeMode:
     if partial in ("", "KEEP_VALUES"):
         return mode
+    if partial == "FILL_UNAVAILABLE" and mode is MergeMode.EVENT_TIME_ORDERING and says_unavailable:
+        return MergeMode.FILL_UNAVAILABLE
     return _IGNORE_DEFAULTS.get(mode, MergeMode.CUSTOM) if partial == "IGNORE_DEFAULTS" else MergeMode.CUSTOM

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
-from hudi_engine.config.merge_mode import resolve_merge_mode
+from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
 from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
 from hudi_engine.errors import CorruptTableError, TableNotFoundError, UnsupportedTableError
@@ -257,6 +257,11 @@ class TableConfig:
     def merge_mode(self) -> MergeMode:
         """How records of one key are merged; CUSTOM when this engine does not know the payload class."""
         return resolve_merge_mode(self.properties, self.version, has_ordering=bool(self.ordering_fields))
+
+    @cached_property
+    def unavailable_value(self) -> str | None:
+        """Text that stands for a value its source did not send, in tables that fill such gaps."""
+        return unavailable_value(self.properties)
 
     @cached_property
     def merges_as_release_0(self) -> bool:

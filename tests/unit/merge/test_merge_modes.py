@@ -347,3 +347,18 @@ def test_version_9_fills_gaps_from_the_stored_row_and_a_row_keeps_its_commit_tim
     assert data_rows(found) == [row("a", 10, 1, "x"), row("b", 20, 2, "y"), row("c", 10, 1, "z")]
     times = dict(zip(found["id"].to_pylist(), found["_hoodie_commit_time"].to_pylist(), strict=True))
     assert {key: int(time[-2:]) for key, time in times.items()} == {"a": 1, "b": 2, "c": 3}
+
+
+def test_version_9_fills_what_a_source_says_it_did_not_send(tmp_path: Path) -> None:
+    unavailable = {
+        "hoodie.table.version": "9",
+        "hoodie.record.merge.mode": "EVENT_TIME_ORDERING",
+        "hoodie.table.partial.update.mode": "FILL_UNAVAILABLE",
+        "hoodie.record.merge.property.hoodie.write.partial.update.unavailable.value": "?",
+    }
+    builder = SliceBuilder(tmp_path).add_base([row(key, 10, 1, "x") for key in "abc"])
+    builder.add_log(upserts([row("a", 20, None, "?"), row("b", 20, 2, None), row("c", 5, 9, "?")], 2))
+
+    rows = data_rows(read_slice(builder.context(config("", **unavailable)), builder.build()))
+
+    assert rows == [row("a", 20, None, "x"), row("b", 20, 2, None), row("c", 10, 1, "x")]

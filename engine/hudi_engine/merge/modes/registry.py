@@ -28,6 +28,7 @@ RULES: dict[MergeMode, MergeRule] = {
     MergeMode.COMMIT_TIME_ORDERING: COMMIT_TIME,
     MergeMode.EVENT_TIME_ORDERING: EVENT_TIME,
     MergeMode.PARTIAL_UPDATE: MergeRule(compares=True, fills=True, deletes_obey_order=False),
+    MergeMode.FILL_UNAVAILABLE: MergeRule(compares=True, fills=True),
     MergeMode.OVERWRITE_NON_DEFAULTS: MergeRule(compares=False, fills=True),
     MergeMode.AWS_DMS: COMMIT_TIME,
 }
@@ -75,7 +76,13 @@ def merge_rule(config: TableConfig) -> MergeRule:
     if rule.fills and config.version >= 9:
         # From table version 9 on gaps are filled between log records first and then from the stored row, which
         # knows of no delete between them; deletes are ordered like other records.
-        filling = MergeRule(compares=rule.compares, fills=True, remembers_deletes=False, keeps_meta=True)
+        filling = MergeRule(
+            compares=rule.compares,
+            fills=True,
+            remembers_deletes=False,
+            keeps_meta=True,
+            gap_text=config.unavailable_value if config.merge_mode is MergeMode.FILL_UNAVAILABLE else None,
+        )
         return replace(filling, logs=filling)
     return rule
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.merge.entries import Entries
 from hudi_engine.merge.ordering import newer_wins
@@ -32,6 +33,7 @@ class MergeRule:
             delete.
         keeps_meta: Whether a row whose gaps are filled keeps its meta columns; otherwise they are the newer
             record's.
+        gap_text: Text that stands for "no value" in the winning record, where nulls do not.
         logs: Rule among the records of the logs, where it is another one than between them and the base file.
     """
 
@@ -42,6 +44,7 @@ class MergeRule:
     remembers_deletes: bool = True
     keeps_meta: bool = False
     logs: MergeRule | None = None
+    gap_text: str | None = None
 
     @property
     def in_logs(self) -> MergeRule:
@@ -118,12 +121,24 @@ class MergeRule:
             if self.fills and name in META_FIELDS:
                 takes_new, gap = np.ones_like(wins) if not self.keeps_meta else wins, np.zeros_like(wins)
             elif self.fills:
-                gap |= _nulls(older, newer, wins) & other_says & lends
+                gap |= self._gaps(older, newer, wins) & other_says & lends
             columns.append(pick(older, newer, takes_new ^ gap))
             provided.append(says | gap)
         rows = pa.Table.from_arrays(columns, schema=new.rows.schema)
         partial = old.provided is not None or new.provided is not None
         return rows, np.column_stack(provided) if partial and provided else None
+
+    def _gaps(self, older: pa.ChunkedArray, newer: pa.ChunkedArray, wins: Mask) -> Mask:
+        if self.gap_text is None:
+            masks = [column.is_null() for column in (older, newer)]
+        elif pa.types.is_string(newer.type) or pa.types.is_binary(newer.type):
+            text = pa.scalar(self.gap_text, pa.string()).cast(newer.type)
+            masks = [pc.fill_null(pc.equal(column, text), False) for column in (older, newer)]
+        else:
+            return np.zeros_like(wins)
+        old_gaps, new_gaps = (mask.to_numpy().astype(bool) for mask in masks)
+        gaps: Mask = np.where(wins, new_gaps, old_gaps)
+        return gaps
 
 
 def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.ChunkedArray:
@@ -139,12 +154,6 @@ def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.
     count = len(takes_new)
     both = pa.chunked_array([*older.chunks, *newer.chunks], newer.type)
     return both.take(pa.array(np.arange(count) + takes_new * count))
-
-
-def _nulls(older: pa.ChunkedArray, newer: pa.ChunkedArray, wins: Mask) -> Mask:
-    old_nulls, new_nulls = (column.is_null().to_numpy().astype(bool) for column in (older, newer))
-    nulls: Mask = np.where(wins, new_nulls, old_nulls)
-    return nulls
 
 
 def _says(entries: Entries, column: int) -> Mask:
