@@ -15,8 +15,16 @@ from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.read.changes import changes_frame
 from hudi_engine.read.session import prepare_session
-from hudi_engine.read.spark_read import LOG_ONLY, READ_OPTIMIZED, SKIP_MERGE, SNAPSHOT, snapshot_frame
+from hudi_engine.read.spark_read import (
+    LOG_ONLY,
+    READ_OPTIMIZED,
+    SKIP_MERGE,
+    SNAPSHOT,
+    UNMERGED_LOGS,
+    snapshot_frame,
+)
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 from hudi_engine.services import (
@@ -295,9 +303,40 @@ class HudiTable:
         """Base rows and log rows side by side, not merged."""
         return self._read(SKIP_MERGE, None, options)
 
-    def log_only(self, *, options: RawOptions | None = None) -> DataFrame:
-        """Rows of the logs only."""
-        return self._read(LOG_ONLY, None, options)
+    def log_only(self, *, merge: bool = True, options: RawOptions | None = None) -> DataFrame:
+        """Rows of the logs only.
+
+        Args:
+            merge: One row a key, deleted keys left out; False gives every record as it was written.
+            options: ``hoodie.*`` read options.
+        """
+        return self._read(LOG_ONLY if merge else UNMERGED_LOGS, None, options)
+
+    def changes(
+        self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
+    ) -> DataFrame:
+        """What the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.
+
+        ``I`` is a new row, ``-U`` and ``U`` a row before and after an update, ``D`` a deleted row as it was. Changes are
+        told as long as clean keeps their files; what a compaction collapsed before is given as rows, with a warning.
+        Overwrites and deletes of whole partitions leave no records.
+
+        Args:
+            start: Instant time or moment; changes after it. None for all.
+            end: Instant time or moment; changes up to it. None for all.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            UnsupportedTableError: The table is not in changelog mode.
+        """
+        state = TableState.load(self.storage)
+        return changes_frame(
+            self.spark,
+            state,
+            self._resolved(options),
+            start=None if start is None else query_instant(start),
+            end=None if end is None else query_instant(end),
+        )
 
     def timeline(self) -> list[Instant]:
         """Completed and pending instants of the active timeline, newest last."""

@@ -45,7 +45,7 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     layout = current_layout(state.storage, state.timeline, state.config)
     if layout is None or any(name.lower() in _RESERVED for name in data_schema.names):
         return None
-    schema = with_meta_columns(data_schema)
+    schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     if not all(
         natively_readable(state.storage, state.config, base.path, schema, spark.version)
         for base in state.view().latest_base_files()

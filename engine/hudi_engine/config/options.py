@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from hudi_engine.config.table_config import OPERATION_OPTION
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
@@ -206,6 +207,14 @@ _DECLARED: tuple[Option, ...] = (
     ),
     _bool(
         "hoodie.table.cdc.enabled", False, TABLE, "Change data capture files; true is refused when writing."
+    ),
+    _bool(
+        OPERATION_OPTION,
+        False,
+        TABLE,
+        "Changelog mode of merge-on-read tables: the meta column _hoodie_operation says I, -U, U or D of every row, and the "
+        "logs keep each change with the row before it.",
+        aliases=("changelog.enabled",),
     ),
     _int("hoodie.write.table.version", 6, TABLE, "Table version to write; only 6 is written.", minimum=1),
     _text(
@@ -731,7 +740,6 @@ _WITHOUT_EFFECT = frozenset(
         "hoodie.bootstrap.base.path",
     }
 )
-_CHANGELOG = ("changelog.enabled", "hoodie.allow.operation.metadata.field")
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 _DEFINED_ELSEWHERE = frozenset(
     {
@@ -837,7 +845,7 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
         texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
         option = OPTIONS.get(_ALIASES.get(key, key))
         if option is None:
-            problem = _unknown(key, texts[key])
+            problem = _unknown(key)
             if problem:
                 problems.append(problem)
             continue
@@ -851,13 +859,9 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
     return Options(given, texts)
 
 
-def _unknown(key: str, value: str) -> str | None:
+def _unknown(key: str) -> str | None:
     if key in _DEFINED_ELSEWHERE or key in _WITHOUT_EFFECT or key.startswith(_WITHOUT_EFFECT_PREFIXES):
         return None
-    if key in _CHANGELOG:
-        if value.strip().lower() == "false":
-            return None
-        return f"{key} is {value!r}: a changelog of operations is not written by this engine; leave the option out"
     if not key.startswith("hoodie."):
         return (
             None

@@ -28,6 +28,7 @@ PROPERTIES_PATH = f"{HOODIE_FOLDER}/hoodie.properties"
 BACKUP_PATH = f"{HOODIE_FOLDER}/hoodie.properties.backup"
 CHECKSUM_KEY = "hoodie.table.checksum"
 CREATE_SCHEMA = "hoodie.table.create.schema"
+OPERATION_OPTION = "hoodie.allow.operation.metadata.field"
 
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 
@@ -238,6 +239,11 @@ class TableConfig:
     def cdc_enabled(self) -> bool:
         """Whether writes keep change data files."""
         return self._flag("hoodie.table.cdc.enabled", False)
+
+    @cached_property
+    def keeps_operations(self) -> bool:
+        """Whether rows carry ``_hoodie_operation`` and logs keep every change (changelog mode, merge-on-read only)."""
+        return self.table_type is TableType.MERGE_ON_READ and self._flag(OPERATION_OPTION, False)
 
     @cached_property
     def partition_metafile_use_base_format(self) -> bool:

@@ -56,6 +56,7 @@ def append_log(
     deletes: LogDeletes | None,
     *,
     inserts: int = 0,
+    updated: int | None = None,
 ) -> list[WriteStat]:
     """Write one commit's changes of a file group into new log files.
 
@@ -65,6 +66,7 @@ def append_log(
         updates: Rows with key and data columns, or None.
         deletes: Keys to delete, or None.
         inserts: How many of the update rows have a new key (bucket index).
+        updated: How many of them update a row; None for all others.
 
     Returns:
         One write stat a log file; blocks above the log file size limit go to further files.
@@ -92,8 +94,9 @@ def append_log(
                 deletes.keys, partitions, deletes.ordering, context.instant, context.avro_schema
             )
         )
+    updates_written = count - inserts if updated is None else updated
     return _write_files(
-        task, target, blocks, updates_written=count - inserts, inserts=inserts, deleted=deleted
+        task, target, blocks, updates_written=updates_written, inserts=inserts, deleted=deleted
     )
 
 

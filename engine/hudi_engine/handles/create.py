@@ -10,7 +10,7 @@ from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
 from hudi_engine.handles.sizing import rows_per_file
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
+from hudi_engine.schema.meta_fields import INSERTED, META_FIELDS, OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 NO_PREVIOUS_COMMIT = "null"
@@ -76,7 +76,7 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
 def stamp_rows(
     task: WriteTask, partition: str, rows: pa.Table, file_name: str, *, in_log: bool = False
 ) -> pa.Table:
-    """Fill the five meta columns of new rows (Hudi table format, meta columns); columns end in schema order."""
+    """Fill the meta columns of new rows (Hudi table format, meta columns); columns end in schema order."""
     context = task.context
     start = task.take_row_numbers(rows.num_rows, in_log=in_log)
     keys = (
@@ -84,6 +84,8 @@ def stamp_rows(
         if RECORD_KEY in rows.column_names
         else _generated_keys(task, start, rows.num_rows)
     )
+    if OPERATION in context.schema.names and OPERATION not in rows.column_names:
+        rows = rows.append_column(OPERATION, pa.repeat(pa.scalar(INSERTED), rows.num_rows))
     data = rows.select([name for name in context.schema.names if name not in META_FIELDS])
     stamped = attach_meta_columns(
         data,

@@ -128,10 +128,29 @@ def _entries(
                 yield part
 
 
+def block_rows(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> pa.Table:
+    """Rows of a data block in the columns of ``wanted``, as they were written.
+
+    Args:
+        context: The read.
+        file_slice: The slice the block belongs to.
+        block: The block.
+        wanted: Columns of the result.
+    """
+    return _fitted(context, file_slice, block, decode_data_block(block), wanted)[1]
+
+
+def _fitted(
+    context: ReadContext, file_slice: FileSlice, block: LogBlock, stored: pa.Table, wanted: pa.Schema
+) -> tuple[dict[str, str], pa.Table]:
+    """The stored name of each wanted column that the block has, and its rows under the wanted names and types."""
+    names = stored_names(context, stored.schema, block.instant_time, wanted)
+    return names, fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
+
+
 def _records(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> Entries:
     stored = decode_data_block(block)
-    names = stored_names(context, stored.schema, block.instant_time, wanted)
-    rows = fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
+    names, rows = _fitted(context, file_slice, block, stored, wanted)
     mask = delete_mask(stored, context.config)
     deleted = np.zeros(rows.num_rows, dtype=bool) if mask is None else np.asarray(mask)
     provided = None

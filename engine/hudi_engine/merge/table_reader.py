@@ -88,7 +88,7 @@ def read_context(
     return ReadContext(
         storage=storage,
         config=config,
-        schema=with_meta_columns(table_schema(config, timeline, as_of)),
+        schema=with_meta_columns(table_schema(config, timeline, as_of), operation=config.keeps_operations),
         is_committed=timeline.committed(as_of),
         as_of=as_of,
         instant_range=instant_range,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
+UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
+_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,8 @@ def snapshot_frame(
         state: The table.
         options: Read options.
         as_of: Newest requested time that counts, None for now.
-        merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge`` or ``log_only``.
+        merge_type: ``payload_combine`` (snapshot), ``base_only`` (read optimized), ``skip_merge``, ``log_only`` or
+            ``unmerged_logs``.
 
     Raises:
         TimelineError: A clean has deleted files of the point in time.
@@ -66,6 +70,9 @@ def snapshot_frame(
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
     view = state.view(as_of=as_of)
     slices = view.latest_slices()
+    if merge_type == UNMERGED_LOGS:
+        tasks = [_Task(each, UNMERGED_LOGS) for each in slices if each.log_files]
+        return map_slices(spark, tasks, read.schema, lambda task: read_unmerged_logs(read, task.file_slice))
     if merge_type == READ_OPTIMIZED:
         slices = [
             FileSlice(base.partition, base.file_id, base.instant, base, ())
@@ -126,7 +133,7 @@ def _python_frames(
         elif merge_type != LOG_ONLY and not native:
             tasks.append(_Task(each, merge_type))
     if tasks:
-        yield _map_tasks(
+        yield map_slices(
             spark,
             tasks,
             read.schema,
@@ -166,7 +173,7 @@ def _merged(
         F.col("_metadata.row_index").alias(_ROW),
     )
     delta_schema = read.schema.append(pa.field(_FILE, pa.string())).append(pa.field(_ROW, pa.int64()))
-    delta = _map_tasks(
+    delta = map_slices(
         spark,
         [_Task(each, SNAPSHOT) for each in slices],
         delta_schema,
@@ -192,10 +199,12 @@ def _delta_rows(read: ReadContext, file_slice: FileSlice) -> pa.Table:
     return pa.concat_tables([live, masked.select(live.column_names).cast(live.schema)])
 
 
-def _map_tasks(
-    spark: SparkSession, tasks: Sequence[_Task], schema: pa.Schema, function: Callable[[_Task], pa.Table]
+def map_slices(
+    spark: SparkSession, tasks: Sequence[_Item], schema: pa.Schema, function: Callable[[_Item], pa.Table]
 ) -> DataFrame:
     """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism."""
+    if not tasks:
+        return spark.createDataFrame([], arrow_to_spark(schema))
     shared = spark.sparkContext.broadcast(list(tasks))
     count = len(tasks)
 

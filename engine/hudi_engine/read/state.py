@@ -77,7 +77,7 @@ class TableState:
         return ReadContext(
             storage=self.storage,
             config=self.config,
-            schema=with_meta_columns(data_schema),
+            schema=with_meta_columns(data_schema, operation=self.config.keeps_operations),
             is_committed=self.timeline.committed(as_of),
             as_of=as_of,
             memory_limit_bytes=options.int("hoodie.memory.merge.max.size"),
@@ -123,6 +123,6 @@ def commit_schema_text(avro_schema: dict[str, Any]) -> str:
     return json.dumps(avro_schema, separators=(",", ":"))
 
 
-def full_avro(avro_schema: dict[str, Any]) -> dict[str, Any]:
-    """The record with the five meta fields first."""
-    return dict(with_meta_fields(avro_schema))
+def full_avro(avro_schema: dict[str, Any], config: TableConfig) -> dict[str, Any]:
+    """The record with the table's meta fields first."""
+    return dict(with_meta_fields(avro_schema, operation=config.keeps_operations))

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 
 AvroSchema = Any
 
@@ -131,11 +131,13 @@ def sanitize_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]", "__", re.sub(r"\A[^A-Za-z_]", "__", name))
 
 
-def with_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The record with Hudi's five meta fields in front; meta fields already there are not repeated."""
+def with_meta_fields(avro: str | bytes | Mapping[str, Any], *, operation: bool = False) -> dict[str, Any]:
+    """The record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them where asked; meta
+    fields already there are not repeated."""
     record = without_meta_fields(avro)
-    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in META_FIELDS]
-    return {**record, "fields": [*meta, *record["fields"]]}
+    names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
+    meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
+    return {**record, "fields": [*meta, *(field for field in record["fields"] if field["name"] not in names)]}
 
 
 def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:

@@ -19,16 +19,24 @@ META_FIELDS: tuple[str, ...] = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION
 OPERATION = "_hoodie_operation"
 IS_DELETED = "_hoodie_is_deleted"
 
+INSERTED, UPDATED_FROM, UPDATED_TO, DELETED = OPERATIONS = ("I", "-U", "U", "D")
+"""Values of ``_hoodie_operation``: a new row, a row before and after an update, a deleted row."""
+
 META_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in META_FIELDS])
 
 
-def with_meta_columns(schema: pa.Schema) -> pa.Schema:
+def with_meta_columns(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
     """Put the five meta columns before the columns of ``schema``; those already there are not repeated.
 
     Args:
         schema: Arrow schema of a table, with or without meta columns.
+        operation: Whether ``_hoodie_operation`` follows them.
     """
-    return pa.schema([*META_SCHEMA, *without_meta_columns(schema)])
+    own = without_meta_columns(schema)
+    if not operation:
+        return pa.schema([*META_SCHEMA, *own])
+    sixth = pa.field(OPERATION, pa.string())
+    return pa.schema([*META_SCHEMA, sixth, *(field for field in own if field.name != OPERATION)])
 
 
 def without_meta_columns(schema: pa.Schema) -> pa.Schema:

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, canonical_key, resolve_options
 from hudi_engine.config.properties import table_checksum
-from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.config.table_config import OPERATION_OPTION, PROPERTIES_PATH, TableConfig
 from hudi_engine.errors import ConfigError, SchemaError, StorageError, TableExistsError
 from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.merge.modes.registry import merge_rule
@@ -126,7 +126,7 @@ def table_properties(
     config = TableConfig.from_properties(properties)
     config.check_writable()
     merge_rule(config)
-    problems = _key_generator_problems(config, resolved)
+    problems = _key_generator_problems(config, resolved) + _changelog_mode_problems(config)
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
     return config
@@ -229,6 +229,8 @@ def _definition_problems(
             problems.append(
                 f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out"
             )
+    if options.bool(OPERATION_OPTION):
+        problems += _changelog_problems(keys, kind)
     problems += _column_problems(keys, precombine, partitions, schema)
     problems += _layout_problems(keys, options)
     named = options.text("hoodie.engine.merge.rule") or options.text("hoodie.datasource.write.payload.class")
@@ -239,6 +241,34 @@ def _definition_problems(
     if options.text("hoodie.record.merge.mode") == "EVENT_TIME_ORDERING" and not precombine:
         problems.append("hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field")
     return problems
+
+
+def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
+    """Why a table cannot be in changelog mode; empty when it can."""
+    problems = []
+    if kind == "COPY_ON_WRITE":
+        problems.append(
+            f"{OPERATION_OPTION} is true, but table_type is cow, which has no logs to keep changes in; legal value: false. "
+            "Leave the option out, or use table_type mor"
+        )
+    if not keys:
+        problems.append(f"{OPERATION_OPTION} is true, which needs a record_key")
+    return problems
+
+
+def _changelog_mode_problems(config: TableConfig) -> list[str]:
+    """Why a changelog cannot be kept of the table's merge mode; empty when it can.
+
+    The image of a row before an update stands in the log before the updated one, so the merge must take the later of two
+    records with equal ordering values, and nothing but whole records.
+    """
+    wanted = MergeMode.EVENT_TIME_ORDERING if config.ordering_fields else MergeMode.COMMIT_TIME_ORDERING
+    if not config.keeps_operations or config.merge_mode is wanted:
+        return []
+    return [
+        f"{OPERATION_OPTION} is true, but rows are merged by {config.merge_mode.value}; legal modes: EVENT_TIME_ORDERING with a "
+        "precombine_field, COMMIT_TIME_ORDERING without one. Leave the merge mode, rule and payload class out"
+    ]
 
 
 def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
@@ -364,6 +394,8 @@ def _sticky(options: Options) -> dict[str, str]:
         if canonical_key(key).startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
     }
     kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
+    if options.bool(OPERATION_OPTION):
+        kept[OPERATION_OPTION] = "true"
     if options.text("hoodie.index.type") == "BUCKET":
         kept["hoodie.bucket.index.num.buckets"] = str(options.int("hoodie.bucket.index.num.buckets"))
     for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):

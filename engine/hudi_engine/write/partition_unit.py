@@ -7,7 +7,7 @@ the same files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.append import LogDeletes, LogTarget, append_log
+from hudi_engine.handles.changelog import changes_of, given_changes, settled_rows
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_context import WriteContext
@@ -29,7 +30,7 @@ from hudi_engine.keygen.bucket import bucket_ids
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.packing import share_inserts
 
@@ -115,7 +116,7 @@ def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: 
     if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
         return TaggedUnit(unit, batch, ())
     tags = _tags(context, plan, unit, batch)
-    if not plan.combine and tags:
+    if not plan.combine and tags and OPERATION not in batch.column_names:
         combined = _combine_known(context, batch, tags)
         if combined.num_rows < batch.num_rows:
             batch, tags = combined, _tags(context, plan, unit, combined)
@@ -128,7 +129,15 @@ def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.
     keys = _lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
     found = (tag_slice(context.read, each, keys, pruning) for each in unit.slices)
-    return [tag for tag in found if tag is not None]
+    tags = [tag for tag in found if tag is not None]
+    return [_every_row(tag, batch) for tag in tags] if OPERATION in batch.column_names else tags
+
+
+def _every_row(tag: SliceTag, batch: pa.Table) -> SliceTag:
+    """The tag of a batch whose rows name their changes, with all rows of a key instead of the first."""
+    keys = batch.column(RECORD_KEY)
+    known = pc.is_in(keys, value_set=keys.take(tag.matched).combine_chunks())
+    return replace(tag, matched=pa.array(np.flatnonzero(np.asarray(known))))
 
 
 def _combine_known(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> pa.Table:
@@ -221,9 +230,12 @@ def _write(
     fresh = np.ones(batch.num_rows, dtype=bool)
     for tag in tags:
         fresh[np.asarray(tag.matched)] = False
-    if deletes is not None:
-        fresh &= ~np.asarray(deletes.fill_null(False))
-    inserts = None if plan.delete_only else batch.filter(pa.array(fresh))
+    if OPERATION in batch.column_names:
+        inserts = settled_rows(batch.filter(pa.array(fresh)))
+    else:
+        if deletes is not None:
+            fresh &= ~np.asarray(deletes.fill_null(False))
+        inserts = None if plan.delete_only else batch.filter(pa.array(fresh))
     yield from _place(task, plan, unit, batch, tags, deletes, inserts)
 
 
@@ -237,7 +249,11 @@ def _place(
     inserts: pa.Table | None,
 ) -> Iterator[WriteStat]:
     by_file = {tag.file_slice.file_id: tag for tag in tags}
-    packed, new_rows = _pack(task, plan, unit, inserts)
+    open_unit = unit
+    if task.context.config.keeps_operations:
+        # A base file that is rewritten for new rows would take updates in without a trace.
+        open_unit = replace(unit, slices=tuple(each for each in unit.slices if each.file_id not in by_file))
+    packed, new_rows = _pack(task, plan, open_unit, inserts)
     for file_slice in unit.slices:
         tag, added = by_file.get(file_slice.file_id), packed.get(file_slice.file_id)
         if tag is None and added is None:
@@ -294,16 +310,53 @@ def _append(
     deletes: pa.Array | None,
 ) -> Iterator[WriteStat]:
     touched = batch.take(tag.matched)
+    if task.context.config.keeps_operations:
+        marks = None if deletes is None else deletes.take(tag.matched)
+        yield from _append_changes(task, plan, unit, tag.file_slice, touched, marks)
+        return
     if plan.update_columns is not None:
         touched = compose_partial(task.context, tag.file_slice, touched, plan.update_columns)
-    target = LogTarget(
-        tag.file_slice, dict(unit.log_instants).get(tag.file_slice.file_id, tag.file_slice.base_instant)
-    )
+    target = _target(unit, tag.file_slice)
     if plan.delete_only:
         yield from append_log(task, target, None, LogDeletes(touched.column(RECORD_KEY).combine_chunks()))
         return
     mask = None if deletes is None else deletes.take(tag.matched).fill_null(False)
     yield from append_log(task, target, *_split_deletes(task, touched, mask))
+
+
+def _append_changes(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    deletes: pa.Array | None,
+) -> Iterator[WriteStat]:
+    """Changelog mode: the log gets every change with the row before it."""
+    if OPERATION in rows.column_names:
+        changes = given_changes(task.context, rows)
+    else:
+        changes = changes_of(
+            task.context,
+            file_slice,
+            rows,
+            deletes,
+            delete_always=plan.delete_only,
+            update_columns=plan.update_columns,
+        )
+    if changes.rows.num_rows:
+        yield from append_log(
+            task,
+            _target(unit, file_slice),
+            changes.rows,
+            changes.deletes,
+            inserts=changes.inserted,
+            updated=changes.updated,
+        )
+
+
+def _target(unit: PartitionUnit, file_slice: FileSlice) -> LogTarget:
+    return LogTarget(file_slice, dict(unit.log_instants).get(file_slice.file_id, file_slice.base_instant))
 
 
 def _split_deletes(
@@ -357,9 +410,15 @@ def _run_bucket(
     if file_slice is None:
         if plan.delete_only:
             return
-        alive = rows if deletes is None else rows.filter(pc.invert(deletes.fill_null(False)))
+        if OPERATION in rows.column_names:
+            alive = settled_rows(rows)
+        else:
+            alive = rows if deletes is None else rows.filter(pc.invert(deletes.fill_null(False)))
         if alive.num_rows:
             yield from create_files(task, unit.partition, alive, file_id=task.new_file_id(f"{bucket:08d}"))
+        return
+    if OPERATION in rows.column_names:
+        yield from _append_changes(task, plan, unit, file_slice, rows, deletes)
         return
     keys = rows.column(RECORD_KEY).combine_chunks()
     tag = tag_slice(
@@ -393,7 +452,11 @@ def _append_bucket(
     known: np.ndarray,
     deletes: pa.Array | None,
 ) -> Iterator[WriteStat]:
-    target = LogTarget(file_slice, dict(unit.log_instants).get(file_slice.file_id, file_slice.base_instant))
+    if task.context.config.keeps_operations:
+        if rows.num_rows:
+            yield from _append_changes(task, plan, unit, file_slice, rows, deletes)
+        return
+    target = _target(unit, file_slice)
     if plan.delete_only:
         gone = rows.filter(pa.array(known))
         if gone.num_rows:

@@ -19,13 +19,14 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, SchemaError
 from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.kinds import IndexKind, index_kind
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState, commit_schema_text, full_avro
-from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope
@@ -116,7 +117,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
     request = replace(request, options=options)
-    index = index_kind(options)
+    index = _index_of(config, options)
     _check_request(config, request, index)
     incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
@@ -127,6 +128,30 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     finally:
         if incoming.distributed is not None:
             incoming.distributed.release()
+
+
+def _index_of(config: TableConfig, options: Options) -> IndexKind:
+    """The index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
+    index = index_kind(options)
+    if not (config.keeps_operations and index.is_global and index.moves_partition):
+        return index
+    key = f"hoodie.{index.name.removeprefix('GLOBAL_').lower()}.index.update.partition.path"
+    if options.is_set(key):
+        raise ConfigError(
+            f"{key} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
+            "value: false. Leave the option out, or delete the row and write it anew"
+        )
+    return replace(index, moves_partition=False)
+
+
+def _names_changes(config: TableConfig, request: WriteRequest) -> bool:
+    """Whether the rows say themselves what each of them does (changelog mode)."""
+    return (
+        config.keeps_operations
+        and request.operation.name is WriteOperation.UPSERT
+        and not request.prepped
+        and OPERATION in request.frame.columns
+    )
 
 
 def _is_skipped(incoming: _Incoming, request: WriteRequest) -> bool:
@@ -156,7 +181,7 @@ def _commit(
         plan = UnitPlan(
             index,
             operation.lookup or _skips_existing(request),
-            _combines(request),
+            _combines(request) and not _names_changes(config, request),
             operation.delete_only,
             _skips_existing(request),
             operation.packing,
@@ -205,7 +230,9 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     if operation.delete_only:
         batch, index = _delete_batch(state, request, index)
     else:
-        carry = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
+        carry: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
+        if _names_changes(config, request):
+            carry = (OPERATION,)
         batch = align(
             request.frame, None if request.new_schema else state.data_schema(), options, carry=carry
         )
@@ -214,6 +241,14 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     if request.match_condition is not None:
         frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
     table = fetch_small(frame_batch, options)
+    if OPERATION in batch.carried:
+        if table is None:
+            raise ConfigError(
+                f"the batch names its changes in {OPERATION!r}, whose order only batches of at most "
+                f"hoodie.engine.small.batch.rows={options.int('hoodie.engine.small.batch.rows')} rows keep; write it in parts, "
+                "raise the limit, or leave the column out"
+            )
+        table = check_operations(table)
     if table is None:
         distributed = prepare_distributed(
             frame_batch,
@@ -310,6 +345,18 @@ def _check_request(config: TableConfig, request: WriteRequest, index: IndexKind)
             f"table {config.name!r} has no record key, so there is nothing to upsert by; use insert, or make the table "
             "with record_key"
         )
+    if _names_changes(config, request):
+        others = {
+            f"the index {index.name}": index.is_global,
+            "update_columns": request.update_columns is not None,
+            "match_condition": request.match_condition is not None,
+        }
+        found = [name for name, given in others.items() if given]
+        if found:
+            raise ConfigError(
+                f"the batch names its changes in {OPERATION!r}, which cannot be combined with {', '.join(found)}; leave the "
+                "column or the other out"
+            )
     if _skips_existing(request) and not config.record_key_fields:
         raise ConfigError(
             f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
@@ -351,7 +398,7 @@ def _context(
         action=action,
         operation=request.operation.name.value,
         schema=read.schema,
-        avro_schema=full_avro(avro),
+        avro_schema=full_avro(avro, state.config),
         read=read,
         base_files=BaseFileOptions.from_options(request.options),
         average_row_bytes=state.average_row_bytes(request.options),
@@ -442,7 +489,8 @@ def _metadata(
 
 def _schema_text(context: WriteContext) -> str:
     avro: dict[str, Any] = dict(context.avro_schema)
-    avro["fields"] = [field for field in avro["fields"] if field["name"] not in META_FIELDS]
+    meta = (*META_FIELDS, OPERATION) if context.config.keeps_operations else META_FIELDS
+    avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
     return commit_schema_text(avro)
 
 

@@ -1,0 +1,228 @@
+"""Changelog mode: what a batch does to a slice, as the records that its log keeps.
+
+A change is an image of the row before it (``-U``, or ``D`` for a delete) and one after it (``U``, or ``I`` for a new row),
+told apart by ``_hoodie_operation`` (Hudi table format, meta columns). Readers that do not know operations see the records
+in order, so the image after a change comes last, and a delete block follows the image of a deleted row. Only changes that
+take effect are kept: an image of the stored row after a row that loses against it would bring nothing but confusion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import DataError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.append import LogDeletes
+from hudi_engine.handles.merge import replace_columns
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.merge.delete_marker import ordering_values
+from hudi_engine.merge.entries import plain_entries
+from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.merge.modes.fold import key_codes
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.slice_reader import read_slice, scan_logs
+from hudi_engine.schema.meta_fields import (
+    DELETED,
+    INSERTED,
+    META_FIELDS,
+    OPERATION,
+    OPERATIONS,
+    RECORD_KEY,
+    UPDATED_FROM,
+    UPDATED_TO,
+)
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class LoggedChanges:
+    """Records for a slice's log.
+
+    Attributes:
+        rows: Record key, operation and data columns, in the order of the changes.
+        deletes: Keys that are gone when all is done, None for none.
+        inserted: Rows that are new.
+        updated: Rows that were updated.
+    """
+
+    rows: pa.Table
+    deletes: LogDeletes | None
+    inserted: int
+    updated: int
+
+
+def changes_of(
+    context: WriteContext,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    deletes: pa.Array | None,
+    *,
+    delete_always: bool = False,
+    update_columns: tuple[str, ...] | None = None,
+) -> LoggedChanges:
+    """Compare a batch with the rows of a slice.
+
+    Args:
+        context: The write.
+        file_slice: The slice, logs included.
+        rows: Incoming rows, one a key.
+        deletes: Which of them delete, None for none.
+        delete_always: All of them are keys to delete, whatever the ordering values.
+        update_columns: Only these columns of a stored row are replaced; None for all.
+    """
+    stored = read_slice(context.read, file_slice)
+    keys = rows.column(RECORD_KEY).combine_chunks()
+    places = pc.fill_null(pc.index_in(stored.column(RECORD_KEY), value_set=keys), -1)
+    hits = np.flatnonzero(np.asarray(places) >= 0)
+    picks = np.asarray(places)[hits].astype(np.int64)
+    before = stored.take(pa.array(hits))
+    if delete_always:
+        parts = [_images(context, before, picks, [DELETED] * len(picks))]
+        return _logged(parts, rows.take(pa.array(np.unique(picks))), None, 0, 0)
+    marks = None if deletes is None else deletes.fill_null(False)
+    after = rows.take(pa.array(picks))
+    if update_columns is not None:
+        after = replace_columns(after, before, update_columns)
+    names = [RECORD_KEY, *_data_names(context)]
+    outcome = merge_rows(
+        before.select(names),
+        after.select(names),
+        context.config,
+        None if marks is None else marks.take(pa.array(picks)),
+    )
+    gone = np.asarray(outcome.deleted).astype(bool)
+    changed = np.asarray(outcome.changed).astype(bool) | gone
+    operations = np.where(gone, DELETED, UPDATED_FROM)[changed].tolist()
+    _, firsts = np.unique(picks, return_index=True)
+    updates = np.intersect1d(firsts, np.flatnonzero(changed & ~gone))
+    fresh = _effective_inserts(context, file_slice, rows, picks, marks)
+    parts = [
+        _images(context, before.filter(pa.array(changed)), picks[changed], operations),
+        _images(context, outcome.rows.take(pa.array(updates)), picks[updates], [UPDATED_TO] * len(updates)),
+        _images(context, rows.take(pa.array(fresh)), fresh, [INSERTED] * len(fresh)),
+    ]
+    deleted = rows.take(pa.array(np.unique(picks[gone])))
+    return _logged(
+        parts, deleted, ordering_values(deleted, context.config), inserted=len(fresh), updated=len(updates)
+    )
+
+
+def _data_names(context: WriteContext) -> list[str]:
+    return [name for name in context.schema.names if name not in META_FIELDS and name != OPERATION]
+
+
+def _images(
+    context: WriteContext, rows: pa.Table, numbers: npt.NDArray[np.int64], operations: list[str]
+) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """Rows with their operation, and the number of the incoming row that each belongs to."""
+    picked = rows.select([RECORD_KEY, *_data_names(context)])
+    return picked.add_column(1, OPERATION, pa.array(operations, pa.string())), numbers
+
+
+def _logged(
+    parts: list[tuple[pa.Table, npt.NDArray[np.int64]]],
+    deleted: pa.Table,
+    ordering: pa.Array | None,
+    inserted: int,
+    updated: int,
+) -> LoggedChanges:
+    """Put the images of each incoming row together; those before a change come before those after it."""
+    order = np.argsort(np.concatenate([numbers for _, numbers in parts]), kind="stable")
+    schema = parts[0][0].schema
+    rows = pa.concat_tables([part.cast(schema) for part, _ in parts]).take(pa.array(order))
+    gone = LogDeletes(deleted.column(RECORD_KEY).combine_chunks(), ordering) if deleted.num_rows else None
+    return LoggedChanges(rows, gone, inserted, updated)
+
+
+def _effective_inserts(
+    context: WriteContext,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    known: npt.NDArray[np.int64],
+    marks: pa.Array | None,
+) -> npt.NDArray[np.int64]:
+    """Numbers of the rows that are in the slice afterwards and were not before."""
+    fresh = np.ones(rows.num_rows, dtype=bool)
+    fresh[known] = False
+    if marks is not None:
+        fresh &= ~np.asarray(marks).astype(bool)
+    numbers = np.flatnonzero(fresh)
+    if not len(numbers) or not file_slice.log_files:
+        return numbers
+    logs = scan_logs(context.read, file_slice, columns=[RECORD_KEY]).winners
+    keys = rows.column(RECORD_KEY).take(pa.array(numbers))
+    places = np.asarray(pc.fill_null(pc.index_in(keys, value_set=logs.keys.combine_chunks()), -1))
+    in_logs = np.flatnonzero(places >= 0)
+    old = logs.take(places[in_logs].astype(np.int64))
+    fields = [name for name in context.config.ordering_fields if name in old.rows.column_names]
+    arriving = rows.take(pa.array(numbers[in_logs]))
+    new = plain_entries(arriving, arriving.column(RECORD_KEY), None, None)
+    # A row that arrives after a delete with a greater ordering value stays deleted.
+    lost = in_logs[~merge_rule(context.config).first(old, new, fields)]
+    return np.delete(numbers, lost)
+
+
+def check_operations(rows: pa.Table) -> pa.Table:
+    """Refuse rows whose own ``_hoodie_operation`` is none of Hudi's.
+
+    Args:
+        rows: Rows with that column.
+
+    Returns:
+        The rows, the column as text.
+
+    Raises:
+        DataError: A value is null or unknown.
+    """
+    place = rows.schema.get_field_index(OPERATION)
+    given = rows.column(place).cast(pa.string())
+    wrong = pc.unique(given.filter(pc.invert(pc.is_in(given, value_set=pa.array(OPERATIONS))))).to_pylist()
+    if wrong:
+        raise DataError(
+            f"column {OPERATION!r} holds {', '.join(map(repr, wrong[:5]))}; legal values: {', '.join(OPERATIONS)}. Correct "
+            "the rows, or leave the column out, so that the writer finds the operation of each row"
+        )
+    return rows.set_column(place, pa.field(OPERATION, pa.string()), given)
+
+
+def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
+    """Changes that the rows name themselves, as they are and in their order.
+
+    Args:
+        context: The write.
+        rows: Rows with ``_hoodie_operation``, several a key allowed.
+    """
+    last = _last_states(rows)
+    gone = last.filter(pc.equal(last.column(OPERATION), DELETED))
+    images = rows.select([RECORD_KEY, OPERATION, *_data_names(context)])
+    deletes = None
+    if gone.num_rows:
+        deletes = LogDeletes(gone.column(RECORD_KEY).combine_chunks(), ordering_values(gone, context.config))
+    operations = rows.column(OPERATION)
+    count = {name: pc.sum(pc.equal(operations, name)).as_py() or 0 for name in (INSERTED, UPDATED_TO)}
+    return LoggedChanges(images, deletes, count[INSERTED], count[UPDATED_TO])
+
+
+def settled_rows(rows: pa.Table) -> pa.Table:
+    """What is left of new keys when all their changes are done: base files hold one row a key.
+
+    Args:
+        rows: Rows with ``_hoodie_operation``, several a key allowed.
+    """
+    last = _last_states(rows)
+    return last.filter(pc.not_equal(last.column(OPERATION), DELETED)).drop_columns([OPERATION])
+
+
+def _last_states(rows: pa.Table) -> pa.Table:
+    """The last row of each key that says what the key is after a change."""
+    states = rows.filter(pc.not_equal(rows.column(OPERATION), UPDATED_FROM))
+    codes, distinct = key_codes(states.column(RECORD_KEY))
+    last = np.empty(distinct, np.int64)
+    last[codes] = np.arange(states.num_rows)
+    return states.take(pa.array(np.sort(last)))

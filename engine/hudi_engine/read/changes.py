@@ -1,0 +1,104 @@
+"""The changes of a table in changelog mode as a Spark DataFrame."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import OPERATION_OPTION
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.changes import read_changes
+from hudi_engine.read.session import prepare_session
+from hudi_engine.read.spark_read import map_slices
+from hudi_engine.read.state import TableState
+from hudi_engine.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_SCHEMA
+from hudi_engine.schema.spark_types import arrow_to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A slice, and whether it is the oldest one left of its file group."""
+
+    file_slice: FileSlice
+    is_first: bool
+
+
+def changes_frame(
+    spark: SparkSession, state: TableState, options: Options, *, start: str | None, end: str | None
+) -> DataFrame:
+    """Every change that the table's files still tell, in the order of the commits.
+
+    Args:
+        spark: The session.
+        state: The table.
+        options: Read options.
+        start: Changes after this instant, None for all.
+        end: Changes up to this instant, it included; None for all.
+
+    Raises:
+        UnsupportedTableError: The table is not in changelog mode.
+    """
+    from pyspark.sql import functions as F
+
+    prepare_session(spark)
+    config = state.config
+    if not config.keeps_operations:
+        raise UnsupportedTableError(
+            f"table {config.name!r} ({config.table_type.value}) keeps no changelog; make it with {OPERATION_OPTION}=true and "
+            "table_type mor, or read its snapshot as of two instants"
+        )
+    data_schema = state.data_schema()
+    if data_schema is None:
+        return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
+    read = state.read_context(data_schema, options)
+    if start is not None or end is not None:
+        read = replace(read, instant_range=(start, end))
+    parts = _parts(state)
+    _warn_of_gaps(state, parts, start)
+    frame = map_slices(
+        spark, parts, read.schema, lambda part: read_changes(read, part.file_slice, is_first=part.is_first)
+    )
+    number = F.split(F.col(COMMIT_SEQNO), "_")
+    return frame.orderBy(F.col(COMMIT_TIME), number.getItem(1).cast("long"), number.getItem(2).cast("long"))
+
+
+def _parts(state: TableState) -> list[_Part]:
+    view = state.view()
+    return [
+        _Part(each, number == len(slices) - 1)
+        for partition in view.partitions
+        for slices in view.all_slices(partition).values()
+        for number, each in enumerate(slices)
+    ]
+
+
+def _warn_of_gaps(state: TableState, parts: list[_Part], start: str | None) -> None:
+    """Say so when changes that were asked for were collapsed by a compaction whose input is cleaned away."""
+    compactions = {each.requested_time for each in state.timeline.completed_writes if each.action == "commit"}
+    first = state.timeline.first_write_time
+    collapsed = [
+        part.file_slice.base_instant
+        for part in parts
+        if part.is_first
+        and (start is None or start < part.file_slice.base_instant)
+        and (
+            part.file_slice.base_instant in compactions
+            or (first is not None and part.file_slice.base_instant < first)
+        )
+    ]
+    if collapsed:
+        logger.warning(
+            "changes of table %s: %d file group(s) are told in full only after instant %s at the latest; what was before is "
+            "given as rows with their last operation, because compaction collapsed it and clean removed the logs",
+            state.config.name,
+            len(collapsed),
+            max(collapsed),
+        )
