@@ -617,6 +617,21 @@ _DECLARED: tuple[Option, ...] = (
         minimum=1,
     ),
     _int("hoodie.write.lock.wait_time_ms", 60000, LOCKS, "Milliseconds a writer waits for the table's lock."),
+    _int(
+        "hoodie.write.lock.filesystem.expire",
+        0,
+        LOCKS,
+        "Minutes after which a lock of another program, which names no process, is broken; 0 never.",
+        minimum=0,
+    ),
+    _choice(
+        "hoodie.write.concurrency.mode",
+        None,
+        ("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"),
+        LOCKS,
+        "Writers exclude each other where the storage can create a file exclusively, whatever is said here. An object store "
+        "cannot: there SINGLE_WRITER says that one writer at a time works on the table, and writes are refused without it.",
+    ),
     # --- this engine -----------------------------------------------------------------------------------------------
     _int(
         "hoodie.engine.small.batch.rows",
@@ -710,7 +725,6 @@ _WITHOUT_EFFECT = frozenset(
         "hoodie.write.auto.upgrade",
         "hoodie.table.services.enabled",
         "hoodie.table.services.incremental.enabled",
-        "hoodie.write.concurrency.mode",
         "hoodie.clean.async",
         "hoodie.clean.async.enabled",
         "hoodie.clean.parallelism",

@@ -71,8 +71,8 @@ class Storage(ABC):
         if not self.exclusive_create:
             raise StorageError(
                 f"{purpose} needs a storage that creates a file only if it is absent, and the storage of "
-                f"{self.base!r} cannot: use a local or POSIX-mounted path, or make sure that one writer at "
-                "a time works on the table"
+                f"{self.base!r} cannot: use a local or POSIX-mounted path, or say with "
+                "hoodie.write.concurrency.mode=SINGLE_WRITER that one writer at a time works on the table"
             )
 
     @abstractmethod

@@ -49,16 +49,21 @@ class TableLock:
         wait_ms: Milliseconds to wait for it.
         expire_ms: Age in ms after which the lock file of another program, which names no process, is broken;
             0 never, as ``hoodie.write.lock.filesystem.expire``.
+        single_writer: The caller vouches that no other process writes; then a storage that cannot create a file
+            exclusively will do, and the file only tells others.
 
     Raises:
         WriteConflictError: on entry, when the holder keeps it for longer than ``wait_ms``.
         StorageError: on entry, when the storage cannot create a file exclusively.
     """
 
-    def __init__(self, storage: Storage, wait_ms: int = 60_000, expire_ms: int = 0) -> None:
+    def __init__(
+        self, storage: Storage, wait_ms: int = 60_000, expire_ms: int = 0, *, single_writer: bool = False
+    ) -> None:
         self._storage = storage
         self._wait_ms = wait_ms
         self._expire_ms = expire_ms
+        self._single_writer = single_writer
         self._owner = Owner.current()
         self._beating: Beating | None = None
         with _locals_guard:
@@ -98,7 +103,8 @@ class TableLock:
             self._local.mutex.release()
 
     def _acquire_file(self, deadline: float) -> None:
-        self._storage.require_exclusive_create("the table's lock")
+        if not self._single_writer:
+            self._storage.require_exclusive_create("the table's lock")
         register(self._owner)
         content = self._owner.to_json(lockCreateTime=int(time.time() * 1000), lockThreadName=str(self._owner))
         pause = 0.005

@@ -45,8 +45,13 @@ class Recovery:
 
 
 def table_lock(storage: Storage, options: Options) -> TableLock:
-    """Return the table's lock with the waiting time of the options."""
-    return TableLock(storage, options.int("hoodie.write.lock.wait_time_ms"))
+    """Return the table's lock as the options want it."""
+    return TableLock(
+        storage,
+        options.int("hoodie.write.lock.wait_time_ms"),
+        options.int("hoodie.write.lock.filesystem.expire") * 60_000,
+        single_writer=options.text("hoodie.write.concurrency.mode") == "SINGLE_WRITER",
+    )
 
 
 def next_instant(timeline: Timeline, clock: InstantClock | None = None) -> str:

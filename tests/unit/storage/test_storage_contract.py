@@ -9,9 +9,12 @@ import pytest
 from hudi_engine.errors import PathEscapeError
 from hudi_engine.storage.arrow import ArrowStorage
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.fault import FaultInjectingStorage
 from hudi_engine.storage.local import LocalStorage
 from pyarrow import fs
+
+from tests.helpers.s3_server import S3Server
 
 KINDS = {
     "local": LocalStorage,
@@ -20,8 +23,11 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, "s3"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    if request.param == "s3":
+        server: S3Server = request.getfixturevalue("s3_server")
+        return open_storage(f"{server.new_bucket()}/table")
     return KINDS[request.param](str(tmp_path / "table"))
 
 

@@ -1,0 +1,56 @@
+"""Tables in an object store: the whole life of a table over the S3 protocol."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.errors import StorageError, TableNotFoundError
+from hudi_engine.merge.table_reader import read_table
+from hudi_engine.storage.factory import open_storage
+
+ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+COLUMNS = "id int, ts bigint, dt string, name string"
+
+
+def rows(uri):
+    columns = ["id", "ts", "dt", "name"]
+    return sorted(tuple(row.values()) for row in read_table(open_storage(uri)).select(columns).to_pylist())
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_table_lives_in_a_bucket(spark, s3_server, table_type):
+    uri = f"{s3_server.new_bucket()}/lake/orders"
+    with pytest.raises(TableNotFoundError):
+        HudiTable.open(spark, uri)
+    table = HudiTable.create(
+        spark,
+        uri,
+        name="orders",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options=ALONE,
+    )
+    table.upsert(spark.createDataFrame([(1, 1, "a", "x"), (2, 1, "b", "y"), (3, 1, "a", "z")], COLUMNS))
+    result = table.upsert(spark.createDataFrame([(1, 2, "a", "new"), (2, 0, "b", "late")], COLUMNS))
+    assert result.rows_updated >= 1
+    table.delete(spark.createDataFrame([(3, "a")], "id int, dt string"))
+    expected = [(1, 2, "a", "new"), (2, 1, "b", "y")]
+    assert rows(uri) == expected
+    if table_type == "mor":
+        assert table.compact().instant is not None
+    else:
+        assert table.clean(retain_commits=1).files_deleted > 0
+    assert rows(uri) == expected
+    table.rollback(table.upsert(spark.createDataFrame([(4, 1, "a", "gone")], COLUMNS)).instant)
+    assert rows(uri) == expected
+
+
+def test_a_writer_must_say_that_it_is_alone_in_a_bucket(spark, s3_server):
+    uri = f"{s3_server.new_bucket()}/orders"
+    HudiTable.create(spark, uri, name="orders", record_key=["id"], options=ALONE)
+    frame = spark.createDataFrame([(1, 1, "a", "x")], COLUMNS)
+    with pytest.raises(StorageError, match="hoodie.write.concurrency.mode=SINGLE_WRITER"):
+        HudiTable.open(spark, uri).upsert(frame)
+    assert HudiTable.open(spark, uri).upsert(frame, options=ALONE).rows_inserted == 1
