@@ -270,22 +270,28 @@ class TableConfig:
         return unavailable_value(self.properties)
 
     @cached_property
-    def merges_as_release_0(self) -> bool:
-        """Whether rows are those that Hudi 0.x, which made the table, gives.
+    def is_of_this_engine(self) -> bool:
+        """Whether this engine made the table.
 
-        Release 1 merges the same logs otherwise when records or deletes come late. Tables of this engine say
-        their time zone and not the format of their partition metadata, those of release 0 both or neither.
+        Its tables say their time zone and not the format of their partition metadata; Hudi's say both or neither.
         """
-        own = (
+        return (
             "hoodie.table.timeline.timezone" in self.properties
             and "hoodie.partition.metafile.use.base.format" not in self.properties
         )
+
+    @cached_property
+    def merges_as_release_0(self) -> bool:
+        """Whether rows are those that Hudi 0.x, which made the table, gives.
+
+        Release 1 merges the same logs otherwise when records or deletes come late.
+        """
         return (
             self.version == 6
             and self.table_type is TableType.MERGE_ON_READ
             and "hoodie.compaction.record.merger.strategy" in self.properties
             and "hoodie.record.merge.mode" not in self.properties
-            and not own
+            and not self.is_of_this_engine
         )
 
     @cached_property

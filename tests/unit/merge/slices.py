@@ -45,8 +45,8 @@ class Committed:
 
 
 def config(payload: str = DEFAULT, **properties: str) -> TableConfig:
-    """Settings of a merge-on-read table with key ``id`` and ordering field ``ts``; ``__`` stands for a dot in
-    names."""
+    """Settings of a merge-on-read table of this engine with key ``id`` and ordering field ``ts``; ``__`` stands
+    for a dot in names."""
     return TableConfig(
         {
             "hoodie.table.name": "t",
@@ -54,6 +54,7 @@ def config(payload: str = DEFAULT, **properties: str) -> TableConfig:
             "hoodie.table.version": "6",
             "hoodie.table.recordkey.fields": "id",
             "hoodie.table.precombine.field": "ts",
+            "hoodie.table.timeline.timezone": "UTC",
             "hoodie.compaction.payload.class": payload,
             **{name.replace("__", "."): value for name, value in properties.items()},
         }

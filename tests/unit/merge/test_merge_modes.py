@@ -305,7 +305,8 @@ def test_that_a_rule_is_allowed_travels_to_other_processes() -> None:
     assert is_trusted("json:decoder")
 
 
-RELEASE_0 = {"hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"}
+OF_HUDI = {"hoodie.partition.metafile.use.base.format": "false"}
+RELEASE_0 = {**OF_HUDI, "hoodie.compaction.record.merger.strategy": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"}
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ def test_tables_of_release_0_combine_the_logs_first_and_a_delete_takes_the_store
     builder.add_log(deletes("a", 2, pa.array([5], pa.int64())), deletes("d", 2, pa.array([20], pa.int64())))
     builder.add_log(upserts([row("b", 12, 2), row("d", 3, 4)], 3)).add_log(upserts([row("b", 11, 3)], 4))
     settings_of_0 = config(payload, **RELEASE_0)
-    ours = config(payload, **RELEASE_0, **{"hoodie.table.timeline.timezone": "UTC"})
+    ours = config(payload, **{key: value for key, value in RELEASE_0.items() if key not in OF_HUDI})
 
     rows = data_rows(read_slice(builder.context(settings_of_0), builder.build()))
 
@@ -362,3 +363,16 @@ def test_version_9_fills_what_a_source_says_it_did_not_send(tmp_path: Path) -> N
     rows = data_rows(read_slice(builder.context(config("", **unavailable)), builder.build()))
 
     assert rows == [row("a", 20, None, "x"), row("b", 20, 2, None), row("c", 10, 1, "x")]
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [(PARTIAL, row("a", 10, 1, "x")), (NON_DEFAULTS, row("a", 5, 3, "x")), (DEFAULT, row("a", 10, 1, "x"))],
+)
+def test_tables_of_release_1_forget_a_delete_that_a_later_record_replaced(
+    payload: str, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    builder = SliceBuilder(tmp_path).add_base([row("a", 10, 1, "x")])
+    builder.add_log(deletes("a", 2)).add_log(upserts([row("a", 5, 3)], 3))
+
+    assert data_rows(read_slice(builder.context(config(payload, **OF_HUDI)), builder.build())) == [expected]

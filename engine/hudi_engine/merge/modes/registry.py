@@ -84,6 +84,9 @@ def merge_rule(config: TableConfig) -> MergeRule:
             gap_text=config.unavailable_value if config.merge_mode is MergeMode.FILL_UNAVAILABLE else None,
         )
         return replace(filling, logs=filling)
+    if rule.fills and not config.is_of_this_engine:
+        filling = replace(rule, remembers_deletes=False)
+        return replace(filling, logs=filling)
     return rule
 
 
