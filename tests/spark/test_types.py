@@ -85,6 +85,19 @@ def test_every_type_round_trips_through_base_files_and_logs(
     assert sorted(map(repr, found.collect())) == sorted(map(repr, same.toDF(*found.columns).collect()))
 
 
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_old_dates_are_read_as_stored_whatever_the_session_prefers(spark, tmp_path, table_type):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type)
+    rows = [(1, dt.date(1500, 2, 3)), (2, dt.date(1, 1, 1))]
+    table.upsert(spark.createDataFrame(rows, "id int, day date"))
+    table.upsert(spark.createDataFrame(rows[:1], "id int, day date"))
+    spark.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY")
+    try:
+        assert sorted((row.id, row.day) for row in table.snapshot().collect()) == rows
+    finally:
+        spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInRead")
+
+
 @pytest.mark.parametrize(("kind", "literal"), REFUSED, ids=[kind for kind, _ in REFUSED])
 def test_a_type_hudi_cannot_hold_is_refused_by_name(spark, tmp_path, kind, literal):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])

@@ -15,7 +15,7 @@ from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.catalog.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN, sidecar_schema
 from hudi_engine.catalog.snapshot_files import DELTA_LABEL, MASKED_LABEL
 from hudi_engine.config.enums import TableType
-from hudi_engine.read.native import natively_readable
+from hudi_engine.read.native import AS_STORED, natively_readable
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import with_meta_columns
@@ -56,7 +56,7 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
 
 def _files(spark: SparkSession, state: TableState, schema: pa.Schema, layout: Layout) -> DataFrame:
     prepare_session(spark)
-    reader = spark.read.schema(arrow_to_spark(sidecar_schema(schema)))
+    reader = spark.read.schema(arrow_to_spark(sidecar_schema(schema))).options(**AS_STORED)
     if layout is Layout.FLAT:
         reader = reader.option("recursiveFileLookup", "true")
     else:

@@ -37,6 +37,7 @@ from hudi_engine.catalog.sql_text import TableName, type_text
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.read.native import AS_STORED
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage
 
@@ -102,13 +103,11 @@ class _Face:
             # Spark wants the base path above the manifest; without one it goes up from a file as long as
             # folders are named column=value.
             values = {"basePath": self.storage.uri()} if self.place is self.storage else {}
-        # Dates before 1900 are read as they are, whatever the reading session prefers.
-        rebase = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
         return TableSpec(
             name,
             columns,
             self.place.uri(self.layout.folder),
-            {**values, **rebase, **options},
+            {**values, **AS_STORED, **options},
             self.notes.comment,
             self.properties(role),
         )

@@ -13,6 +13,9 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 
+AS_STORED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+"""Options of Spark's Parquet source: old dates and times are what the file says, whatever the session prefers."""
+
 # Not float to double: Hudi widens a float by its text (1.1 stays 1.1), Spark by its bits.
 _WIDENINGS_OF_SPARK_4 = {
     (pa.int32(), pa.int64()),

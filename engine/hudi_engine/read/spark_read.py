@@ -18,7 +18,7 @@ from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
-from hudi_engine.read.native import natively_readable
+from hudi_engine.read.native import AS_STORED, natively_readable
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import META_SCHEMA
@@ -156,7 +156,7 @@ def _scan(
 
 def literal_paths(reader: DataFrameReader) -> DataFrameReader:
     """A reader that takes paths as they are: no partition columns from folders, no meaning of ``*``, ``[`` or ``\\``."""
-    return reader.option("recursiveFileLookup", "true").option("__globPaths__", "false")
+    return reader.options(recursiveFileLookup="true", __globPaths__="false", **AS_STORED)
 
 
 def _merged(

@@ -48,7 +48,7 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
     known = {each.partition for each in state.view().latest_slices()}
     missing = [partition for partition in wanted if partition not in known]
     if missing:
-        near = ", ".join(sorted(known)[:5])
+        near = ", ".join(sorted(known)[:5]) or "no partition"
         raise ConfigError(
             f"partition(s) {missing} hold no rows in table {state.config.name!r}; it has, for example: {near}"
         )
