@@ -145,6 +145,23 @@ class TestCursor:
             assert tuple(cursor.fetchone()) == ("it's", 1)
 
 
+class TestOneSessionForAll:
+    """As in a notebook: nodes, runs and whoever looks share one Spark session."""
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        return {**dbt_profile_target, "isolate_sessions": False}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"grows.sql": "{{ config(materialized='incremental') }} select 1 as id"}
+
+    def test_everybody_sees_the_newest_rows(self, project: Any) -> None:
+        for rows in (1, 2, 3):
+            run_dbt(["run"])
+            assert project.run_sql("select count(*) from {schema}.grows", fetch="one")[0] == rows
+
+
 SOURCES = """
 sources:
   - name: lake

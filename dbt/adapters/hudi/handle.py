@@ -64,7 +64,7 @@ class HudiHandle:
         self._open_session = open_session
         self._writes = writes
         self._prepare = prepare
-        self._seen_writes = 0
+        self._seen_writes: int | None = None
         self._session: SparkSession | None = None
         self._views: set[str] = set()
         self._closed = threading.Event()
@@ -80,7 +80,6 @@ class HudiHandle:
         with spark_errors(description):
             if self._session is None:
                 self._session = self._open_session()
-                self._seen_writes = self._writes()
             self._prepare(self._session)
             if self._seen_writes != self._writes():
                 self._seen_writes = self._writes()

@@ -88,7 +88,8 @@ def connection_session(credentials: HudiCredentials, engine_conf: Mapping[str, s
 
 
 def _running_session() -> SparkSession | None:
-    for found in (SparkSession.getActiveSession(), SparkSession._instantiatedSession):
+    # what dbt started comes first: the thread's active session can be one that dbt made of it for a node
+    for found in (_owned, SparkSession.getActiveSession(), SparkSession._instantiatedSession):
         if found is not None and found.sparkContext._jsc is not None:
             _refuse_connect(found)
             return found

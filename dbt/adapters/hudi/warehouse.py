@@ -49,6 +49,21 @@ class Entry:
         return self.base is not None and not self.is_view
 
 
+class _Writes:
+    """Counts changes of tables and names in this process, by whichever of its dbt runs."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self.count = 0
+
+    def more(self) -> None:
+        """Count one more."""
+        self.count = next(self._numbers)
+
+
+_writes = _Writes()
+
+
 class Warehouse:
     """All that a profile's ``location_root`` and catalog hold.
 
@@ -69,8 +84,6 @@ class Warehouse:
         self._sources: dict[SourcePlace, str] = {}
         NOTED.clear()
         self._lock = threading.Lock()
-        self._counter = itertools.count(1)
-        self._writes = 0
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -141,11 +154,11 @@ class Warehouse:
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""
-        return self._writes
+        return _writes.count
 
     def changed(self) -> None:
         """Say that tables changed, so that other sessions look again."""
-        self._writes = next(self._counter)
+        _writes.more()
 
     # --- schemas ------------------------------------------------------------------------------------------------
 

@@ -39,3 +39,18 @@ def test_a_collector_somebody_chose_is_the_only_one(monkeypatch: pytest.MonkeyPa
     assert "SerialGC" not in java_options(spark_conf={OPTIONS: "-XX:+UseG1GC"})
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseZGC")
     assert "SerialGC" not in java_options()
+
+
+class FakeSession:
+    """A session whose Spark runs."""
+
+    def __init__(self) -> None:
+        self.sparkContext = type("Context", (), {"_jsc": object()})()
+        self._jsparkSession = object()
+
+
+def test_a_session_made_for_a_node_is_not_taken_for_somebody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
+    owned, of_a_node = FakeSession(), FakeSession()
+    monkeypatch.setattr(session, "_owned", owned)
+    monkeypatch.setattr(session.SparkSession, "getActiveSession", lambda: of_a_node)
+    assert session.base_session(HudiCredentials.from_dict({"schema": "analytics"}), {}) == (owned, True)
