@@ -97,6 +97,7 @@ SHAPES = (
     Shape("mor, commit time", "mor", ordering=None),
     Shape("mor, parquet logs", "mor", options={"hoodie.logfile.data.block.format": "parquet"}),
     Shape("mor, avro logs", "mor", options={"hoodie.logfile.data.block.format": "avro"}),
+    Shape("mor, changelog", "mor", options={"hoodie.allow.operation.metadata.field": "true"}),
 )
 
 

@@ -23,6 +23,7 @@ PLAYED = [
     (SHAPES[5], 5),
     (SHAPES[6], 6),
     (SHAPES[7], 7),
+    (SHAPES[8], 8),
 ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hudi_engine.config.table_config import OPERATION_OPTION
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
@@ -214,7 +214,7 @@ _DECLARED: tuple[Option, ...] = (
         TABLE,
         "Changelog mode of merge-on-read tables: the meta column _hoodie_operation says I, -U, U or D of every row, and the "
         "logs keep each change with the row before it.",
-        aliases=("changelog.enabled",),
+        aliases=("changelog.enabled", CHANGELOG_PROPERTY),
     ),
     _int("hoodie.write.table.version", 6, TABLE, "Table version to write; only 6 is written.", minimum=1),
     _text(

@@ -29,6 +29,9 @@ BACKUP_PATH = f"{HOODIE_FOLDER}/hoodie.properties.backup"
 CHECKSUM_KEY = "hoodie.table.checksum"
 CREATE_SCHEMA = "hoodie.table.create.schema"
 OPERATION_OPTION = "hoodie.allow.operation.metadata.field"
+CHANGELOG_PROPERTY = "hoodie.engine.changelog"
+"""Where a table keeps the option. Under Hudi's own name its Spark writer would find it and lose every update, because its
+records name no operation."""
 
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 
@@ -36,6 +39,7 @@ _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.
 _DELETE_FIELD = "hoodie.payload.delete.field"
 _DELETE_MARKER = "hoodie.payload.delete.marker"
 _TRUSTED = "__rule_is_trusted"
+_OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
 
 
@@ -242,8 +246,13 @@ class TableConfig:
 
     @cached_property
     def keeps_operations(self) -> bool:
-        """Whether rows carry ``_hoodie_operation`` and logs keep every change (changelog mode, merge-on-read only)."""
-        return self.table_type is TableType.MERGE_ON_READ and self._flag(OPERATION_OPTION, False)
+        """Whether rows carry ``_hoodie_operation`` and logs keep every change (changelog mode, merge-on-read only).
+
+        Hudi 0.15 drops properties it does not know when a table is registered in its catalog; the column is in the schema
+        that it puts there then.
+        """
+        known = f'"{_OPERATION_COLUMN}"' in (self.create_schema or "")
+        return self.table_type is TableType.MERGE_ON_READ and self._flag(CHANGELOG_PROPERTY, known)
 
     @cached_property
     def partition_metafile_use_base_format(self) -> bool:

@@ -16,7 +16,7 @@ from hudi_engine.merge.read_context import InstantRange, ReadContext
 from hudi_engine.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.internal_schema import SchemaHistory, parse_history
-from hudi_engine.schema.meta_fields import with_meta_columns
+from hudi_engine.schema.meta_fields import OPERATION, with_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 
@@ -122,6 +122,9 @@ def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = No
     """
     text = timeline.table_schema_json(as_of)
     schema = avro_to_arrow(text) if text is not None else pa.schema([])
+    if config.keeps_operations:
+        # Other writers that know of the column count it among the data.
+        schema = pa.schema([field for field in schema if field.name != OPERATION])
     if not config.drop_partition_columns:
         return schema
     created = avro_to_arrow(config.create_schema) if config.create_schema is not None else pa.schema([])

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, canonical_key, resolve_options
 from hudi_engine.config.properties import table_checksum
-from hudi_engine.config.table_config import OPERATION_OPTION, PROPERTIES_PATH, TableConfig
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, PROPERTIES_PATH, TableConfig
 from hudi_engine.errors import ConfigError, SchemaError, StorageError, TableExistsError
 from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.merge.modes.registry import merge_rule
@@ -395,7 +395,7 @@ def _sticky(options: Options) -> dict[str, str]:
     }
     kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
     if options.bool(OPERATION_OPTION):
-        kept[OPERATION_OPTION] = "true"
+        kept[CHANGELOG_PROPERTY] = "true"
     if options.text("hoodie.index.type") == "BUCKET":
         kept["hoodie.bucket.index.num.buckets"] = str(options.int("hoodie.bucket.index.num.buckets"))
     for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):

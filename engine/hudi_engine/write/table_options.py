@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import OPERATION_OPTION, TableConfig
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.write.definition import (
     KEY_OPTIONS,
@@ -33,8 +33,10 @@ _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
     **dict.fromkeys(TYPE_OPTIONS, lambda config: config.table_type.value),
     "hoodie.datasource.write.hive_style_partitioning": lambda config: str(config.hive_style).lower(),
     "hoodie.datasource.write.partitionpath.urlencode": lambda config: str(config.url_encode).lower(),
-    OPERATION_OPTION: lambda config: str(config.keeps_operations).lower(),
-    "changelog.enabled": lambda config: str(config.keeps_operations).lower(),
+    **dict.fromkeys(
+        ("changelog.enabled", OPERATION_OPTION, CHANGELOG_PROPERTY),
+        lambda config: str(config.keeps_operations).lower(),
+    ),
     "hoodie.table.base.file.format": lambda config: config.base_file_format,
 }
 
