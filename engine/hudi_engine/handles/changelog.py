@@ -108,9 +108,9 @@ def changes_of(
         _images(context, rows.take(pa.array(fresh)), fresh, [INSERTED] * len(fresh)),
     ]
     deleted = rows.take(pa.array(np.unique(picks[gone])))
-    return _logged(
-        parts, deleted, ordering_values(deleted, context.config), inserted=len(fresh), updated=len(updates)
-    )
+    # Release 0 lets a late delete take the stored row, but not the image of it in the log, and remembers no delete.
+    ordering = None if context.config.merges_as_release_0 else ordering_values(deleted, context.config)
+    return _logged(parts, deleted, ordering, inserted=len(fresh), updated=len(updates))
 
 
 def _data_names(context: WriteContext) -> list[str]:
@@ -164,7 +164,7 @@ def _effective_inserts(
     arriving = rows.take(pa.array(numbers[in_logs]))
     new = plain_entries(arriving, arriving.column(RECORD_KEY), None, None)
     # A row that arrives after a delete with a greater ordering value stays deleted.
-    lost = in_logs[~merge_rule(context.config).first(old, new, fields)]
+    lost = in_logs[~merge_rule(context.config).in_logs.first(old, new, fields)]
     return np.delete(numbers, lost)
 
 

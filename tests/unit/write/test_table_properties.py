@@ -154,3 +154,30 @@ def test_a_folder_with_strange_files_is_left_alone(tmp_path):
     with pytest.raises(TableExistsError, match=r"data\.csv"):
         create_table(open_storage(str(tmp_path)), define())
     assert [entry.name for entry in tmp_path.iterdir()] == ["data.csv"]
+
+
+@pytest.mark.parametrize("spelling", ["changelog.enabled", "hoodie.allow.operation.metadata.field"])
+def test_a_changelog_is_kept_by_merge_on_read_tables(spelling):
+    assert define(table_type="mor", options={spelling: "true"}).keeps_operations
+    assert not define(table_type="mor").keeps_operations
+    with pytest.raises(ConfigError, match=r"table_type is cow.*legal value: false"):
+        define(options={spelling: "true"})
+
+
+def test_a_changelog_needs_keys_and_a_merge_of_whole_rows():
+    partial = {
+        "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+    }
+    with pytest.raises(ConfigError, match="record_key"):
+        define(table_type="mor", record_key=None, options={"changelog.enabled": True})
+    with pytest.raises(ConfigError, match=r"merged by PARTIAL_UPDATE; legal modes: EVENT_TIME_ORDERING"):
+        define(table_type="mor", precombine_field="ts", options={**partial, "changelog.enabled": True})
+
+
+def test_a_changelog_is_known_after_another_catalog_dropped_the_property():
+    config = define(table_type="mor", options={"changelog.enabled": True})
+    schema = '{"type":"record","name":"r","fields":[{"name":"_hoodie_operation","type":"string"}]}'
+    dropped = config.with_properties(
+        {"hoodie.table.create.schema": schema}, removals=("hoodie.engine.changelog",)
+    )
+    assert dropped.keeps_operations

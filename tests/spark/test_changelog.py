@@ -1,0 +1,155 @@
+"""Changelog mode of merge-on-read tables: every change is told, and the rows are those of any other table."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hudi_engine import ConfigError, DataError, HudiTable, UnsupportedTableError
+
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+COLUMNS = "id int, ts bigint, dt string, name string"
+CHANGELOG = {"changelog.enabled": "true", "hoodie.clean.automatic": "false"}
+
+
+def create(spark, tmp_path, **options):
+    return HudiTable.create(
+        spark,
+        str(tmp_path / "orders"),
+        name="orders",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type="mor",
+        options={**CHANGELOG, **options},
+    )
+
+
+def frame(spark, *rows):
+    return spark.createDataFrame(list(rows), COLUMNS)
+
+
+def named(spark, *rows):
+    return spark.createDataFrame(list(rows), f"{COLUMNS}, _hoodie_operation string")
+
+
+def told(changes):
+    return [tuple(row) for row in changes.select("_hoodie_operation", "id", "ts", "name").collect()]
+
+
+def check_rows(table, expected):
+    """Our reader and hudi-rs give these rows."""
+    names = ["id", "ts", "dt", "name"]
+    assert sorted(tuple(row) for row in table.snapshot().select(*names).collect()) == sorted(expected)
+    assert rows_by_hudi_rs(table.path, names) == sorted(expected)
+
+
+# The driver, the executors and the bucket index write the same changes.
+WAYS = [
+    {},
+    {"hoodie.engine.small.batch.rows": "0"},
+    {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+]
+
+
+@pytest.mark.parametrize("options", WAYS, ids=["driver", "executors", "bucket"])
+def test_changes_are_told_in_order_and_compaction_keeps_the_rows(spark, tmp_path, options):
+    table = create(spark, tmp_path, **options)
+    table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "a", "two")))
+    second = table.upsert(frame(spark, (1, 20, "a", "ONE"), (2, 5, "a", "late"), (3, 20, "a", "three")))
+    table.delete(frame(spark, (2, 0, "a", "")).select("id", "dt"))
+    expected = [(1, 20, "a", "ONE"), (3, 20, "a", "three")]
+    changes = [
+        ("-U", 1, 10, "one"),
+        ("U", 1, 20, "ONE"),
+        ("I", 3, 20, "three"),
+        ("D", 2, 10, "two"),
+    ]
+
+    assert (second.rows_inserted, second.rows_updated) == (1, 1)
+    assert sorted(told(table.changes())[:2]) == [("I", 1, 10, "one"), ("I", 2, 10, "two")]
+    after_first = told(table.changes(start=table.timeline()[0].requested_time))
+    assert sorted(after_first) == sorted(changes)
+    assert after_first.index(changes[0]) < after_first.index(changes[1])
+    assert after_first[-1] == changes[-1]
+    assert set(told(table.log_only(merge=False))) >= set(changes) - {("I", 3, 20, "three")}
+    check_rows(table, expected)
+
+    table.compact()
+
+    check_rows(table, expected)
+    assert {row["_hoodie_operation"] for row in table.snapshot().collect()} <= {"I", "U"}
+    assert table.snapshot().columns[5] == "_hoodie_operation"
+    assert table.schema.names == ["id", "ts", "dt", "name"]
+    assert sorted(told(table.changes(start=second.instant))) == [("D", 2, 10, "two")]
+
+
+def test_changes_that_the_rows_name_are_kept_and_others_refused(spark, tmp_path):
+    table = create(spark, tmp_path)
+    first = table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "a", "two")))
+    changes = [
+        (1, 10, "a", "one", "-U"),
+        (1, 20, "a", "ONE", "U"),
+        (1, 20, "a", "ONE", "-U"),
+        (1, 30, "a", "One", "U"),
+        (2, 10, "a", "two", "D"),
+    ]
+    table.upsert(named(spark, *changes))
+
+    assert told(table.changes(start=first.instant)) == [(row[4], row[0], row[1], row[3]) for row in changes]
+    check_rows(table, [(1, 30, "a", "One")])
+    with pytest.raises(DataError, match="'INSERT'; legal values: I, -U, U, D"):
+        table.upsert(named(spark, (1, 40, "a", "x", "INSERT")))
+    with pytest.raises(ConfigError, match="_hoodie_operation"):
+        table.upsert(named(spark, *changes), options={"hoodie.engine.small.batch.rows": "0"})
+
+
+def test_a_global_index_leaves_keys_in_their_partition(spark, tmp_path):
+    table = create(spark, tmp_path, **{"hoodie.index.type": "GLOBAL_SIMPLE"})
+    first = table.upsert(frame(spark, (1, 10, "a", "one")))
+    table.upsert(frame(spark, (1, 20, "b", "moved")))
+
+    assert told(table.changes(start=first.instant)) == [("-U", 1, 10, "one"), ("U", 1, 20, "moved")]
+    assert [row["_hoodie_partition_path"] for row in table.snapshot().collect()] == ["a"]
+    with pytest.raises(ConfigError, match="changelog mode"):
+        table.upsert(
+            frame(spark, (1, 30, "b", "moved")),
+            options={"hoodie.simple.index.update.partition.path": "true"},
+        )
+
+
+def test_conditions_update_and_delete_with_the_rows_before(spark, tmp_path):
+    table = create(spark, tmp_path)
+    first = table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "a", "two")))
+    table.update_where("id = 1", {"name": "'ONE'"})
+    table.delete_where("id = 2")
+
+    assert told(table.changes(start=first.instant)) == [
+        ("-U", 1, 10, "one"),
+        ("U", 1, 10, "ONE"),
+        ("D", 2, 10, "two"),
+    ]
+
+
+def test_history_that_clean_removed_is_told_as_rows_with_a_warning(spark, tmp_path, caplog):
+    table = create(spark, tmp_path)
+    table.upsert(frame(spark, (1, 10, "a", "one")))
+    for ts in (20, 30):
+        table.upsert(frame(spark, (1, ts, "a", f"at {ts}")))
+        table.compact()
+    table.clean(retain_commits=1)
+    with caplog.at_level(logging.WARNING):
+        changes = told(table.changes())
+
+    assert ("I", 1, 10, "one") not in changes
+    assert changes[-1] == ("U", 1, 30, "at 30")
+    assert "compaction collapsed it" in caplog.text
+
+
+def test_a_table_without_a_changelog_says_so(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type="mor")
+    with pytest.raises(UnsupportedTableError, match=r"hoodie\.allow\.operation\.metadata\.field=true"):
+        table.changes()
+    with pytest.raises(ConfigError, match="has 'false'"):
+        table.upsert(frame(spark, (1, 1, "a", "x")), options={"changelog.enabled": "true"})
