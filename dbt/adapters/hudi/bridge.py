@@ -31,7 +31,8 @@ from hudi_engine.catalog import (
 )
 from hudi_engine.catalog.spark_entry import find_entry
 from hudi_engine.catalog.spark_table import BASE_PATH_PROPERTY, ROLE_PROPERTY
-from hudi_engine.config.options import OPTIONS, TABLE, resolve_options
+from hudi_engine.config.declared.table_options import TABLE
+from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
 from hudi_engine.storage import open_storage
 from hudi_engine.write.rebuild import recover_swap

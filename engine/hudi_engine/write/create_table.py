@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode
-from hudi_engine.config.options import DEFINED_ELSEWHERE, Options, canonical_key, resolve_options
+from hudi_engine.config.options import Options, canonical_key, resolve_options
+from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.config.properties import table_checksum
 from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, PROPERTIES_PATH, TableConfig
 from hudi_engine.errors import ConfigError, SchemaError, StorageError, TableExistsError

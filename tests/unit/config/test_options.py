@@ -65,3 +65,23 @@ def test_options_can_be_shipped_to_executors():
 def test_every_default_is_legal_by_its_own_rule(option):
     if option.default is not None:
         assert option.parse(option.default) == option.default
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "advice"),
+    [
+        ("hoodie.clustering.inline", "true", "let Apache Hudi cluster"),
+        ("hoodie.datasource.query.type", "incremental", "changes()"),
+        ("hoodie.datasource.read.begin.instanttime", "2026", "incremental queries are not done"),
+    ],
+)
+def test_a_key_that_asks_for_what_is_not_done_is_refused(key, value, advice):
+    with pytest.raises(ConfigError) as caught:
+        resolve_options({key: value})
+    message = str(caught.value)
+    assert f"{key} is {value!r}; legal values:" in message
+    assert advice.lower() in message.lower()
+
+
+def test_a_key_of_something_not_done_may_say_that_it_is_off():
+    resolve_options({"hoodie.clustering.inline": False, "hoodie.datasource.query.type": "snapshot"})

@@ -1,0 +1,1 @@
+"""The options, each declared once, by what they are about."""

@@ -1,0 +1,113 @@
+"""Options of reads, of failed writes and locks, and of this engine (see `hudi_engine.config.options`)."""
+
+from __future__ import annotations
+
+from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
+
+READ = "Reading and merging"
+LOCKS = "Failed writes and locks"
+ENGINE = "This engine"
+
+ENGINE_OPTIONS: tuple[Option, ...] = (
+    int_option(
+        "hoodie.memory.merge.max.size",
+        100 * 1024 * 1024,
+        READ,
+        "Bytes of log records held in memory while merging; above it they spill.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.memory.compaction.max.size", 1024 * 1024 * 1024, READ, "The same for compaction.", minimum=1
+    ),
+    text_option(
+        "hoodie.memory.spillable.map.path",
+        None,
+        READ,
+        "Folder for spilled records; the system's temp folder when absent.",
+    ),
+    choice_option(
+        "hoodie.cleaner.policy.failed.writes",
+        "EAGER",
+        ("EAGER", "LAZY", "NEVER"),
+        LOCKS,
+        "Who rolls back a dead writer's instant: the next writer, the next clean, nobody.",
+        aliases=("hoodie.clean.failed.writes.policy",),
+    ),
+    int_option(
+        "hoodie.client.heartbeat.interval_in_ms",
+        60000,
+        LOCKS,
+        "Milliseconds between two beats of a writer.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.client.heartbeat.tolerable.misses",
+        2,
+        LOCKS,
+        "Missed beats after which a writer counts as dead.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.write.lock.wait_time_ms", 60000, LOCKS, "Milliseconds a writer waits for the table's lock."
+    ),
+    int_option(
+        "hoodie.write.lock.filesystem.expire",
+        0,
+        LOCKS,
+        "Minutes after which a lock of another program, which names no process, is broken; 0 never.",
+        minimum=0,
+    ),
+    choice_option(
+        "hoodie.write.concurrency.mode",
+        None,
+        ("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"),
+        LOCKS,
+        "Writers exclude each other where the storage can create a file exclusively, whatever is said here. An object store "
+        "cannot: there SINGLE_WRITER says that one writer at a time works on the table, and writes are refused without it.",
+    ),
+    int_option(
+        "hoodie.engine.small.batch.rows",
+        200000,
+        ENGINE,
+        "Batches up to this many rows are merged on the driver; 0 never.",
+    ),
+    int_option(
+        "hoodie.engine.small.batch.bytes",
+        64 * 1024 * 1024,
+        ENGINE,
+        "The same limit in bytes (Spark's estimate of the batch).",
+    ),
+    int_option(
+        "hoodie.engine.driver.merge.bytes",
+        512 * 1024 * 1024,
+        ENGINE,
+        "A small batch is merged on the driver only while the base files it may touch are below this; above it executors do it.",
+    ),
+    int_option(
+        "hoodie.engine.max.partitions.per.commit",
+        10000,
+        ENGINE,
+        "Partitions one write may touch; more is refused as a mistake.",
+        minimum=1,
+    ),
+    bool_option(
+        "hoodie.engine.publish.manifest",
+        True,
+        ENGINE,
+        "A commit publishes the snapshot manifest that plain Spark SQL reads.",
+    ),
+    int_option(
+        "hoodie.engine.insert.packing.max.bytes",
+        4 * 1024 * 1024,
+        ENGINE,
+        "Merge-on-read: largest base file that is rewritten to take a few new rows.",
+        minimum=0,
+    ),
+    int_option(
+        "hoodie.engine.wide.partition.bytes",
+        1024 * 1024 * 1024,
+        ENGINE,
+        "Partitions with more bytes of base files are tagged by a Spark join instead of inside one task.",
+        minimum=1,
+    ),
+)

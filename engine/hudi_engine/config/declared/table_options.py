@@ -1,0 +1,161 @@
+"""Options that say what a table is (see `hudi_engine.config.options`)."""
+
+from __future__ import annotations
+
+from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION
+
+TABLE = "Table"
+
+TABLE_OPTIONS: tuple[Option, ...] = (
+    text_option(
+        "hoodie.database.name",
+        None,
+        TABLE,
+        "Database name kept in the table's properties; enters the checksum.",
+    ),
+    bool_option(
+        "hoodie.datasource.write.hive_style_partitioning",
+        False,
+        TABLE,
+        "Partition folders are named field=value instead of value.",
+    ),
+    bool_option(
+        "hoodie.datasource.write.partitionpath.urlencode",
+        False,
+        TABLE,
+        "Special characters of a partition value are escaped in its folder name; without it '/' makes nested folders.",
+    ),
+    text_option(
+        "hoodie.datasource.write.keygenerator.class",
+        None,
+        TABLE,
+        "Key generator class; inferred from the number of key and partition fields when absent.",
+        aliases=("hoodie.table.keygenerator.class",),
+    ),
+    choice_option(
+        "hoodie.datasource.write.keygenerator.type",
+        None,
+        ("SIMPLE", "COMPLEX", "TIMESTAMP", "CUSTOM", "NON_PARTITION", "GLOBAL_DELETE"),
+        TABLE,
+        "Key generator by short name; the class wins when both are given.",
+        aliases=("hoodie.table.keygenerator.type",),
+    ),
+    bool_option(
+        "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
+        False,
+        TABLE,
+        "Timestamps in keys and partition paths are written as text instead of microseconds.",
+    ),
+    text_option(
+        "hoodie.datasource.write.payload.class",
+        None,
+        TABLE,
+        "Merge rule of the table by Hudi's payload class; default DefaultHoodieRecordPayload with an ordering field, "
+        "OverwriteWithLatestAvroPayload without.",
+        aliases=("hoodie.compaction.payload.class",),
+    ),
+    choice_option(
+        "hoodie.record.merge.mode",
+        None,
+        ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM"),
+        TABLE,
+        "Merge rule of the table by mode; written to the table as the matching payload class.",
+        aliases=("hoodie.write.record.merge.mode",),
+    ),
+    text_option(
+        "hoodie.engine.merge.rule",
+        None,
+        TABLE,
+        "A merge rule of your own, as package.module:name; Apache Hudi cannot merge the logs of such a table. The table keeps "
+        "the name, but it is imported only for callers who give this option, or in sessions with spark.hudi.merge.rules.",
+    ),
+    text_option(
+        "hoodie.payload.delete.field",
+        None,
+        TABLE,
+        "Column that marks a row as deleted (DefaultHoodieRecordPayload).",
+    ),
+    text_option(
+        "hoodie.payload.delete.marker", None, TABLE, "Value of the delete field that deletes the row."
+    ),
+    bool_option(
+        "hoodie.populate.meta.fields", True, TABLE, "Meta columns are written; false is refused when writing."
+    ),
+    bool_option(
+        "hoodie.datasource.write.drop.partition.columns",
+        False,
+        TABLE,
+        "Partition columns are left out of the data files; true is refused when writing.",
+    ),
+    bool_option(
+        "hoodie.table.cdc.enabled", False, TABLE, "Change data capture files; true is refused when writing."
+    ),
+    bool_option(
+        OPERATION_OPTION,
+        False,
+        TABLE,
+        "Changelog mode of merge-on-read tables: the meta column _hoodie_operation says I, -U, U or D of every row, and the "
+        "logs keep each change with the row before it.",
+        aliases=("changelog.enabled", CHANGELOG_PROPERTY),
+    ),
+    int_option(
+        "hoodie.write.table.version", 6, TABLE, "Table version to write; only 6 is written.", minimum=1
+    ),
+    text_option(
+        "hoodie.keygen.timebased.timestamp.type",
+        None,
+        TABLE,
+        "Input of the timestamp key generator: UNIX_TIMESTAMP, EPOCHMILLISECONDS, EPOCHMICROSECONDS, SCALAR, DATE_STRING, MIXED.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.timestamp.type",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.input.dateformat",
+        None,
+        TABLE,
+        "Pattern(s) of the input text, comma separated.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.input.dateformat",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.input.dateformat.list.delimiter.regex",
+        None,
+        TABLE,
+        "Delimiter of the input patterns.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.input.dateformat.list.delimiter.regex",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.input.timezone",
+        None,
+        TABLE,
+        "Zone of input text without an offset.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.input.timezone",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.output.dateformat",
+        None,
+        TABLE,
+        "Pattern of the partition path.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.output.dateformat",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.output.timezone",
+        None,
+        TABLE,
+        "Zone of the partition path.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.output.timezone",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.timezone",
+        None,
+        TABLE,
+        "Zone used when input or output zone is not set.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.timezone",),
+    ),
+    text_option(
+        "hoodie.keygen.timebased.timestamp.scalar.time.unit",
+        None,
+        TABLE,
+        "Unit of SCALAR input, e.g. DAYS.",
+        aliases=("hoodie.deltastreamer.keygen.timebased.timestamp.scalar.time.unit",),
+    ),
+)

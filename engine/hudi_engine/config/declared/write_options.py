@@ -1,0 +1,202 @@
+"""Options of writes: rows, index, files (see `hudi_engine.config.options`)."""
+
+from __future__ import annotations
+
+from hudi_engine.config.option import (
+    Option,
+    bool_option,
+    choice_option,
+    float_option,
+    int_option,
+    text_option,
+)
+
+WRITE = "Writing"
+INDEX = "Index"
+STORAGE = "File sizes and Parquet"
+INDEX_TYPES = ("SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "GLOBAL_BLOOM", "BUCKET")
+
+WRITE_OPTIONS: tuple[Option, ...] = (
+    bool_option(
+        "hoodie.combine.before.upsert",
+        True,
+        WRITE,
+        "Rows of one batch with the same key are merged into one before an upsert.",
+    ),
+    bool_option(
+        "hoodie.combine.before.insert",
+        False,
+        WRITE,
+        "Rows of one batch with the same key are merged into one before an insert.",
+    ),
+    bool_option("hoodie.combine.before.delete", True, WRITE, "Keys given twice to one delete count once."),
+    bool_option(
+        "hoodie.datasource.write.insert.drop.duplicates",
+        False,
+        WRITE,
+        "An insert drops the rows whose key is already in the table.",
+    ),
+    bool_option(
+        "hoodie.bulkinsert.shuffle.by.partition",
+        True,
+        WRITE,
+        "bulk_insert shuffles rows by partition first: fewer files, at the risk of skew.",
+        aliases=("hoodie.bulkinsert.shuffle.by_partition",),
+    ),
+    choice_option(
+        "hoodie.bulkinsert.sort.mode",
+        "NONE",
+        (
+            "NONE",
+            "PARTITION_SORT",
+            "GLOBAL_SORT",
+            "PARTITION_PATH_REPARTITION",
+            "PARTITION_PATH_REPARTITION_AND_SORT",
+        ),
+        WRITE,
+        "Order of the rows in a bulk_insert; sorted files prune better and load slower.",
+    ),
+    int_option(
+        "hoodie.bulkinsert.shuffle.parallelism", 0, WRITE, "Tasks of a bulk_insert; 0 lets Spark decide."
+    ),
+    int_option(
+        "hoodie.upsert.shuffle.parallelism", 0, WRITE, "Tasks of an upsert's shuffle; 0 lets Spark decide."
+    ),
+    bool_option(
+        "hoodie.write.set.null.for.missing.columns",
+        True,
+        WRITE,
+        "A column of the table that the batch lacks is written as null; false refuses such a batch.",
+    ),
+    bool_option(
+        "hoodie.skip.empty.commit", False, WRITE, "A write of no rows makes no instant (this engine's own)."
+    ),
+    text_option(
+        "hoodie.datasource.write.commitmeta.key.prefix",
+        "_",
+        WRITE,
+        "Options whose key starts with this are copied into the commit's extra metadata.",
+    ),
+    choice_option(
+        "hoodie.index.type",
+        None,
+        INDEX_TYPES,
+        INDEX,
+        "How rows find their file group; SIMPLE when absent. Global types make a key unique over all partitions.",
+    ),
+    bool_option(
+        "hoodie.simple.index.update.partition.path",
+        True,
+        INDEX,
+        "GLOBAL_SIMPLE: a key that arrives with another partition moves there; false keeps it where it is.",
+    ),
+    bool_option("hoodie.bloom.index.update.partition.path", True, INDEX, "The same for GLOBAL_BLOOM."),
+    bool_option(
+        "hoodie.bloom.index.prune.by.ranges",
+        True,
+        INDEX,
+        "Files whose key range excludes the batch's keys are not opened.",
+    ),
+    int_option("hoodie.bucket.index.num.buckets", 4, INDEX, "Buckets of a partition (BUCKET).", minimum=1),
+    text_option(
+        "hoodie.bucket.index.hash.field",
+        None,
+        INDEX,
+        "Key fields that are hashed (BUCKET); the record key when absent.",
+    ),
+    choice_option(
+        "hoodie.index.bucket.engine",
+        "SIMPLE",
+        ("SIMPLE",),
+        INDEX,
+        "Only the simple bucket engine is written.",
+    ),
+    int_option(
+        "hoodie.index.bloom.num_entries",
+        None,
+        INDEX,
+        "Keys a Bloom filter is sized for; sized to the file when absent (Hudi: 60000).",
+        minimum=1,
+    ),
+    float_option("hoodie.index.bloom.fpp", 1e-9, INDEX, "False positive rate of a Bloom filter."),
+    choice_option(
+        "hoodie.bloom.index.filter.type",
+        "DYNAMIC_V0",
+        ("DYNAMIC_V0", "SIMPLE"),
+        INDEX,
+        "Kind of Bloom filter.",
+    ),
+    int_option(
+        "hoodie.bloom.index.filter.dynamic.max.entries",
+        100000,
+        INDEX,
+        "Largest size of a dynamic Bloom filter.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.parquet.max.file.size",
+        120 * 1024 * 1024,
+        STORAGE,
+        "Target size of a base file in bytes.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.parquet.small.file.limit",
+        104857600,
+        STORAGE,
+        "Base files below this many bytes take new rows first; 0 switches packing off.",
+    ),
+    int_option(
+        "hoodie.parquet.block.size", 120 * 1024 * 1024, STORAGE, "Row group size in bytes.", minimum=1
+    ),
+    int_option("hoodie.parquet.page.size", 1024 * 1024, STORAGE, "Page size in bytes.", minimum=1),
+    choice_option(
+        "hoodie.parquet.compression.codec",
+        "zstd",
+        ("zstd", "gzip", "snappy", "lz4", "uncompressed"),
+        STORAGE,
+        "Codec of base files (Hudi's default is gzip, which writes many times slower).",
+    ),
+    bool_option("hoodie.parquet.dictionary.enabled", True, STORAGE, "Parquet dictionary encoding."),
+    int_option(
+        "hoodie.copyonwrite.record.size.estimate",
+        1024,
+        STORAGE,
+        "Bytes a row is assumed to take until commits tell.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.copyonwrite.insert.split.size",
+        500000,
+        STORAGE,
+        "Rows of a new base file when sizes are not learned from commits.",
+        minimum=1,
+    ),
+    bool_option(
+        "hoodie.copyonwrite.insert.auto.split",
+        True,
+        STORAGE,
+        "Rows of a new base file are computed from the average row size.",
+    ),
+    int_option(
+        "hoodie.logfile.max.size",
+        1024 * 1024 * 1024,
+        STORAGE,
+        "Bytes after which a new log file is begun.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.logfile.data.block.max.size",
+        256 * 1024 * 1024,
+        STORAGE,
+        "Bytes of a log data block.",
+        minimum=1,
+    ),
+    choice_option(
+        "hoodie.logfile.data.block.format",
+        None,
+        ("avro", "parquet"),
+        STORAGE,
+        "Format of log data blocks; by size when absent (small blocks Avro, large ones Parquet).",
+    ),
+)
