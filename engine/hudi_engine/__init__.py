@@ -16,7 +16,8 @@ from hudi_engine.errors import (
     UnsupportedTableError,
     WriteConflictError,
 )
-from hudi_engine.table import HudiTable, rebuild_table
+from hudi_engine.table import HudiTable
+from hudi_engine.table_rebuild import rebuild_table
 from hudi_engine.write.result import WriteResult
 
 __all__ = [

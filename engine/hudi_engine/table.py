@@ -12,7 +12,7 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.sidecar_files import obsolete_sidecars
 from hudi_engine.catalog.snapshot_frame import published_snapshot
 from hudi_engine.config.options import Options, resolve_options
-from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.read.changes import changes_frame
@@ -56,8 +56,9 @@ from hudi_engine.write.arguments import check_frame, column_names, struct_of
 from hudi_engine.write.create_table import create_table, table_properties
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
-from hudi_engine.write.pipeline import WriteRequest, write
-from hudi_engine.write.rebuild import exists, recover_swap, remove_side, same_definition, side_folder, swap
+from hudi_engine.write.pipeline import write
+from hudi_engine.write.rebuild import recover_swap
+from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class HudiTable:
             WriteConflictError: Another writer committed to the same file groups first.
             UnsupportedTableError: A table version or feature this engine does not write.
         """
-        return self._write(
+        return self.write(
             operations.UPSERT,
             df,
             options,
@@ -207,19 +208,19 @@ class HudiTable:
 
     def insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows, small files first; keys are not looked up. Raises as upsert does."""
-        return self._write(operations.INSERT, df, options)
+        return self.write(operations.INSERT, df, options)
 
     def bulk_insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows in one streaming pass to new files; the fastest way for large loads. Raises as upsert does."""
-        return self._write(operations.BULK_INSERT, df, options)
+        return self.write(operations.BULK_INSERT, df, options)
 
     def insert_overwrite(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
         """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
-        return self._write(operations.INSERT_OVERWRITE, df, options)
+        return self.write(operations.INSERT_OVERWRITE, df, options)
 
     def insert_overwrite_table(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
         """Replace all rows of the table, in one replace instant. Raises as upsert does."""
-        return self._write(operations.INSERT_OVERWRITE_TABLE, df, options)
+        return self.write(operations.INSERT_OVERWRITE_TABLE, df, options)
 
     def delete(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
         """Delete the rows whose keys are in ``df``.
@@ -229,7 +230,7 @@ class HudiTable:
                 wherever it is. Other columns are ignored.
             options: ``hoodie.*`` options of this call.
         """
-        return self._write(operations.DELETE, df, options)
+        return self.write(operations.DELETE, df, options)
 
     def delete_partitions(
         self, partitions: Sequence[str], *, options: RawOptions | None = None
@@ -246,7 +247,7 @@ class HudiTable:
     def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
         """Delete the rows that fulfil a SQL condition over the table's columns."""
         rows = self._rows_where(condition)
-        return self._write(operations.DELETE, rows, options, prepped=True)
+        return self.write(operations.DELETE, rows, options, prepped=True)
 
     def update_where(
         self, condition: str, assignments: Mapping[str, str], *, options: RawOptions | None = None
@@ -273,7 +274,7 @@ class HudiTable:
             columns.append(
                 (quoted if expression is None else F.expr(expression).cast(field.dataType)).alias(field.name)
             )
-        return self._write(operations.UPSERT, rows.select(*columns), options, prepped=True)
+        return self.write(operations.UPSERT, rows.select(*columns), options, prepped=True)
 
     def alter_schema(self, schema: StructType, *, options: RawOptions | None = None) -> WriteResult:
         """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
@@ -364,7 +365,7 @@ class HudiTable:
                 rollback_time=next_instant(timeline),
                 republish=self._republish,
             )
-        self._publish(resolved.bool("hoodie.engine.publish.manifest"))
+        self.publish_or_warn(resolved.bool("hoodie.engine.publish.manifest"))
         return result
 
     def savepoint(
@@ -410,7 +411,7 @@ class HudiTable:
         """
         resolved = self._resolved(options)
         result = restore(self.storage, resolved, str(instant), republish=self._republish)
-        self._publish(resolved.bool("hoodie.engine.publish.manifest"))
+        self.publish_or_warn(resolved.bool("hoodie.engine.publish.manifest"))
         return result
 
     # -- table services ----------------------------------------------------------------------------------------
@@ -471,9 +472,9 @@ class HudiTable:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
         publish(self.storage, run_sidecars=sidecar_runner(self.spark))
 
-    # -- inside ----------------------------------------------------------------------------------------------------
+    # -- what the calls above share ------------------------------------------------------------------------------------------------
 
-    def _write(
+    def write(
         self,
         operation: Operation,
         df: DataFrame,
@@ -484,6 +485,17 @@ class HudiTable:
         prepped: bool = False,
         new_schema: bool = False,
     ) -> WriteResult:
+        """Run one operation, publish what it wrote and run the services that are due; what every write method calls.
+
+        Args:
+            operation: The operation, one of `hudi_engine.write.operation`.
+            df: The rows, or the keys to delete.
+            options: Options of this call.
+            update_columns: As in upsert.
+            match_condition: As in upsert.
+            prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
+            new_schema: The rows' columns become the table's.
+        """
         check_frame(df)
         request = WriteRequest(
             operation,
@@ -499,7 +511,7 @@ class HudiTable:
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""
         wanted = options.bool("hoodie.engine.publish.manifest")
-        self._publish(wanted)
+        self.publish_or_warn(wanted)
         report = run_after_commit(
             self.storage,
             options,
@@ -510,7 +522,8 @@ class HudiTable:
             logger.warning("%s: %s", self.path, failure)
         return result
 
-    def _publish(self, wanted: bool) -> None:
+    def publish_or_warn(self, wanted: bool = True) -> None:
+        """Publish after a commit, which stands whatever happens here: a failure is a warning."""
         if not wanted:
             return
         try:
@@ -585,93 +598,6 @@ class HudiTable:
         if missing:
             raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
         return list(names)
-
-
-def rebuild_table(
-    spark: SparkSession,
-    path: str,
-    df: DataFrame,
-    *,
-    name: str,
-    record_key: Sequence[str] | None = None,
-    precombine_field: str | Sequence[str] | None = None,
-    partition_by: Sequence[str] | None = None,
-    table_type: str | None = None,
-    options: RawOptions | None = None,
-) -> WriteResult:
-    """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
-
-    While key, ordering, partitioning, type and merge rule stay, this is one replace instant and the history is kept. When
-    one of them changes the table is built beside the old one and the folders are swapped by two renames; for the moment
-    between them there is no table at the path, and the history starts anew.
-
-    Args:
-        spark: The session.
-        path: Base path.
-        df: All rows of the table; its columns become the table's.
-        name: Table name.
-        record_key: As in HudiTable.create.
-        precombine_field: As in HudiTable.create.
-        partition_by: As in HudiTable.create.
-        table_type: As in HudiTable.create.
-        options: As in HudiTable.create.
-
-    Raises:
-        HudiError: As create and upsert do; the old table stands.
-    """
-    check_frame(df)
-    wanted = table_properties(
-        name=name,
-        record_key=column_names(record_key, "record_key"),
-        precombine_field=column_names(precombine_field, "precombine_field"),
-        partition_by=column_names(partition_by, "partition_by"),
-        table_type=table_type,
-        schema=spark_to_arrow(_without_meta(df).schema),
-        options=options,
-    )
-    storage = open_storage(path)
-    recover_swap(storage.base)
-    fresh = not exists(storage)
-    if not fresh:
-        stored = TableConfig.load(storage)
-        if same_definition(stored, wanted) and stored.version == 6:
-            table = HudiTable(spark, path, storage, options)
-            return table._write(operations.INSERT_OVERWRITE_TABLE, df, None, new_schema=True)
-    if fresh:
-        # a first build that dies leaves a table without columns, which catalogs do not show
-        create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
-        table = HudiTable(spark, path, storage, options)
-        return table._write(operations.BULK_INSERT, df, None, new_schema=True)
-    return _rebuild_beside(spark, storage, wanted, df, options)
-
-
-def _rebuild_beside(
-    spark: SparkSession, storage: Storage, wanted: TableConfig, df: DataFrame, options: RawOptions | None
-) -> WriteResult:
-    side = side_folder(storage.base)
-    try:
-        side_storage = open_storage(side)
-        create_table(side_storage, wanted)
-        table = HudiTable(
-            spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"}
-        )
-        result = table._write(operations.BULK_INSERT, df, None, new_schema=True)
-        swap(storage.base, side)
-    except BaseException:
-        remove_side(side)
-        raise
-    HudiTable(spark, storage.base, storage, options)._publish(True)
-    return result
-
-
-def _without_meta(df: DataFrame) -> DataFrame:
-    return df.select(
-        *[
-            f"`{name.replace('`', '``')}`"
-            for name in df.columns
-            if not name.startswith("_hoodie_") or name == "_hoodie_is_deleted"
-        ]
-    )
 
 
 def _time(instant: str | None) -> str | None:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, DataError, SchemaError
+from hudi_engine.errors import ConfigError, DataError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.kinds import IndexKind, index_kind
+from hudi_engine.index.kinds import IndexKind
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.read.session import prepare_session
@@ -33,7 +32,6 @@ from hudi_engine.txn.conflict import KeyScope
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.batch import AlignedBatch, align, fetch_small, select_columns
-from hudi_engine.write.create_table import ordering_problems
 from hudi_engine.write.distributed import DistributedBatch, prepare_distributed, write_distributed
 from hudi_engine.write.driver_path import run_on_driver
 from hudi_engine.write.executor_path import run_small_batch
@@ -43,38 +41,23 @@ from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
 from hudi_engine.write.profile import partition_profile, tagged_profile
+from hudi_engine.write.request import (
+    WriteRequest,
+    check_columns,
+    check_request,
+    combines,
+    index_of,
+    names_changes,
+    skips_existing,
+)
 from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.table_options import with_table_options
 from hudi_engine.write.units import partition_units
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class WriteRequest:
-    """What a caller asks for.
-
-    Args:
-        operation: The operation.
-        frame: The rows, or the keys to delete.
-        options: Options of the call.
-        update_columns: Upsert only: columns of existing rows to replace; None for all.
-        match_condition: Upsert only: SQL over DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST that an existing row must fulfil
-            to count as a match; a row without a match is inserted, as in SQL MERGE.
-        prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
-        new_schema: The rows' columns become the table's, whatever it had before (rebuild).
-    """
-
-    operation: Operation
-    frame: DataFrame
-    options: Options
-    update_columns: tuple[str, ...] | None = None
-    match_condition: str | None = None
-    prepped: bool = False
-    new_schema: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,8 +100,8 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
     request = replace(request, options=options)
-    index = _index_of(config, options)
-    _check_request(config, request, index)
+    index = index_of(config, options)
+    check_request(config, request, index)
     incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
     if _is_skipped(incoming, request):
@@ -128,30 +111,6 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     finally:
         if incoming.distributed is not None:
             incoming.distributed.release()
-
-
-def _index_of(config: TableConfig, options: Options) -> IndexKind:
-    """The index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
-    index = index_kind(options)
-    if not (config.keeps_operations and index.is_global and index.moves_partition):
-        return index
-    key = f"hoodie.{index.name.removeprefix('GLOBAL_').lower()}.index.update.partition.path"
-    if options.is_set(key):
-        raise ConfigError(
-            f"{key} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
-            "value: false. Leave the option out, or delete the row and write it anew"
-        )
-    return replace(index, moves_partition=False)
-
-
-def _names_changes(config: TableConfig, request: WriteRequest) -> bool:
-    """Whether the rows say themselves what each of them does (changelog mode)."""
-    return (
-        config.keeps_operations
-        and request.operation.name is WriteOperation.UPSERT
-        and not request.prepped
-        and OPERATION in request.frame.columns
-    )
 
 
 def _is_skipped(incoming: _Incoming, request: WriteRequest) -> bool:
@@ -180,10 +139,10 @@ def _commit(
         context = _context(state, request, transaction.instant, action, incoming.schema)
         plan = UnitPlan(
             index,
-            operation.lookup or _skips_existing(request),
-            _combines(request) and not _names_changes(config, request),
+            operation.lookup or skips_existing(request),
+            combines(request) and not names_changes(config, request),
             operation.delete_only,
-            _skips_existing(request),
+            skips_existing(request),
             operation.packing,
             operation.replaces != NOTHING,
             request.update_columns,
@@ -231,12 +190,12 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         batch, index = _delete_batch(state, request, index)
     else:
         carry: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
-        if _names_changes(config, request):
+        if names_changes(config, request):
             carry = (OPERATION,)
         batch = align(
             request.frame, None if request.new_schema else state.data_schema(), options, carry=carry
         )
-        _check_columns(config, request.frame.columns, batch.schema)
+        check_columns(config, request.frame.columns, batch.schema)
     frame_batch = batch
     if request.match_condition is not None:
         frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
@@ -338,53 +297,6 @@ def _has_partition_columns(table: pa.Table, config: TableConfig) -> bool:
     return all(field.name.partition(".")[0] in table.column_names for field in config.partition_fields)
 
 
-def _check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
-    operation = request.operation
-    if operation.name is WriteOperation.UPSERT and not config.record_key_fields and not request.prepped:
-        raise ConfigError(
-            f"table {config.name!r} has no record key, so there is nothing to upsert by; use insert, or make the table "
-            "with record_key"
-        )
-    if _names_changes(config, request):
-        others = {
-            f"the index {index.name}": index.is_global,
-            "update_columns": request.update_columns is not None,
-            "match_condition": request.match_condition is not None,
-        }
-        found = [name for name, given in others.items() if given]
-        if found:
-            raise ConfigError(
-                f"the batch names its changes in {OPERATION!r}, which cannot be combined with {', '.join(found)}; leave the "
-                "column or the other out"
-            )
-    if _skips_existing(request) and not config.record_key_fields:
-        raise ConfigError(
-            f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
-            "no row is a duplicate; leave the option out, or make the table with record_key"
-        )
-    if index.buckets is not None and not config.record_key_fields:
-        raise ConfigError(
-            "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
-        )
-
-
-def _check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) -> None:
-    names = {name.lower() for name in given}
-    roles = [("record key", name) for name in config.record_key_fields]
-    roles += [("ordering", name) for name in config.ordering_fields]
-    roles += [("partition", field.name) for field in config.partition_fields]
-    missing = [
-        f"{role} field {name!r}" for role, name in roles if name.partition(".")[0].lower() not in names
-    ]
-    if missing:
-        raise SchemaError(
-            f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {list(given)}"
-        )
-    problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
-    if problems:
-        raise ConfigError("; ".join(problems), tuple(problems))
-
-
 def _context(
     state: TableState, request: WriteRequest, instant: str, action: str, data_schema: pa.Schema
 ) -> WriteContext:
@@ -442,17 +354,6 @@ def _write_small(
         transaction.inflight(tagged_profile(context.operation, tagged))
 
     return "driver", run_on_driver(context, plan, units, table, planned)
-
-
-def _combines(request: WriteRequest) -> bool:
-    option = request.operation.combine_option
-    return option is not None and (request.options.bool(option) or _skips_existing(request))
-
-
-def _skips_existing(request: WriteRequest) -> bool:
-    return request.operation.name is WriteOperation.INSERT and request.options.bool(
-        "hoodie.datasource.write.insert.drop.duplicates"
-    )
 
 
 def _replaced(

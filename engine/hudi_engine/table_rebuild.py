@@ -1,0 +1,109 @@
+"""Replacing all of a table, whatever changes: one replace instant, or a table built beside the old one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
+from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.table import HudiTable
+from hudi_engine.write import operation as operations
+from hudi_engine.write.arguments import check_frame, column_names
+from hudi_engine.write.create_table import create_table, table_properties
+from hudi_engine.write.rebuild import exists, recover_swap, remove_side, same_definition, side_folder, swap
+from hudi_engine.write.result import WriteResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RawOptions = Mapping[str, object]
+
+
+def rebuild_table(
+    spark: SparkSession,
+    path: str,
+    df: DataFrame,
+    *,
+    name: str,
+    record_key: Sequence[str] | None = None,
+    precombine_field: str | Sequence[str] | None = None,
+    partition_by: Sequence[str] | None = None,
+    table_type: str | None = None,
+    options: RawOptions | None = None,
+) -> WriteResult:
+    """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
+
+    While key, ordering, partitioning, type and merge rule stay, this is one replace instant and the history is kept. When
+    one of them changes the table is built beside the old one and the folders are swapped by two renames; for the moment
+    between them there is no table at the path, and the history starts anew.
+
+    Args:
+        spark: The session.
+        path: Base path.
+        df: All rows of the table; its columns become the table's.
+        name: Table name.
+        record_key: As in HudiTable.create.
+        precombine_field: As in HudiTable.create.
+        partition_by: As in HudiTable.create.
+        table_type: As in HudiTable.create.
+        options: As in HudiTable.create.
+
+    Raises:
+        HudiError: As create and upsert do; the old table stands.
+    """
+    check_frame(df)
+    wanted = table_properties(
+        name=name,
+        record_key=column_names(record_key, "record_key"),
+        precombine_field=column_names(precombine_field, "precombine_field"),
+        partition_by=column_names(partition_by, "partition_by"),
+        table_type=table_type,
+        schema=spark_to_arrow(_without_meta(df).schema),
+        options=options,
+    )
+    storage = open_storage(path)
+    recover_swap(storage.base)
+    fresh = not exists(storage)
+    if not fresh:
+        stored = TableConfig.load(storage)
+        if same_definition(stored, wanted) and stored.version == 6:
+            table = HudiTable(spark, path, storage, options)
+            return table.write(operations.INSERT_OVERWRITE_TABLE, df, None, new_schema=True)
+    if fresh:
+        # a first build that dies leaves a table without columns, which catalogs do not show
+        create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
+        table = HudiTable(spark, path, storage, options)
+        return table.write(operations.BULK_INSERT, df, None, new_schema=True)
+    return _rebuild_beside(spark, storage, wanted, df, options)
+
+
+def _rebuild_beside(
+    spark: SparkSession, storage: Storage, wanted: TableConfig, df: DataFrame, options: RawOptions | None
+) -> WriteResult:
+    side = side_folder(storage.base)
+    try:
+        side_storage = open_storage(side)
+        create_table(side_storage, wanted)
+        table = HudiTable(
+            spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"}
+        )
+        result = table.write(operations.BULK_INSERT, df, None, new_schema=True)
+        swap(storage.base, side)
+    except BaseException:
+        remove_side(side)
+        raise
+    HudiTable(spark, storage.base, storage, options).publish_or_warn()
+    return result
+
+
+def _without_meta(df: DataFrame) -> DataFrame:
+    return df.select(
+        *[
+            f"`{name.replace('`', '``')}`"
+            for name in df.columns
+            if not name.startswith("_hoodie_") or name == "_hoodie_is_deleted"
+        ]
+    )

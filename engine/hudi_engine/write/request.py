@@ -1,0 +1,131 @@
+"""What a caller asks of one write, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import WriteOperation
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.index.kinds import IndexKind, index_kind
+from hudi_engine.schema.meta_fields import OPERATION
+from hudi_engine.write.create_table import ordering_problems
+from hudi_engine.write.operation import Operation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """What a caller asks for.
+
+    Args:
+        operation: The operation.
+        frame: The rows, or the keys to delete.
+        options: Options of the call.
+        update_columns: Upsert only: columns of existing rows to replace; None for all.
+        match_condition: Upsert only: SQL over DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST that an existing row must fulfil
+            to count as a match; a row without a match is inserted, as in SQL MERGE.
+        prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
+        new_schema: The rows' columns become the table's, whatever it had before (rebuild).
+    """
+
+    operation: Operation
+    frame: DataFrame
+    options: Options
+    update_columns: tuple[str, ...] | None = None
+    match_condition: str | None = None
+    prepped: bool = False
+    new_schema: bool = False
+
+
+def index_of(config: TableConfig, options: Options) -> IndexKind:
+    """The index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
+    index = index_kind(options)
+    if not (config.keeps_operations and index.is_global and index.moves_partition):
+        return index
+    key = f"hoodie.{index.name.removeprefix('GLOBAL_').lower()}.index.update.partition.path"
+    if options.is_set(key):
+        raise ConfigError(
+            f"{key} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
+            "value: false. Leave the option out, or delete the row and write it anew"
+        )
+    return replace(index, moves_partition=False)
+
+
+def names_changes(config: TableConfig, request: WriteRequest) -> bool:
+    """Whether the rows say themselves what each of them does (changelog mode)."""
+    return (
+        config.keeps_operations
+        and request.operation.name is WriteOperation.UPSERT
+        and not request.prepped
+        and OPERATION in request.frame.columns
+    )
+
+
+def combines(request: WriteRequest) -> bool:
+    """Whether rows of the batch with the same key are merged into one."""
+    option = request.operation.combine_option
+    return option is not None and (request.options.bool(option) or skips_existing(request))
+
+
+def skips_existing(request: WriteRequest) -> bool:
+    """Whether rows whose key is stored are left out (insert without duplicates)."""
+    return request.operation.name is WriteOperation.INSERT and request.options.bool(
+        "hoodie.datasource.write.insert.drop.duplicates"
+    )
+
+
+def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
+    """Refuse what the table or the index cannot do; raises ConfigError."""
+    operation = request.operation
+    if operation.name is WriteOperation.UPSERT and not config.record_key_fields and not request.prepped:
+        raise ConfigError(
+            f"table {config.name!r} has no record key, so there is nothing to upsert by; use insert, or make the table "
+            "with record_key"
+        )
+    if names_changes(config, request):
+        others = {
+            f"the index {index.name}": index.is_global,
+            "update_columns": request.update_columns is not None,
+            "match_condition": request.match_condition is not None,
+        }
+        found = [name for name, given in others.items() if given]
+        if found:
+            raise ConfigError(
+                f"the batch names its changes in {OPERATION!r}, which cannot be combined with {', '.join(found)}; leave the "
+                "column or the other out"
+            )
+    if skips_existing(request) and not config.record_key_fields:
+        raise ConfigError(
+            f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
+            "no row is a duplicate; leave the option out, or make the table with record_key"
+        )
+    if index.buckets is not None and not config.record_key_fields:
+        raise ConfigError(
+            "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
+        )
+
+
+def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) -> None:
+    """Refuse data without the table's key, ordering and partition columns; raises SchemaError or ConfigError."""
+    names = {name.lower() for name in given}
+    roles = [("record key", name) for name in config.record_key_fields]
+    roles += [("ordering", name) for name in config.ordering_fields]
+    roles += [("partition", field.name) for field in config.partition_fields]
+    missing = [
+        f"{role} field {name!r}" for role, name in roles if name.partition(".")[0].lower() not in names
+    ]
+    if missing:
+        raise SchemaError(
+            f"the data lacks {', '.join(missing)} of table {config.name!r}; it has {list(given)}"
+        )
+    problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
