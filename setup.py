@@ -11,11 +11,14 @@ setup(
     name="dbt-hudi",
     version=VERSION,
     description="A dbt adapter that builds real Apache Hudi tables on plain PySpark, without the Hudi JVM bundle",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8") if (HERE / "README.md").exists() else "",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8")
+    if (HERE / "README.md").exists()
+    else "",
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.10",
-    packages=find_namespace_packages(include=["dbt.adapters.hudi*", "dbt.include.hudi*"]) + find_packages("engine"),
+    packages=find_namespace_packages(include=["dbt.adapters.hudi*", "dbt.include.hudi*"])
+    + find_packages("engine"),
     package_dir={"hudi_engine": "engine/hudi_engine"},
     package_data={
         "hudi_engine": ["py.typed"],

@@ -19,7 +19,9 @@ def main() -> None:
     warehouse, schema, results, *tables = sys.argv[1:]
     builder = SparkSession.builder.master("local[2]").appName("plain Spark")
     builder = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC")
-    builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.driver.extraJavaOptions", _QUICK_START)
+    builder = builder.config("spark.sql.shuffle.partitions", "4").config(
+        "spark.driver.extraJavaOptions", _QUICK_START
+    )
     for key, value in session_conf().items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()

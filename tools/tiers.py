@@ -40,7 +40,7 @@ TIERS = (
     Tier(
         "style",
         "ruff, mypy --strict on the engine, import floors",
-        (("ruff", "check", "."), ("mypy",), ("lint-imports",)),
+        (("ruff", "check", "."), ("ruff", "format", "--check", "-q", "."), ("mypy",), ("lint-imports",)),
     ),
     Tier(
         "unit",
