@@ -28,6 +28,7 @@ __all__ = [
     "BaseFileInfo",
     "KeyFooter",
     "attach_meta_columns",
+    "constant",
     "read_key_footer",
     "write_base_file",
 ]
@@ -130,11 +131,11 @@ def attach_meta_columns(
     numbers = pc.cast(pa.array(np.arange(start_row, start_row + count, dtype=np.int64)), pa.string())
     prefix = pa.scalar(f"{commit_time}_{seqno_prefix_task}_")
     meta = [
-        _constant(commit_time, count),
+        _repeated(commit_time, count),
         pc.binary_join_element_wise(prefix, numbers, ""),
         pc.cast(keys, pa.string()),
-        _constant(partition, count),
-        _constant(file_name, count),
+        _repeated(partition, count),
+        _repeated(file_name, count),
     ]
     names = [name for name in table.column_names if name not in META_FIELDS]
     columns = [*meta, *(table.column(name) for name in names)]
@@ -142,7 +143,12 @@ def attach_meta_columns(
     return pa.Table.from_arrays(columns, schema=pa.schema([*fields, *map(table.schema.field, names)]))
 
 
-def _constant(text: str, count: int) -> pa.Array:
+def constant(text: str, count: int) -> pa.DictionaryArray:
+    """A text column with one value in all rows, which costs a few bytes a row whatever the text's length."""
+    return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([text]))
+
+
+def _repeated(text: str, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(text, pa.string()), count)
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import read_key_footer, write_base_file
+from hudi_engine.handles.base_file_writer import constant, read_key_footer, write_base_file
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.keygen.bloom import BloomFilter
-from hudi_engine.merge.base_reader import read_base_file
+from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
@@ -72,9 +75,9 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     # Every row gets the new file's name, so the old one need not be read.
     columns = [each for each in context.read.schema.names if each != FILE_NAME]
     old = (
-        read_base_file(context.read, base, columns)
+        read_base_blocks(context.read, base, columns)
         if base is not None and not file_slice.log_files
-        else read_slice(context.read, file_slice, columns=columns)
+        else [read_slice(context.read, file_slice, columns=columns)]
     )
     merged = _merge(task, file_slice.partition, old, changes, name)
     if merged.updated == merged.deleted == merged.inserted == 0:
@@ -117,45 +120,82 @@ def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged) -> 
     return bloom
 
 
-def _merge(task: WriteTask, partition: str, old: pa.Table, changes: FileChanges, name: str) -> _Merged:
-    kept, updated, deleted = _apply_updates(task, partition, old, changes, name)
-    kept = kept.add_column(
-        META_FIELDS.index(FILE_NAME),
-        pa.field(FILE_NAME, pa.string()),
-        pa.chunked_array([pa.repeat(pa.scalar(name, pa.string()), kept.num_rows)]),
-    )
+def _merge(
+    task: WriteTask, partition: str, old: Iterable[pa.Table], changes: FileChanges, name: str
+) -> _Merged:
+    updates = _Updates.of(task, partition, changes, name)
+    parts: list[pa.Table] = []
+    row = updated = deleted = 0
+    for block in old:
+        part, block_updated, block_deleted = updates.apply(block, row)
+        parts.append(part)
+        row += block.num_rows
+        updated += block_updated
+        deleted += block_deleted
     inserted = 0
     if changes.inserts is not None and changes.inserts.num_rows:
         inserted = changes.inserts.num_rows
-        kept = pa.concat_tables([kept, stamp_rows(task, partition, changes.inserts, name)])
-    return _Merged(kept, updated, deleted, inserted)
+        parts.append(stamp_rows(task, partition, changes.inserts, name).drop_columns([FILE_NAME]))
+    rows = pa.concat_tables(parts)
+    place = META_FIELDS.index(FILE_NAME)
+    return _Merged(
+        rows.add_column(place, FILE_NAME, constant(name, rows.num_rows)), updated, deleted, inserted
+    )
 
 
-def _apply_updates(
-    task: WriteTask, partition: str, old: pa.Table, changes: FileChanges, name: str
-) -> tuple[pa.Table, int, int]:
-    if changes.batch_rows is None or changes.updates is None:
-        return old, 0, 0
-    batch_rows = changes.batch_rows
-    touched = np.flatnonzero(np.asarray(batch_rows.is_valid()))
-    if len(touched) == 0:
-        return old, 0, 0
-    picks = batch_rows.drop_null()
-    deletes = None if changes.deletes is None else changes.deletes.take(picks)
-    if changes.delete_always:
-        keep = np.ones(old.num_rows, dtype=bool)
-        keep[touched] = False
-        return old.filter(pa.array(keep)), 0, len(touched)
-    incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
-    before = old.take(pa.array(touched))
-    if changes.update_columns is not None:
-        incoming = replace_columns(incoming, before, changes.update_columns)
-    outcome = merge_rows(before, incoming, task.context.config, deletes)
-    changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
-    gone = np.asarray(outcome.deleted)
-    if not changed.any():
-        return old, 0, 0
-    return _splice(old, outcome.rows, touched, changed, gone), int((changed & ~gone).sum()), int(gone.sum())
+@dataclass(frozen=True)
+class _Updates:
+    """The rows that meet rows of the file, in the file's order.
+
+    Args:
+        touched: Row numbers of the file, ascending.
+        incoming: The row for each of them, ready for the file but without its name; None where all are deleted.
+        deletes: Which of them delete, None for none.
+        changes: What they are part of.
+        config: The table's settings.
+    """
+
+    touched: npt.NDArray[np.int64]
+    incoming: pa.Table | None
+    deletes: pa.BooleanArray | None
+    changes: FileChanges
+    config: TableConfig
+
+    @classmethod
+    def of(cls, task: WriteTask, partition: str, changes: FileChanges, name: str) -> _Updates:
+        config = task.context.config
+        if changes.batch_rows is None or changes.updates is None:
+            return cls(np.empty(0, dtype=np.int64), None, None, changes, config)
+        touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
+        if changes.delete_always or len(touched) == 0:
+            return cls(touched, None, None, changes, config)
+        picks = changes.batch_rows.drop_null()
+        deletes = None if changes.deletes is None else changes.deletes.take(picks)
+        incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
+        return cls(touched, incoming, deletes, changes, config)
+
+    def apply(self, block: pa.Table, first_row: int) -> tuple[pa.Table, int, int]:
+        """A block of the file after the updates, and how many of its rows were updated and deleted."""
+        low, high = np.searchsorted(self.touched, [first_row, first_row + block.num_rows])
+        if low == high:
+            return block, 0, 0
+        places = self.touched[low:high] - first_row
+        if self.incoming is None:
+            keep = np.ones(block.num_rows, dtype=bool)
+            keep[places] = False
+            return block.filter(pa.array(keep)), 0, len(places)
+        incoming = self.incoming.slice(low, high - low)
+        before = block.take(pa.array(places))
+        if self.changes.update_columns is not None:
+            incoming = replace_columns(incoming, before, self.changes.update_columns)
+        deletes = None if self.deletes is None else self.deletes.slice(low, high - low)
+        outcome = merge_rows(before, incoming, self.config, deletes)
+        changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
+        gone = np.asarray(outcome.deleted)
+        if not changed.any():
+            return block, 0, 0
+        merged = _splice(block, outcome.rows, places, changed, gone)
+        return merged, int((changed & ~gone).sum()), int(gone.sum())
 
 
 def _splice(

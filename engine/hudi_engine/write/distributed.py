@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -15,12 +14,14 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.batch import AlignedBatch
+from hudi_engine.write.bulk_order import KEY_SORTS, ordered_for_bulk
 from hudi_engine.write.executor_path import BUCKET, run_buckets, run_bulk
 from hudi_engine.write.join_location import combine_everywhere, locate, tag_files
 from hudi_engine.write.key_columns import key_columns
@@ -45,12 +46,16 @@ class DistributedBatch:
         rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
         schema: Data columns.
         kept: Frames cached while writing.
+        generator: The table's key rules where the record key can also be made of the data columns, after a shuffle.
+        source: The rows as they came, for bulk writes.
     """
 
     frame: DataFrame
     rows: Mapping[str, int] | None
     schema: pa.Schema
     kept: list[DataFrame] = field(default_factory=list)
+    generator: KeyGenerator | None = None
+    source: DataFrame | None = None
 
     def release(self) -> None:
         """Free every cache."""
@@ -87,7 +92,11 @@ def prepare_distributed(
 
     config = _key_config(state.config, batch.schema, operation)
     frame = batch.frame
+    generator = None
     if not prepped:
+        if config.record_key_fields and not operation.delete_only:
+            prefix = state.keys_carry_field_name()
+            generator = build_key_generator(config, options=options, complex_single_prefix=prefix)
         frame = key_columns(
             frame,
             config,
@@ -96,7 +105,7 @@ def prepare_distributed(
             complex_single_prefix=state.keys_carry_field_name(),
         )
     if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
-        return DistributedBatch(frame, None, batch.schema)
+        return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
     keeps = not reads_once or not is_parquet_scan(batch.frame)
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -116,7 +125,7 @@ def prepare_distributed(
             frame.unpersist()
         raise
     rows = {row[PARTITION_PATH]: row["rows"] for row in counted}
-    return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [])
+    return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [], generator)
 
 
 def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:
@@ -178,12 +187,16 @@ def write_distributed(
         return "joined", run_buckets(
             spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
         )
-    from pyspark.sql import functions as F
-
-    bucketed = frame.withColumn(BUCKET, F.col(PARTITION_PATH))
+    keys = None if plan.lookup and plan.index.is_global else batch.generator
+    bucketed = _without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
     largest_first = sorted(rows, key=lambda each: (-rows[each], each))
     shuffled = shuffle_by_bucket(bucketed, largest_first, _tasks(context))
-    return "partitions", run_buckets(spark, context, plan, units, shuffled)
+    return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
+
+
+def _without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
+    """Rows without the record key when the task that writes them makes it: it need not go through the shuffle."""
+    return frame if keys is None else frame.drop(RECORD_KEY)
 
 
 def _write_bulk(
@@ -194,40 +207,12 @@ def _write_bulk(
     transaction: WriteTransaction,
 ) -> list[WriteStat]:
     transaction.inflight(CommitMetadata(operation_type=context.operation))
-    frame = batch.frame
+    frame, keys = batch.frame, batch.generator
     if plan.combine and RECORD_KEY in frame.columns:
-        frame = combine_everywhere(frame, context, plan)
-    return run_bulk(spark, context, _ordered(frame, context))
-
-
-def _ordered(frame: DataFrame, context: WriteContext) -> DataFrame:
-    """Rows distributed and sorted as ``hoodie.bulkinsert.*`` asks."""
-    from pyspark.sql import functions as F
-
-    options = context.options
-    mode = options.text("hoodie.bulkinsert.sort.mode")
-    tasks = options.int("hoodie.bulkinsert.shuffle.parallelism")
-    order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
-    if mode == "GLOBAL_SORT":
-        return frame.sort(*order)
-    if mode == "PARTITION_SORT":
-        return frame.sortWithinPartitions(*order)
-    by_partition = context.config.is_partitioned and options.bool("hoodie.bulkinsert.shuffle.by.partition")
-    if by_partition or mode != "NONE":
-        shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
-        sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
-        return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
-    return frame.repartition(tasks) if tasks else frame
-
-
-def _rebalanced(frame: DataFrame) -> DataFrame:
-    """Rows of a partition path together, in tasks of even size; only SQL takes a column in this hint in every PySpark."""
-    name = f"hudi_rows_{uuid.uuid4().hex}"
-    frame.createTempView(name)
-    try:
-        return frame.sparkSession.sql(f"select /*+ rebalance(`{PARTITION_PATH}`) */ * from {name}")
-    finally:
-        frame.sparkSession.catalog.dropTempView(name)
+        frame, keys = combine_everywhere(frame, context, plan), None
+    if context.options.text("hoodie.bulkinsert.sort.mode") in KEY_SORTS:
+        keys = None
+    return run_bulk(spark, context, ordered_for_bulk(_without_keys(frame, keys), context, batch.source), keys)
 
 
 def _tasks(context: WriteContext) -> int:

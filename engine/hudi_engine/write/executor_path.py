@@ -27,6 +27,7 @@ from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.keygen.generator import KeyGenerator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
@@ -55,6 +56,7 @@ def run_buckets(
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     frame: DataFrame,
+    keys: KeyGenerator | None = None,
 ) -> list[WriteStat]:
     """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
 
@@ -63,22 +65,27 @@ def run_buckets(
         context: The write.
         plan: How rows are treated.
         units: What is known of each bucket; a bucket that is not there is a new partition of that path.
-        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task.
+        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task. Without
+            a partition path the bucket is the partition.
+        keys: Key rules for rows that come without a record key; None when they have one, or the writer generates it.
     """
-    shared = spark.sparkContext.broadcast((context, plan, dict(units)))
+    shared = spark.sparkContext.broadcast((context, plan, dict(units), keys))
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
         if not held:
             return
-        own_context, own_plan, own_units = shared.value
+        own_context, own_plan, own_units, own_keys = shared.value
         table = pa.Table.from_batches(held)
         table = cast_batch(table, _data_schema(own_context, table.column_names))
         task = current_task(own_context)
         for bucket, rows in split_by_partition(table, BUCKET):
-            partition = rows.column(PARTITION_PATH)[0].as_py()
+            partition = (
+                rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
+            )
             unit = own_units.get(bucket) or PartitionUnit(partition)
-            tagged = tag_unit(own_context, own_plan, unit, rows.drop_columns([BUCKET]))
+            keyed = _with_record_keys(rows.drop_columns([BUCKET]), own_keys)
+            tagged = tag_unit(own_context, own_plan, unit, keyed)
             yield stats_batch(write_unit(task, own_plan, tagged))
 
     try:
@@ -116,19 +123,28 @@ def run_small_batch(
     return [WriteStat(**stat) for stats in found for stat in stats]
 
 
-def run_bulk(spark: SparkSession, context: WriteContext, frame: DataFrame) -> list[WriteStat]:
+def _with_record_keys(rows: pa.Table, keys: KeyGenerator | None) -> pa.Table:
+    if keys is None or RECORD_KEY in rows.column_names:
+        return rows
+    return rows.append_column(RECORD_KEY, keys.record_keys(rows))
+
+
+def run_bulk(
+    spark: SparkSession, context: WriteContext, frame: DataFrame, keys: KeyGenerator | None = None
+) -> list[WriteStat]:
     """Write rows into new file groups only, in one pass; rows of several partitions may be mixed in a task.
 
     Args:
         spark: The session.
         context: The write.
         frame: Rows with key columns (record key absent when the writer generates keys) and data columns.
+        keys: As in run_buckets.
     """
-    shared = spark.sparkContext.broadcast(context)
+    shared = spark.sparkContext.broadcast((context, keys))
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        own_context = shared.value
-        buffer = _PartitionBuffer(current_task(own_context))
+        own_context, own_keys = shared.value
+        buffer = _PartitionBuffer(current_task(own_context), own_keys)
         for batch in batches:
             buffer.add(pa.Table.from_batches([batch]))
         buffer.finish()
@@ -143,8 +159,9 @@ def run_bulk(spark: SparkSession, context: WriteContext, frame: DataFrame) -> li
 class _PartitionBuffer:
     """Rows of one task by partition; the largest partition is written out when the buffer is full."""
 
-    def __init__(self, task: WriteTask) -> None:
+    def __init__(self, task: WriteTask, keys: KeyGenerator | None) -> None:
         self._task = task
+        self._keys = keys
         self._held: dict[str, list[pa.Table]] = {}
         self._bytes: dict[str, int] = {}
         self.stats: list[WriteStat] = []
@@ -166,7 +183,7 @@ class _PartitionBuffer:
     def _flush(self, partition: str) -> None:
         context = self._task.context
         rows = pa.concat_tables(self._held.pop(partition))
-        rows = cast_batch(rows, _data_schema(context, rows.column_names))
+        rows = _with_record_keys(cast_batch(rows, _data_schema(context, rows.column_names)), self._keys)
         del self._bytes[partition]
         deletes = delete_mask(rows, context.config)
         if deletes is not None:
