@@ -133,6 +133,21 @@ def key_range(keys: pa.Array) -> tuple[str, str]:
     return min(texts, key=java_order), max(texts, key=java_order)
 
 
+def within_range(keys: pa.Array, low: str, high: str) -> pa.Array:
+    """Which keys lie between two others, both included, in the order of Java strings.
+
+    Args:
+        keys: Record keys, none null.
+        low: Smallest key of a footer.
+        high: Largest key of a footer.
+    """
+    if _orders_like_bytes(pa.array([low, high])) and _orders_like_bytes(keys):
+        return pc.and_(pc.greater_equal(keys, low), pc.less_equal(keys, high))
+    first, last = java_order(low), java_order(high)
+    found = [first <= java_order(key) <= last for key in keys.to_pylist()]
+    return pa.array(found, pa.bool_())
+
+
 def java_order(text: str) -> bytes:
     """Sort key of Java's ``String.compareTo``, which compares UTF-16 units."""
     return text.encode("utf-16-be", "surrogatepass")

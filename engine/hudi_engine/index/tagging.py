@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_footer import read_key_footer
+from hudi_engine.handles.base_file_footer import read_key_footer, within_range
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
@@ -64,7 +64,7 @@ def tag_slice(
     Args:
         read: How the slice is read.
         file_slice: A latest slice. Slices that have logs only are looked up through their merged rows.
-        keys: Distinct record keys of the batch.
+        keys: Distinct record keys of the batch; null for a row that is not looked up.
         pruning: Footer pruning rule.
         with_logs: Whether keys that live only in the slice's logs count as well (bucket index).
     """
@@ -88,10 +88,9 @@ def tag_slice(
 
 def _footer_admits(read: ReadContext, path: str, keys: pa.Array, pruning: KeyPruning) -> bool:
     footer = read_key_footer(read.storage, path)
-    candidates = keys
+    candidates = keys.drop_null()
     if pruning.by_range and footer.min_key is not None and footer.max_key is not None:
-        inside = pc.and_(pc.greater_equal(keys, footer.min_key), pc.less_equal(keys, footer.max_key))
-        candidates = keys.filter(inside)
+        candidates = candidates.filter(within_range(candidates, footer.min_key, footer.max_key))
     if len(candidates) == 0:
         return False
     if footer.bloom is None:
