@@ -34,7 +34,9 @@ from hudi_engine.catalog.spark_table import BASE_PATH_PROPERTY, ROLE_PROPERTY
 from hudi_engine.config.declared.table_options import TABLE
 from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
+from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.storage import open_storage
+from hudi_engine.write.create_table import table_properties
 from hudi_engine.write.rebuild import recover_swap
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -89,9 +91,20 @@ def engine_errors() -> Iterator[None]:
 def option_problems(options: Mapping[str, str]) -> Iterable[str]:
     """What is wrong with ``hoodie.*`` options, one text for each."""
     try:
-        resolve_options(options)
+        strategy_of(resolve_options(options))
     except ConfigError as error:
         return error.problems
+    return ()
+
+
+def definition_problems(plan: ModelPlan) -> Iterable[str]:
+    """What is wrong with the table of a plan, one text for each; its columns are looked at when it is built."""
+    try:
+        table_properties(schema=None, **_definition(plan))
+    except ConfigError as error:
+        return error.problems
+    except HudiError as error:
+        return (str(error),)
     return ()
 
 

@@ -180,7 +180,12 @@ class HudiAdapter(TableServices, SparkAdapter):
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
         """Check a node's whole config before anything runs."""
         return resolve_plan(
-            model, relation.schema, relation.identifier, self._warehouse.places, bridge.option_problems
+            model,
+            relation.schema,
+            relation.identifier,
+            self._warehouse.places,
+            bridge.option_problems,
+            bridge.definition_problems,
         )
 
     @available.parse_none

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.model_config.plan import ModelPlan, Places, resolve_plan
 
 PLACES = Places("/warehouse", "/project")
@@ -181,6 +182,47 @@ def test_problems_of_hoodie_options_join_the_message() -> None:
     with pytest.raises(DbtRuntimeError, match="2 problems") as raised:
         resolve_plan(node, "s", "t", PLACES, lambda options: [f"bad {key}" for key in options])
     assert "bad hoodie.x" in str(raised.value)
+
+
+def test_values_given_in_dbts_words_are_checked_with_the_others() -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        resolve_plan(
+            {
+                "config": {
+                    "materialized": "incremental",
+                    "unique_key": "id",
+                    "table_type": "mor",
+                    "index": {"type": "bucket", "buckets": "many"},
+                    "compaction": {"trigger": "NEVER"},
+                    "clean": {"retain_commits": 0},
+                }
+            },
+            "s",
+            "t",
+            PLACES,
+            bridge.option_problems,
+        )
+    assert "has 3 problems; nothing was run" in raised.value.msg
+    for key in ("hoodie.bucket.index.num.buckets", "trigger.strategy", "hoodie.clean.commits.retained"):
+        assert key in raised.value.msg
+    assert "hoodie.compaction.strategy is 'Best'; legal values" in "".join(
+        bridge.option_problems({"hoodie.compaction.strategy": "Best"})
+    )
+
+
+def test_a_table_that_cannot_be_made_is_refused_before_anything_runs() -> None:
+    node = {
+        "config": {
+            "materialized": "table",
+            "unique_key": "id",
+            "index": {"type": "bucket", "hash_field": "city"},
+            "options": {"changelog.enabled": True},
+        }
+    }
+    with pytest.raises(DbtRuntimeError, match="2 problems; nothing was run") as raised:
+        resolve_plan(node, "s", "t", PLACES, bridge.option_problems, bridge.definition_problems)
+    assert "hash.field names ['city']" in raised.value.msg
+    assert "has no logs to keep changes in" in raised.value.msg
 
 
 def test_hudis_write_operation_names_the_strategy() -> None:

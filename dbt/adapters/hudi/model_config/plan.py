@@ -97,6 +97,7 @@ def resolve_plan(
     name: str,
     places: Places,
     option_problems: Callable[[Mapping[str, str]], Iterable[str]],
+    definition_problems: Callable[[ModelPlan], Iterable[str]] = lambda plan: (),
 ) -> ModelPlan:
     """Check a model's config and resolve it.
 
@@ -106,6 +107,7 @@ def resolve_plan(
         name: Name of the relation to build.
         places: Where tables live.
         option_problems: Checks ``hoodie.*`` options, returns one text for each problem.
+        definition_problems: The same for the table of a plan that has no other problem.
 
     Raises:
         DbtRuntimeError: All problems in one message.
@@ -120,9 +122,10 @@ def resolve_plan(
     location = _own_location(config, places, problems)
     _check_foreign_words(config, problems)
     _check_names(schema, name, problems)
-    problems.extend(option_problems(raw.options))
-    problems.raise_if_any(f"{config.get('materialized', 'model')} {schema}.{name}")
-    return ModelPlan(
+    problems.extend(option_problems({**index.options(), **services.options(), **raw.options}))
+    what = f"{config.get('materialized', 'model')} {schema}.{name}"
+    problems.raise_if_any(what)
+    plan = ModelPlan(
         schema=schema,
         name=name,
         base=places.default_base(schema, name) if location is None else f"{location}/{name}",
@@ -134,6 +137,9 @@ def resolve_plan(
         given_options=dict(raw.options),
         properties=dict(raw.properties),
     )
+    problems.extend(definition_problems(plan))
+    problems.raise_if_any(what)
+    return plan
 
 
 def _check_names(schema: str, name: str, problems: Problems) -> None:

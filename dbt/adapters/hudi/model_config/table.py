@@ -43,6 +43,8 @@ _PARTITION_KEYS = (
     "hoodie.table.partition.fields",
 )
 _HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
+# Flink's spelling, the one of the documentation
+_OTHER_OPTIONS = ("changelog.enabled",)
 _SHORT_OPTIONS = ("type", "primaryKey", "preCombineField", "precombineKey", "preCombineKey")
 
 
@@ -86,14 +88,13 @@ class RawConfig:
         for key, value in given.items():
             if key in _SHORT_OPTIONS:
                 self._short[key] = value
-            elif key.startswith("hoodie."):
+            elif key.startswith("hoodie.") or key in _OTHER_OPTIONS:
                 self.options[key] = option_text(value)
             else:
-                near = difflib.get_close_matches(key, _SHORT_OPTIONS, n=1, cutoff=0.6)
+                legal = (*_SHORT_OPTIONS, *_OTHER_OPTIONS)
+                near = difflib.get_close_matches(key, legal, n=1, cutoff=0.6)
                 hint = (
-                    f"; did you mean {near[0]!r}?"
-                    if near
-                    else f"; legal keys: {', '.join(_SHORT_OPTIONS)}, hoodie.*"
+                    f"; did you mean {near[0]!r}?" if near else f"; legal keys: {', '.join(legal)}, hoodie.*"
                 )
                 self.problems.add(f"{source} has the unknown key {key!r}{hint}")
 
