@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -95,7 +97,17 @@ def _test(arguments: list[str]) -> int:
         raise SetupError(message)
 
     start = time.monotonic()
-    outcomes = [_run_tier(tier) for tier in pick(arguments, complain)]
+    tiers = pick(arguments, complain)
+    outcomes = []
+    later: threading.Thread | None = None
+    for tier in tiers:
+        if later is not None and _needs_more(tier):
+            later.join()
+        outcomes.append(_run_tier(tier))
+        if later is None and any(map(_needs_more, tiers)):
+            # Downloads, and the installer's one core, fit beside tests of the cheap tiers.
+            later = threading.Thread(target=_prepare, args=(tiers,), daemon=True)
+            later.start()
     print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
     for outcome in outcomes:
         counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
@@ -112,6 +124,19 @@ def _test(arguments: list[str]) -> int:
     print(f"all tiers in {seconds_since(start)}")
     print(f"{total['passed']} passed, {failed} failed, {total['skipped']} skipped", flush=True)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
+
+
+def _needs_more(tier: Tier) -> bool:
+    return tier.environment is not MAIN or tier.needs_apache_hudi
+
+
+def _prepare(tiers: tuple[Tier, ...]) -> None:
+    """Set up what later tiers need; what goes wrong here comes up again, and is told, when they run."""
+    for tier in tiers:
+        with contextlib.suppress(SetupError):
+            ensure(tier.environment)
+            if tier.needs_apache_hudi:
+                ensure_apache_hudi()
 
 
 def _run_tier(tier: Tier) -> _Outcome:

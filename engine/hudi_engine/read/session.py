@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
+import atexit
 import logging
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -46,18 +47,14 @@ def prepare_session(spark: SparkSession) -> None:
 
 
 def _zipped_engine() -> Path:
-    """The package as a zip file in the temp folder, named by its content."""
+    """The package as a zip file in a folder of this process's own, which nobody else can put a file into."""
     root = Path(__file__).resolve().parent.parent
-    sources = sorted(root.rglob("*.py"))
-    digest = hashlib.sha256()
-    for source in sources:
-        digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes())
-    target = Path(tempfile.gettempdir()) / f"hudi_engine-{digest.hexdigest()[:16]}.zip"
-    if not target.exists():
-        part = target.with_suffix(f".{id(digest)}.part")
-        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-            for source in sources:
-                archive.write(source, f"{root.name}/{source.relative_to(root).as_posix()}")
-        part.replace(target)
-        logger.info("packed the engine for the executors: %s", target)
+    folder = Path(tempfile.mkdtemp(prefix="hudi_engine-"))
+    # Spark serves the file to its executors as long as the session lives.
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = folder / "hudi_engine.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for source in sorted(root.rglob("*.py")):
+            archive.write(source, f"{root.name}/{source.relative_to(root).as_posix()}")
+    logger.info("packed the engine for the executors: %s", target)
     return target
