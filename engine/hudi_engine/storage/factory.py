@@ -20,12 +20,12 @@ def open_storage(base: str) -> Storage:
             store. It is taken literally: percent signs are not decoded.
 
     Raises:
-        ConfigError: when ``base`` is empty.
+        ConfigError: when ``base`` is empty or no text.
         StorageError: when the scheme is unknown or its client cannot be set up.
     """
-    if not base:
+    if not isinstance(base, str) or not base.strip():
         raise ConfigError(
-            "the base path of a table is empty; give a local path or a URI such as s3a://bucket/table"
+            f"the base path of a table is {base!r}; give a local path or a URI such as s3a://bucket/table"
         )
     scheme = _SCHEME.match(base)
     if scheme is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hudi_engine.errors import ConfigError, StorageError
@@ -64,13 +65,15 @@ def test_an_object_store_refuses_work_that_needs_exclusive_creates() -> None:
 @pytest.mark.parametrize(
     ("base", "error", "message"),
     [
-        ("", ConfigError, "is empty"),
+        ("", ConfigError, "base path of a table is ''"),
+        (" ", ConfigError, "base path of a table is ' '"),
+        (5, ConfigError, "base path of a table is 5"),
         ("ftp://host/t", StorageError, "ftp://host/t.*Legal are"),
         ("file://server/share/t", ConfigError, "names the host 'server'"),
     ],
 )
 def test_a_base_path_that_cannot_be_opened_is_refused(
-    base: str, error: type[Exception], message: str
+    base: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         open_storage(base)
