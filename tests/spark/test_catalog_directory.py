@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, TableName, register_table, table_entries
+from hudi_engine.catalog import DirectoryCatalog, TableName, register_foreign, register_table, table_entries
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -144,6 +144,26 @@ def test_a_broken_view_is_left_out_with_a_warning_and_the_others_come_back(spark
     assert len(report.warnings) == 3
     for name in ("dirs.bad", "dirs.worse", "dirs.torn"):
         assert any(name in each for each in report.warnings)
+
+
+def test_a_view_over_a_table_of_another_writer_comes_back_with_it(spark, warehouse, tmp_path):
+    outside = HandmadeTable(tmp_path / "lake", SCHEMA, merge_on_read=True)
+    outside.commit({"": {"f-0": rows(1)}})
+    warehouse.save_source("dirs", "Events", str(outside.path))
+    warehouse.load(spark)
+    register_foreign(spark, TableName("dirs", "events"), str(outside.path), str(tmp_path / "cache"))
+    spark.sql("create view dirs.v as select id from dirs.events_ro")
+    warehouse.save_view(spark, "dirs", "v")
+    forget(spark)
+    report = warehouse.load(spark)
+    assert report.warnings == ()
+    assert read(spark, "select * from dirs.v") == [(1,)]
+    assert [each.name for each in table_entries(spark, "dirs") if each.foreign]
+    forget(spark)
+    outside.path.rename(tmp_path / "gone")
+    (warning, _) = warehouse.load(spark).warnings
+    assert "the source dirs.events was not registered" in warning
+    assert "dirs/events.source.json" in warning
 
 
 def test_a_view_that_was_removed_stays_away(spark, warehouse):

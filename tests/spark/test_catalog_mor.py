@@ -207,12 +207,26 @@ def test_a_name_taken_by_something_else_is_left_alone_and_the_table_still_works(
     assert [each.name for each in table_entries(spark, name.database)] == ["t_ro"]
 
 
+@pytest.mark.parametrize(("suffix", "merge_on_read"), [("_ro", False), ("_rt", True)])
+def test_another_hudi_table_keeps_its_name(spark, name, table, tmp_path, suffix, merge_on_read):
+    register_table(spark, name, table.storage)
+    other = HandmadeTable(tmp_path / "other", SCHEMA, ("dt",), merge_on_read=merge_on_read)
+    other.commit({"dt=x": {"f-0": rows(7)}})
+    taken = name.with_suffix(suffix)
+    drop_table(spark, name)
+    register_table(spark, taken, other.storage)
+    register_table(spark, name, table.storage)
+    assert read(spark, taken) == [(7, "base")]
+    assert len(read(spark, name)) == 6
+
+
 def test_a_table_that_changes_its_type_changes_its_entries(spark, name, table, tmp_path):
     register_table(spark, name, table.storage)
     cow = HandmadeTable(tmp_path / "cow", SCHEMA, ("dt",))
     cow.commit({"dt=x": {"f-0": rows(7)}})
     register_table(spark, name, cow.storage)
     assert read(spark, name) == [(7, "base")]
+    assert [each.name for each in table_entries(spark, name.database)] == ["t"]
     register_table(spark, name, table.storage)
     assert len(read(spark, name)) == 6
 

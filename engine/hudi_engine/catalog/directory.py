@@ -1,7 +1,8 @@
 """The directory catalog: a warehouse folder is the list of schemas, tables and views.
 
 ``<root>/<schema>/<table>/.hoodie/hoodie.properties`` is a table. Beside the table folders of a schema lie
-small JSON files: ``<name>.table.json`` points at a table placed elsewhere, ``<name>.view.json`` holds a view.
+small JSON files: ``<name>.table.json`` points at a table placed elsewhere, ``<name>.source.json`` at one that another
+writer keeps, ``<name>.view.json`` holds a view.
 Spark's in-memory catalog is filled from them when a session starts, so nothing else has to run and any number
 of processes may use one warehouse; every file is replaced whole.
 """
@@ -19,9 +20,10 @@ from urllib.parse import quote, unquote
 
 from hudi_engine.catalog.derive import RunTasks
 from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.manifest import Published, publish
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.catalog.spark_table import put_entries
+from hudi_engine.catalog.spark_table import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
@@ -35,7 +37,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_POINTER, _VIEW = ".table.json", ".view.json"
+_POINTER, _VIEW, _SOURCE = ".table.json", ".view.json", ".source.json"
+_SOURCE_CACHE = ".sources"
+_SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
 _MANAGED_FOLDER = ".managed"
 _THREADS = 16
@@ -121,7 +125,7 @@ class DirectoryCatalog:
         """
         folder = checked_name(schema)
         for status in self._storage.list(folder):
-            if not status.is_dir and status.name.endswith((_POINTER, _VIEW)):
+            if not status.is_dir and status.name.endswith((_POINTER, _VIEW, _SOURCE)):
                 self._storage.delete(status.path)
         left = [each.path for each in self._storage.list(folder, recursive=True) if not each.is_dir]
         if left:
@@ -161,6 +165,17 @@ class DirectoryCatalog:
     def remove_pointer(self, schema: str, table: str) -> None:
         """Remove a pointer; nothing happens when there is none."""
         self._storage.delete(_file(schema, table, _POINTER))
+
+    def save_source(self, schema: str, table: str, base: str) -> None:
+        """Remember the table of another writer that a session shows under a name, for the views that read it."""
+        body = json.dumps({"format": 1, "base": base}, indent=2).encode()
+        path = _file(schema, table, _SOURCE)
+        if not self._storage.exists(path) or self._storage.read(path) != body:
+            self._storage.replace(path, body)
+
+    def remove_source(self, schema: str, table: str) -> None:
+        """Forget a table of another writer; nothing happens when it was not remembered."""
+        self._storage.delete(_file(schema, table, _SOURCE))
 
     def save_view(self, spark: SparkSession, schema: str, view: str) -> None:
         """Keep the definition a view has in a session's catalog.
@@ -246,8 +261,8 @@ class DirectoryCatalog:
             recover(self.default_base(schema, name))
         return missing
 
-    def _pointed_base(self, schema: str, table: str) -> str | None:
-        path = _file(schema, table, _POINTER)
+    def _pointed_base(self, schema: str, table: str, suffix: str = _POINTER) -> str | None:
+        path = _file(schema, table, suffix)
         try:
             raw = json.loads(self._storage.read(path))
             return str(raw["base"])
@@ -278,8 +293,18 @@ class DirectoryCatalog:
                 except CorruptTableError as error:
                     warnings.append(f"view {name.label} was not restored: {error}")
         restored = []
+        sources = {
+            (schema.lower(), source): TableName(schema, source)
+            for schema, statuses in listings.items()
+            for status in statuses
+            if not status.is_dir and status.name.endswith(_SOURCE)
+            for source in [unquote(status.name.removesuffix(_SOURCE))]
+        }
         for view in in_dependency_order(spark, definitions):
             try:
+                for read in _tables_of(view.names_read(spark)) if sources else ():
+                    if read in sources:
+                        self._load_source(spark, sources.pop(read), warnings)
                 view.create(spark)
             except PySparkException as error:
                 warnings.append(
@@ -289,6 +314,20 @@ class DirectoryCatalog:
                 continue
             restored.append(view.name)
         return restored
+
+    def _load_source(self, spark: SparkSession, name: TableName, warnings: list[str]) -> None:
+        """Show the table of another writer, as it is now, to the views that read it."""
+        from pyspark.errors import PySparkException
+
+        try:
+            base = self._pointed_base(name.database, name.name, _SOURCE)
+            if base is not None:
+                register_foreign(spark, name, base, source_cache(self.root, name.database, name.name))
+        except (HudiError, OSError, PySparkException) as error:
+            warnings.append(
+                f"the source {name.label} was not registered: {str(error).strip().splitlines()[0]}. If nothing reads it "
+                f"any more, delete {self.root}/{_file(name.database, name.name, _SOURCE)}"
+            )
 
 
 def checked_name(name: str) -> str:
@@ -303,6 +342,17 @@ def checked_name(name: str) -> str:
             "not be empty, start with '.' or hold '/'"
         )
     return name
+
+
+def source_cache(root: str, schema: str, table: str) -> str:
+    """Return the folder for what is derived from a table of another writer."""
+    return f"{root}/{_SOURCE_CACHE}/{schema.lower()}/{table.lower()}"
+
+
+def _tables_of(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return names and, for the second names of a merge-on-read table, that of the table."""
+    mains = [(schema, table[:-3]) for schema, table in names if table.endswith(_SECOND_FACES)]
+    return sorted({*names, *mains})
 
 
 def _file(schema: str, name: str, suffix: str) -> str:

@@ -9,7 +9,7 @@ out Hudi's five meta columns.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,7 @@ BASE_PATH_PROPERTY = "hoodie.base.path"
 ROLE_PROPERTY = "hoodie.catalog.role"
 TYPE_PROPERTY = "hoodie.table.type"
 PROVIDER_PROPERTY = "provider"
+FOREIGN_PROPERTY = "hoodie.catalog.foreign"
 
 TABLE, SNAPSHOT, READ_OPTIMIZED, FILES = "table", "snapshot", "read_optimized", "files"
 READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX = "_ro", "_rt", "__hudi_files"
@@ -65,12 +66,24 @@ class EntryInfo:
             internal), ``view`` or ``other`` for everything else.
         base: URI of the Hudi table's folder, None for everything else.
         comment: Its comment, None for none.
+        foreign: It shows a table of another writer, which is not the catalog's to change.
     """
 
     name: str
     kind: str
     base: str | None
     comment: str | None
+    foreign: bool = False
+
+    @classmethod
+    def of(cls, entry: EntryFacts) -> EntryInfo:
+        """Tell what an entry of the catalog is."""
+        properties = entry.properties
+        base = properties.get(BASE_PATH_PROPERTY)
+        kind = "view" if entry.is_view else "other"
+        if base is not None:
+            kind = properties.get(ROLE_PROPERTY, kind)
+        return cls(entry.name.name, kind, base, entry.comment, FOREIGN_PROPERTY in properties)
 
 
 @dataclass(frozen=True)
@@ -94,6 +107,8 @@ class _Face:
         if role == SNAPSHOT:
             # Spark reserves the property for tables, where it says parquet.
             own[PROVIDER_PROPERTY] = "hudi"
+        if self.place is not self.storage:
+            own[FOREIGN_PROPERTY] = "true"
         return {**self.notes.properties, **own}
 
     def table(self, name: TableName, role: str, columns: Sequence[Column], **options: str) -> TableSpec:
@@ -183,12 +198,15 @@ def put_entries(
         )
     columns = _columns(published.schema, notes.column_comments)
     face = _Face(name, storage, place or storage, config, published.layout, columns, notes)
+    before = find_entry(spark, name)
     if config.table_type is TableType.COPY_ON_WRITE:
+        if before is not None and before.is_view:
+            _drop_second_faces(spark, name, before)
         existing = _own_entry(spark, name, storage.uri(), is_view=False)
         changed = put_table(spark, face.table(name, TABLE, columns), existing)
         _keep_statistics(spark, name, existing, published.size_bytes)
         return changed
-    return _put_merge_on_read(spark, face)
+    return _put_merge_on_read(spark, face, before)
 
 
 def refresh_table(
@@ -253,14 +271,7 @@ def registered_base(spark: SparkSession, name: TableName) -> str | None:
 
 def table_entries(spark: SparkSession, database: str) -> list[EntryInfo]:
     """List the tables and permanent views of a schema; none when the schema does not exist."""
-    found = []
-    for entry in list_entries(spark, database):
-        base = entry.properties.get(BASE_PATH_PROPERTY)
-        kind = entry.properties.get(ROLE_PROPERTY, "view" if entry.is_view else "other")
-        if base is None:
-            kind = "view" if entry.is_view else "other"
-        found.append(EntryInfo(entry.name.name, kind, base, entry.comment))
-    return found
+    return [EntryInfo.of(entry) for entry in list_entries(spark, database)]
 
 
 def set_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
@@ -276,8 +287,19 @@ def set_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> Non
         store_statistics(spark, name, size_bytes)
 
 
-def _put_merge_on_read(spark: SparkSession, face: _Face) -> bool:
+def _drop_second_faces(spark: SparkSession, name: TableName, before: EntryFacts) -> None:
+    """Drop the other names of a merge-on-read table that is copy-on-write now."""
+    base = before.properties.get(BASE_PATH_PROPERTY)
+    for suffix in (REALTIME_SUFFIX, READ_OPTIMIZED_SUFFIX, FILES_SUFFIX):
+        entry = find_entry(spark, name.with_suffix(suffix))
+        if base is not None and entry is not None and entry.properties.get(BASE_PATH_PROPERTY) == base:
+            drop_entry(spark, entry)
+
+
+def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | None) -> bool:
     name, base = face.name, face.storage.uri()
+    # after a move the second names still show the place the table was at
+    bases = (base, None if before is None else before.properties.get(BASE_PATH_PROPERTY))
     files = name.with_suffix(FILES_SUFFIX)
     mask = (Column(CHUNK_COLUMN, "bigint"), Column(WORDS_COLUMN, "array<bigint>"))
     internal = face.table(files, FILES, [*face.columns, *mask])
@@ -302,6 +324,8 @@ def _put_merge_on_read(spark: SparkSession, face: _Face) -> bool:
     for spec in specs:
         is_view = isinstance(spec, ViewSpec)
         try:
+            if spec.name != name:
+                _check_free(spark, spec.name, bases)
             existing = _own_entry(spark, spec.name, base, is_view=is_view)
         except TableExistsError:
             if spec.name == name:
@@ -317,6 +341,15 @@ def _put_merge_on_read(spark: SparkSession, face: _Face) -> bool:
         else:
             changed |= put_table(spark, spec, existing)
     return changed
+
+
+def _check_free(spark: SparkSession, name: TableName, bases: Collection[str | None]) -> None:
+    """Raise TableExistsError when the name is that of a Hudi table at none of some places."""
+    entry = find_entry(spark, name)
+    found = None if entry is None else entry.properties.get(BASE_PATH_PROPERTY)
+    if entry is not None and found is not None and found not in bases:
+        if entry.properties.get(ROLE_PROPERTY) in (TABLE, SNAPSHOT):
+            raise TableExistsError(f"{name.label} is the Hudi table at {found!r}; drop or rename that first")
 
 
 def _own_entry(spark: SparkSession, name: TableName, base: str, *, is_view: bool) -> EntryFacts | None:

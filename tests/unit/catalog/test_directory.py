@@ -47,6 +47,17 @@ def test_a_pointer_to_nowhere_is_no_table(catalog, tmp_path):
     assert catalog.table_base("sales", "orders") is None
 
 
+def test_a_table_of_another_writer_is_remembered_until_its_schema_goes(catalog, tmp_path):
+    note = tmp_path / "warehouse" / "sales" / "events.source.json"
+    catalog.save_source("sales", "Events", "s3a://lake/events")
+    written = note.stat().st_mtime_ns
+    catalog.save_source("sales", "Events", "s3a://lake/events")
+    assert note.stat().st_mtime_ns == written
+    assert catalog.table_base("sales", "events") is None
+    catalog.drop_schema("sales")
+    assert not note.exists()
+
+
 def test_a_damaged_pointer_is_named(catalog, tmp_path):
     (tmp_path / "warehouse" / "sales" / "orders.table.json").write_text("{")
     with pytest.raises(CorruptTableError, match=r"orders\.table\.json"):
