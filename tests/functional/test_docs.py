@@ -72,6 +72,8 @@ class TestCatalogOfATable:
         run_dbt(["run"])
         run_dbt(["run", "--vars", "{what: What we shipped}"])
         assert self.node()["metadata"]["comment"] == "What we shipped"
+        run_dbt(["run", "--vars", "{what: ''}"])
+        assert not self.node()["metadata"]["comment"]
 
     def test_freshness_is_the_newest_commit(self, project: Any) -> None:
         run_dbt(["run"])

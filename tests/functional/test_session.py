@@ -73,6 +73,11 @@ class TestHooks:
         words = {row[0] for row in project.run_sql("select word from {schema}.log", fetch="all")}
         assert words == {"before", "pre", "post", "second", "after"}
 
+    def test_models_of_many_threads_write_into_one_log(self, project: Any) -> None:
+        project.run_sql("drop table if exists {schema}.log; create table {schema}.log (word string)")
+        run_dbt(["run", "--threads", "4"])
+        assert project.run_sql("select count(*) from {schema}.log", fetch="one")[0] == 15
+
     def test_a_failing_query_in_a_hook_fails_the_node(self, project: Any) -> None:
         path = project.project_root / "models" / "guarded.sql"
         path.write_text(
@@ -216,6 +221,8 @@ class TestSourcesOfOtherWriters:
         run_dbt(["run", "-s", "read", "another_writer", "read_again"])
         assert project.run_sql("select count(*) from {schema}.read", fetch="one")[0] == 2
         assert project.run_sql("select count(*) from {schema}.read_again", fetch="one")[0] == 3
+        project.run_sql("drop schema lake cascade")
+        assert set(before) <= set(_files(outside)), "the files are another writer's"
 
     def test_a_source_that_is_not_there_fails_only_the_model_that_reads_it(self, project: Any) -> None:
         results = {r.node.name: r for r in run_dbt(["run", "-s", "read", "astray"], expect_pass=False)}

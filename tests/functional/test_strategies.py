@@ -100,6 +100,7 @@ class TestKeysAndPartitions:
             "repeated.sql": model(second=twice, unique_key="id", precombine_field="ts"),
             "repeated_at_first.sql": model(twice, unique_key="id", precombine_field="ts"),
             "composite.sql": model(second=moved, unique_key=["id", "dt"]),
+            "marked.sql": model(second=f"{moved}, true as _hoodie_is_deleted", unique_key="id"),
         }
 
     def test_keys(self, project: Any) -> None:
@@ -118,6 +119,7 @@ class TestKeysAndPartitions:
         assert rows("repeated") == [(1, "a", "x"), (2, "newer", "y")]
         assert rows("repeated_at_first") == [(2, "newer", "y"), (3, "c", "y")]
         assert rows("composite") == [(1, "a", "x"), (1, "a2", "z"), (2, "b", "y")]
+        assert rows("marked") == [(2, "b", "y")]
 
 
 MACRO = """
@@ -134,9 +136,13 @@ class TestFurtherStrategies:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        keys = "{{ config(materialized='incremental', unique_key='id', incremental_strategy=var('how', 'upsert')) }}"
+        keys = (
+            "{{ config(materialized='incremental', unique_key='id', incremental_strategy=var('how', 'upsert'),"
+            " on_schema_change='sync_all_columns') }}"
+        )
+        name = "{% if var('how', 'upsert') != 'delete' %}, 'a' as name{% endif %}"
         return {
-            "erased.sql": keys + "select id, 'a' as name from range({{ var('from', 0) }}, 3)",
+            "erased.sql": keys + f"select id{name} from range({{{{ var('from', 0) }}}}, 3)",
             "own_strategy.sql": model(incremental_strategy="newest_only"),
         }
 
@@ -144,7 +150,8 @@ class TestFurtherStrategies:
         run_dbt(["run", "-s", "erased"])
         (result,) = run_dbt(["run", "-s", "erased", "--vars", "{how: delete, from: 1}"])
         assert result.adapter_response["rows_deleted"] == 2
-        assert [row[0] for row in project.run_sql("select id from {schema}.erased", fetch="all")] == [0]
+        rows = project.run_sql("select id, name from {schema}.erased", fetch="all")
+        assert [tuple(row) for row in rows] == [(0, "a")], "keys to delete say nothing of the other columns"
 
     def test_a_strategy_of_the_users_own_returns_sql(self, project: Any) -> None:
         run_dbt(["run", "-s", "own_strategy"])
@@ -200,14 +207,25 @@ class TestRebuild:
             assert [tuple(r) for r in project.run_sql("select * from {schema}.shaped", fetch="all")] == [
                 (1, "a", "x")
             ]
+        with project.adapter.connection_named("look"):
+            names = {each.identifier for each in project.adapter.list_relations(None, project.test_schema)}
+        assert "shaped_ro" not in names, "what was merge-on-read is copy-on-write now"
 
     def test_an_incremental_run_refuses_a_changed_config_until_full_refresh(self, project: Any) -> None:
         run_dbt(["run", "-s", "grown"])
         path = project.project_root / "models" / "grown.sql"
-        path.write_text(model(unique_key=["id", "dt"], table_type="mor"), "utf-8")
+        wider = model(
+            second=f"{FIRST.split(' union')[0]}, 1 as more",
+            unique_key=["id", "dt"],
+            table_type="mor",
+            on_schema_change="append_new_columns",
+        )
+        path.write_text(wider, "utf-8")
         (result,) = run_dbt(["run", "-s", "grown"], expect_pass=False)
         assert "unique_key is id, dt, but the table has id" in result.message
         assert "table_type is mor, but the table has cow" in result.message
+        columns = [row[0] for row in project.run_sql("describe {schema}.grown", fetch="all")]
+        assert columns == ["id", "name", "ts", "dt"], "a refused run changes no schema"
         (result,) = run_dbt(["run", "-s", "grown", "--full-refresh"])
         assert result.adapter_response["rows_inserted"] == 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -43,6 +44,48 @@ def align(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) 
         elif fill_missing:
             selected.append(F.lit(None).cast(target.dataType).alias(target.name))
     return frame.select(*selected)
+
+
+def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the columns a run may write those a query has, quoted, and those it lacks.
+
+    The mark of deleted rows is no column of the model's table and is taken whenever it is there.
+
+    Args:
+        given: Columns of the query.
+        wanted: Columns as the schema change mode leaves them; none means all.
+    """
+    if not wanted:
+        return [_quoted(name) for name in given], []
+    known = {name.lower() for name in given}
+    present = [name for name in wanted if name.lower() in known]
+    marks = [name for name in given if name.lower() in _ALLOWED_RESERVED]
+    absent = [name for name in wanted if name.lower() not in known]
+    return [_quoted(name) for name in (*present, *marks)], absent
+
+
+def legal_names(names: Sequence[str]) -> list[str]:
+    """Names that Avro allows, each once; those that are legal stay."""
+    found: list[str] = []
+    taken = {name.lower() for name in names}
+    for name in names:
+        legal = re.sub(r"^(?=\d)", "_", re.sub(r"\W", "_", name, flags=re.ASCII)) or "_"
+        number = 2
+        while legal.lower() in {each.lower() for each in found} or (legal != name and legal.lower() in taken):
+            legal, number = f"{legal.rstrip('_0123456789') or '_'}_{number}", number + 1
+        found.append(legal)
+    return found
+
+
+def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:
+    """A table's columns, with the mark of deleted rows when the query has one and the table has none yet."""
+    known = {name.lower() for name in table.names}
+    marks = [
+        field
+        for field in frame.schema.fields
+        if field.name.lower() in _ALLOWED_RESERVED and field.name.lower() not in known
+    ]
+    return T.StructType([*table.fields, *marks])
 
 
 def missing_columns(frame: DataFrame, table: T.StructType) -> list[str]:

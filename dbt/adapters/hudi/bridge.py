@@ -29,11 +29,11 @@ from hudi_engine.catalog import (
     session_conf,
     table_entries,
 )
+from hudi_engine.catalog.directory import source_cache
 from hudi_engine.catalog.spark_entry import find_entry
-from hudi_engine.catalog.spark_table import BASE_PATH_PROPERTY, ROLE_PROPERTY
 from hudi_engine.config.declared.table_options import TABLE
 from hudi_engine.config.options import OPTIONS, resolve_options
-from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
+from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.storage import open_storage
 from hudi_engine.write.create_table import table_properties
@@ -58,6 +58,7 @@ __all__ = [
     "register_table",
     "registered_base",
     "session_conf",
+    "source_cache",
     "table_entries",
 ]
 
@@ -86,6 +87,22 @@ def engine_errors() -> Iterator[None]:
         yield
     except HudiError as error:
         raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+class ServiceFailedError(DbtRuntimeError):
+    """A table service failed that was asked for in a way that makes sense."""
+
+
+@contextmanager
+def service_errors() -> Iterator[None]:
+    """Tell a service that failed from one that cannot be done."""
+    with engine_errors():
+        try:
+            yield
+        except (ConfigError, TableNotFoundError, UnsupportedTableError):
+            raise
+        except HudiError as error:
+            raise ServiceFailedError(f"{type(error).__name__}: {error}") from error
 
 
 def option_problems(options: Mapping[str, str]) -> Iterable[str]:
@@ -160,12 +177,13 @@ class CommitFacts:
 def find_name(session: SparkSession, schema: str, name: str) -> EntryInfo | None:
     """One name of a schema as :func:`table_entries` lists it, without listing the others."""
     entry = find_entry(session, TableName(schema, name))
-    if entry is None:
-        return None
-    base = entry.properties.get(BASE_PATH_PROPERTY)
-    other = "view" if entry.is_view else "other"
-    kind = other if base is None else entry.properties.get(ROLE_PROPERTY, other)
-    return EntryInfo(entry.name.name, kind, base, entry.comment)
+    return None if entry is None else EntryInfo.of(entry)
+
+
+def has_columns(session: SparkSession, base: str) -> bool:
+    """Whether a table has columns; one without a commit has none and is not shown in catalogs."""
+    with engine_errors():
+        return HudiTable.open(session, base).schema is not None
 
 
 def facts(session: SparkSession, base: str) -> TableFacts | None:
@@ -306,7 +324,7 @@ def compact(session: SparkSession, base: str, op: str, options: Mapping[str, str
         op: ``schedule``, or ``run`` (schedules when nothing is pending).
         options: Options of this call.
     """
-    with engine_errors():
+    with service_errors():
         table = HudiTable.open(session, base)
         if op == "schedule":
             planned = table.schedule_compaction(options=options)
@@ -330,7 +348,7 @@ def clean(
     session: SparkSession, base: str, retain_commits: int | None, options: Mapping[str, str]
 ) -> AdapterResponse:
     """Remove files no retained commit needs."""
-    with engine_errors():
+    with service_errors():
         result = HudiTable.open(session, base).clean(retain_commits=retain_commits, options=options)
     return _service(
         "CLEAN", result, f"{result.files_deleted} files deleted in {result.partitions} partitions"

@@ -9,7 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi import bridge
-from dbt.adapters.hudi.alignment import align, check_columns, missing_columns, without_meta_columns
+from dbt.adapters.hudi.alignment import (
+    align,
+    check_columns,
+    missing_columns,
+    with_delete_mark,
+    without_meta_columns,
+)
 from dbt.adapters.hudi.constraints import Constraint, checked
 from dbt.adapters.hudi.model_config.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse
@@ -38,12 +44,13 @@ def rebuild(
         warehouse.drop(session, plan.schema, plan.name)
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
         warehouse.forget(session, plan.schema, plan.name)
-        bridge.logger.warning(
-            "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
-            plan.name,
-            plan.base,
-            entry.base,
-        )
+        if entry.is_hudi_table and not entry.foreign:
+            bridge.logger.warning(
+                "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
+                plan.name,
+                plan.base,
+                entry.base,
+            )
     warehouse.register_plan(session, plan)
     return response
 
@@ -69,9 +76,8 @@ def write(
     if operation not in OPERATIONS:
         raise DbtRuntimeError(f"operation {operation!r} is not known; legal values: {', '.join(OPERATIONS)}")
     table = current_table(session, plan)
-    check_shape(plan, table)
     frame = without_meta_columns(frame)
-    check_columns(frame.columns, {"unique_key": plan.table.record_key})
+    check_fit(plan, table, frame.columns)
     frame = checked(frame, constraints)
     if operation == "delete":
         response = bridge.write(session, plan.base, operation, align(frame, table.schema), plan.write_options)
@@ -102,7 +108,7 @@ def _upsert(
         session,
         plan.base,
         "upsert",
-        align(frame, table.schema, fill_missing=True),
+        align(frame, with_delete_mark(table.schema, frame), fill_missing=True),
         plan.write_options,
         update_columns=update,
         match_condition=plan.merge.condition,
@@ -117,6 +123,18 @@ def current_table(session: SparkSession, plan: ModelPlan) -> bridge.TableFacts:
             f"{plan.schema}.{plan.name} has no Hudi table at {plan.base}; run it with --full-refresh to build it there"
         )
     return table
+
+
+def check_fit(plan: ModelPlan, table: bridge.TableFacts, columns: Sequence[str]) -> None:
+    """Refuse an incremental run whose config or columns do not fit the table.
+
+    Args:
+        plan: The model.
+        table: Its table.
+        columns: Columns of the query.
+    """
+    check_shape(plan, table)
+    check_columns(columns, {"unique_key": plan.table.record_key})
 
 
 def check_shape(plan: ModelPlan, table: bridge.TableFacts) -> None:

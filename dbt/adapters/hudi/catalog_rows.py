@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.alignment import META_PREFIX
 from dbt.adapters.hudi.column import HudiColumn
+from dbt.adapters.hudi.errors import short_message
 from dbt.adapters.hudi.warehouse import Entry, Warehouse
 
 if TYPE_CHECKING:
@@ -81,8 +82,15 @@ def catalog_table(
                 entry.name.lower(): entry for entry in warehouse.entries(session, relation.schema)
             }
         entry = known[relation.schema].get(str(relation.identifier).lower())
-        if entry is not None:
+        if entry is None:
+            continue
+        try:
             rows.extend(_rows(session, entry))
+        except AnalysisException as error:
+            # a view that no longer fits what it reads does not cost the others their pages
+            bridge.logger.warning(
+                "{}.{} is left out of the catalog: {}", entry.schema, entry.name, short_message(error)
+            )
     names = list(dict.fromkeys([*_TEXT_COLUMNS, "column_index", *(name for row in rows for name in row)]))
     return table_from_rows(
         [[row.get(name) for name in names] for row in rows], names, text_only_columns=list(_TEXT_COLUMNS)

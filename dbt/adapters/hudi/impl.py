@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi import bridge, builds, catalog_rows, seeds, snapshots
-from dbt.adapters.hudi.alignment import missing_columns, without_meta_columns
+from dbt.adapters.hudi.alignment import chosen_columns, legal_names, without_meta_columns
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.constraints import read_constraints
@@ -222,7 +222,15 @@ class HudiAdapter(TableServices, SparkAdapter):
             frame = self._frame(session, plan.name, code, language)
             if empty:
                 frame = frame.limit(0)
-            return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
+            with self._warehouse.one_writer(session, plan.base):
+                return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
+
+    @available.parse_none
+    def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
+        """Refuse an incremental run that does not fit its table, before anything of the table changes."""
+        with self._work(f"compare {plan.schema}.{plan.name} with its model") as session:
+            frame = session.table(source.identifier)
+            builds.check_fit(plan, builds.current_table(session, plan), frame.columns)
 
     @available.parse_none
     def hudi_write(
@@ -244,22 +252,21 @@ class HudiAdapter(TableServices, SparkAdapter):
         """
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
             frame = without_meta_columns(session.table(source.identifier))
-            known = {name.lower() for name in frame.columns}
-            wanted = [f"`{column.name}`" for column in columns if column.name.lower() in known]
-            absent = [column.name for column in columns if column.name.lower() not in known]
+            wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
                 raise DbtRuntimeError(
                     f"the model no longer selects {', '.join(absent)} of {plan.schema}.{plan.name} and on_schema_change is "
                     "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
                 )
-            return builds.write(
-                self._warehouse,
-                session,
-                plan,
-                frame.select(*wanted) if wanted else frame,
-                operation,
-                read_constraints(model),
-            )
+            with self._warehouse.one_writer(session, plan.base):
+                return builds.write(
+                    self._warehouse,
+                    session,
+                    plan,
+                    frame.select(*wanted),
+                    operation,
+                    read_constraints(model),
+                )
 
     @available.parse_none
     def hudi_snapshot(
@@ -335,12 +342,6 @@ class HudiAdapter(TableServices, SparkAdapter):
         return grown
 
     @available.parse_none
-    def hudi_missing_columns(self, source: BaseRelation, relation: BaseRelation) -> list[str]:
-        """Columns of a table that a staged query lacks."""
-        with self._work(f"columns of {source}") as session:
-            return missing_columns(session.table(source.identifier), session.table(relation.render()).schema)
-
-    @available.parse_none
     def hudi_comment(
         self,
         relation: BaseRelation,
@@ -358,6 +359,11 @@ class HudiAdapter(TableServices, SparkAdapter):
                 comment=comment,
                 column_comments=column_comments,
             )
+
+    @available.parse_list
+    def hudi_legal_names(self, names: Sequence[str]) -> list[str]:
+        """Names a table can have for columns a query did not name as one can."""
+        return legal_names(names)
 
     @available.parse(lambda *args, **kwargs: False)
     def is_hudi_table(self, relation: BaseRelation | None) -> bool:

@@ -35,6 +35,10 @@ def _compaction(session: SparkSession, base: str, given: Arguments) -> AdapterRe
 
 def _clean(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
     retain = given.get("retain_commits")
+    if retain is not None and not retain.isdecimal():
+        raise DbtRuntimeError(
+            f"run_clean has retain_commits => {retain!r}; legal values: whole numbers of at least 1"
+        )
     return bridge.clean(session, base, None if retain is None else int(retain), {})
 
 
@@ -72,8 +76,9 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
     parts = given["table"].replace("`", "").split(".")
     schema = parts[-2] if len(parts) > 1 else session.catalog.currentDatabase()
     base = warehouse.require_table(session, schema, parts[-1])
-    response = procedure(session, base, given)
-    warehouse.register(session, schema, parts[-1], base)
+    with warehouse.one_writer(session, base):
+        response = procedure(session, base, given)
+        warehouse.show(session, schema, parts[-1], base)
     return Routed(response)
 
 

@@ -23,7 +23,7 @@ from dbt.adapters.hudi.warehouse import Warehouse
 _LOOK_AT = frozenset(
     (
         "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call "
-        "explain comment"
+        "explain comment execute"
     ).split()
 )
 
@@ -94,6 +94,8 @@ class StatementRouter:
             return None
         if keyword == "call":
             return procedures.call(self._warehouse, session, statement)
+        if keyword == "execute":
+            return _refuse_hidden_change(statement)
         try:
             plan = plans.parse(session, statement)
         except (PySparkException, Py4JError):
@@ -125,7 +127,7 @@ class StatementRouter:
                 f"{target.label} is a read-only face of the Hudi table at {target.base}; write to the table itself"
             )
         assert action is not None
-        return action(statement, target)
+        return self._alone(statement, target, action)
 
     def _with_ctes(self, statement: Statement) -> Routed | None:
         inner = statement.plan.child()
@@ -133,7 +135,11 @@ class StatementRouter:
             return None
         insert = Statement(statement.session, statement.text, inner, self._warehouse, ctes=statement.plan)
         target = insert.target()
-        return None if target is None else dml.insert(insert, target)
+        return None if target is None else self._alone(insert, target, dml.insert)
+
+    def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
+        with self._warehouse.one_writer(statement.session, target.base):
+            return action(statement, target)
 
     def _multi_insert(self, statement: Statement) -> Routed | None:
         for branch in plans.items(statement.plan.children()):
@@ -153,6 +159,18 @@ class StatementRouter:
                 f"EXPLAIN shows Spark's plan, but {_verb(statement.text)} on a Hudi table is run by the engine"
             )
         return None
+
+
+def _refuse_hidden_change(text: str) -> None:
+    """EXECUTE IMMEDIATE may run queries; what else its text says would go round the engine."""
+    said = re.search(r"immediate\s+r?(['\"])(.*)", text, flags=re.IGNORECASE | re.DOTALL)
+    keyword = "" if said is None else first_keyword(said[2])
+    hides_insert = keyword in ("with", "from") and "insert" in text.lower()
+    if keyword not in ("select", "with", "from", "values", "show", "describe") or hides_insert:
+        raise DbtRuntimeError(
+            "EXECUTE IMMEDIATE is refused for anything but the text of a query, since a change of a Hudi table would go "
+            "round the engine; write the statement itself"
+        )
 
 
 def _verb(text: str) -> str:

@@ -27,7 +27,7 @@ def number_type(agate_table: agate.Table, column: int) -> str:
     for value in agate_table.columns[column].values():
         if value is None:
             continue
-        if value != value.to_integral_value():
+        if not value.is_finite() or value != value.to_integral_value():
             return "double"
         largest = max(largest, abs(int(value)))
     return "bigint" if largest < _INT64 else "decimal(38,0)"
@@ -78,7 +78,8 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, decimal.Decimal):
-        return str(int(value)) if value == value.to_integral_value() else format(value, "f")
+        whole = value.is_finite() and value == value.to_integral_value()
+        return str(int(value)) if whole else format(value, "f")
     if isinstance(value, datetime.datetime):
         if value.tzinfo is not None:
             return value.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat(sep=" ") + "Z"

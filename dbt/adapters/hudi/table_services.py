@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,10 +10,15 @@ from dbt.adapters.base import available
 from dbt.adapters.base.meta import AdapterMeta
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.events.contextvars import get_node_info
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.connections import HudiConnectionManager
+
+Service = Callable[[SparkSession, str], AdapterResponse]
+_STRICT = "hoodie.engine.services.strict"
 
 
 class TableServices(metaclass=AdapterMeta):
@@ -22,13 +27,22 @@ class TableServices(metaclass=AdapterMeta):
     connections: HudiConnectionManager
     config: Any
 
-    @contextmanager
-    def _table(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, str]]:
-        """The session and the folder of a table; the catalog shows what was made of it."""
+    def _service(
+        self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Service
+    ) -> AdapterResponse:
+        """Run a service; as the hook of a node one that fails is a warning, for the node's commit is good."""
         schema, name = self._names(relation)
-        with self._folder(relation, what) as (session, base):
-            yield session, base
-            self.connections.warehouse.register(session, schema, name, base)
+        try:
+            with self._folder(relation, what) as (session, base):
+                with self.connections.warehouse.one_writer(session, base):
+                    response = run(session, base)
+                    self.connections.warehouse.show(session, schema, name, base)
+                return response
+        except bridge.ServiceFailedError as error:
+            if not get_node_info().get("unique_id") or options.get(_STRICT) == "true":
+                raise
+            bridge.logger.warning("{} {}.{} failed, its commit stands: {}", what, schema, name, error.msg)
+            return AdapterResponse(f"FAILED: {error.msg}")
 
     @contextmanager
     def _folder(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, str]]:
@@ -37,6 +51,10 @@ class TableServices(metaclass=AdapterMeta):
             yield session, self.connections.warehouse.require_table(session, schema, name)
 
     def _names(self, relation: BaseRelation | str) -> tuple[str, str]:
+        if not isinstance(relation, (str, BaseRelation)) or not str(relation):
+            raise DbtRuntimeError(
+                f"table is {relation!r}; give the name of a Hudi table, such as 'orders' or 'analytics.orders'"
+            )
         if isinstance(relation, str):
             parts = relation.replace("`", "").split(".")
             return (parts[-2] if len(parts) > 1 else self.config.credentials.schema), parts[-1]
@@ -47,8 +65,12 @@ class TableServices(metaclass=AdapterMeta):
         self, relation: BaseRelation | str, op: str = "run", options: Mapping[str, str] | None = None
     ) -> AdapterResponse:
         """Compact a merge-on-read table."""
-        with self._table(relation, "compact") as (session, base):
-            return bridge.compact(session, base, op, _options(options))
+        return self._service(
+            relation,
+            "compact",
+            _options(options),
+            lambda *place: bridge.compact(*place, op, _options(options)),
+        )
 
     @available.parse_list
     def hudi_compactions(self, relation: BaseRelation | str) -> list[str]:
@@ -64,14 +86,22 @@ class TableServices(metaclass=AdapterMeta):
         options: Mapping[str, str] | None = None,
     ) -> AdapterResponse:
         """Remove files that no retained commit needs."""
-        with self._table(relation, "clean") as (session, base):
-            return bridge.clean(session, base, retain_commits, _options(options))
+        return self._service(
+            relation,
+            "clean",
+            _options(options),
+            lambda *place: bridge.clean(*place, retain_commits, _options(options)),
+        )
 
     @available.parse_none
     def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
-        """Undo the newest commit."""
-        with self._table(relation, "roll back") as (session, base):
-            return bridge.rollback(session, base, str(instant))
+        """Undo the newest commit; a table whose only commit it was is as if it had never been built."""
+        schema, name = self._names(relation)
+        with self._folder(relation, "roll back") as (session, base):
+            with self.connections.warehouse.one_writer(session, base):
+                response = bridge.rollback(session, base, str(instant))
+                self.connections.warehouse.show(session, schema, name, base)
+            return response
 
     @available.parse_list
     def hudi_timeline(self, relation: BaseRelation | str) -> list[bridge.CommitFacts]:
@@ -81,6 +111,10 @@ class TableServices(metaclass=AdapterMeta):
 
 
 def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
+    if options is not None and not isinstance(options, Mapping):
+        raise DbtRuntimeError(
+            f"options is {options!r}; give a mapping such as {{hoodie.compaction.target.io: 1024}}"
+        )
     return {
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in (options or {}).items()

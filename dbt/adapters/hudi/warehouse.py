@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -35,6 +36,7 @@ class Entry:
         is_view: A view of the user, or a second face of a table (``_ro``, ``_rt``).
         base: Folder of the Hudi table behind the name, None for anything else.
         comment: Stored comment.
+        foreign: It shows a table of another writer, which is read only where it is.
     """
 
     schema: str
@@ -42,11 +44,17 @@ class Entry:
     is_view: bool
     base: str | None
     comment: str | None = None
+    foreign: bool = False
 
     @property
     def is_hudi_table(self) -> bool:
         """Whether the name is a Hudi table that can be written."""
         return self.base is not None and not self.is_view
+
+    @property
+    def main_name(self) -> str:
+        """The table's own name; a second face stands for its table."""
+        return self.name[: -len(_REALTIME)] if self.is_view and self.base is not None else self.name
 
 
 class _Writes:
@@ -84,6 +92,7 @@ class Warehouse:
         self._sources: dict[SourcePlace, str] = {}
         NOTED.clear()
         self._lock = threading.Lock()
+        self._writers: dict[str, threading.RLock] = {}
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -137,9 +146,11 @@ class Warehouse:
         if place.location is None:
             self.register(session, place.schema, name, base)
         else:
-            session.sql(f"create database if not exists `{place.schema}`")
-            cache = f"{self.places.location_root}/.sources/{place.schema.lower()}/{name.lower()}"
+            self.create_schema(session, place.schema)
+            cache = bridge.source_cache(self.places.location_root, place.schema, name)
             bridge.register_foreign(session, bridge.TableName(place.schema, name), base, cache)
+            if self._directory is not None:
+                self._directory.save_source(place.schema.lower(), name, base)
             self.changed()
         self._sources[place] = mark
 
@@ -148,9 +159,7 @@ class Warehouse:
         entry = self.entry(session, place.schema, place.name)
         if entry is None:
             return place.name, self._base_on_disk(place.schema, place.name)
-        if entry.is_view and entry.base is not None:
-            return place.name[: -len(_REALTIME)], entry.base
-        return place.name, entry.base
+        return entry.main_name, entry.base
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""
@@ -159,6 +168,20 @@ class Warehouse:
     def changed(self) -> None:
         """Say that tables changed, so that other sessions look again."""
         _writes.more()
+
+    @contextmanager
+    def one_writer(self, session: SparkSession, base: str) -> Iterator[None]:
+        """One thread of this process writes to a table at a time, as hooks of many models into one log do.
+
+        Args:
+            session: The connection's session; it sees what was committed while it waited.
+            base: Folder of the table.
+        """
+        with self._lock:
+            writer = self._writers.setdefault(_plain(base), threading.RLock())
+        with writer:
+            session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+            yield
 
     # --- schemas ------------------------------------------------------------------------------------------------
 
@@ -171,8 +194,8 @@ class Warehouse:
         location = f"{self.places.location_root}/{schema}"
         if self._directory is not None:
             with bridge.engine_errors():
-                self._directory.create_schema(schema)
-                location = self._directory.managed_location(schema)
+                self._directory.create_schema(schema.lower())
+                location = self._directory.managed_location(schema.lower())
         session.sql(f"create database if not exists `{schema}` location {bridge.literal(location)}")
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
@@ -225,6 +248,15 @@ class Warehouse:
             raise DbtRuntimeError(f"{schema}.{name} is not a Hudi table; Hudi tables of {schema}: {listed}")
         return base
 
+    def show(self, session: SparkSession, schema: str, name: str, base: str) -> None:
+        """Make Spark's catalog show what a service made of the table that is behind a name."""
+        entry = self.entry(session, schema, name)
+        name = name if entry is None else entry.main_name
+        if bridge.has_columns(session, base):
+            self.register(session, schema, name, base)
+        else:
+            self._hide(session, schema, name)
+
     def register(
         self,
         session: SparkSession,
@@ -254,26 +286,31 @@ class Warehouse:
         """Register the table of a model, and keep a pointer when it lives at a place of its own."""
         if plan.own_location and self._directory is not None:
             with bridge.engine_errors():
-                self._directory.save_pointer(plan.schema, plan.name, plan.base)
+                self._directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
         self.register(session, plan.schema, plan.name, plan.base, properties=plan.properties or None)
 
     def drop(self, session: SparkSession, schema: str, name: str) -> None:
-        """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there."""
+        """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there.
+
+        Of a source at a place of its own only the name goes: its files are another writer's.
+        """
         entry = self.entry(session, schema, name)
         if entry is not None and entry.base is None:
             kind = "view" if entry.is_view else "table"
             session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
             if entry.is_view and self._directory is not None:
                 with bridge.engine_errors():
-                    self._directory.remove_view(schema, name)
+                    self._directory.remove_view(schema.lower(), name)
         elif entry is not None and entry.is_view:
             session.sql(f"drop {'table' if name.endswith('_ro') else 'view'} if exists `{schema}`.`{name}`")
         else:
             base = entry.base if entry is not None else self._base_on_disk(schema, name)
+            foreign = entry is not None and entry.foreign
             if base is not None:
                 with bridge.engine_errors():
                     bridge.drop_table(session, bridge.TableName(schema, name))
-                bridge.remove_tree(base)
+                if not foreign:
+                    bridge.remove_tree(base)
                 self._forget_pointer(schema, name)
         self.changed()
 
@@ -308,7 +345,7 @@ class Warehouse:
             self.save_view(session, new_schema, new_name)
             if self._directory is not None:
                 with bridge.engine_errors():
-                    self._directory.remove_view(entry.schema, entry.name)
+                    self._directory.remove_view(entry.schema.lower(), entry.name)
 
     def _rename_table(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
         assert entry.base is not None
@@ -322,7 +359,7 @@ class Warehouse:
         elif self._directory is not None:
             self._forget_pointer(entry.schema, entry.name)
             with bridge.engine_errors():
-                self._directory.save_pointer(new_schema, new_name, base)
+                self._directory.save_pointer(new_schema.lower(), new_name, base)
         self.register(session, new_schema, new_name, base)
 
     def add_comments(
@@ -340,19 +377,26 @@ class Warehouse:
         """Keep a view's definition for the next process."""
         if self._directory is not None:
             with bridge.engine_errors():
-                self._directory.save_view(session, schema, name)
+                self._directory.save_view(session, schema.lower(), name)
+        self.changed()
+
+    def _hide(self, session: SparkSession, schema: str, name: str) -> None:
+        """Take the name of a table without a commit out of the catalog, until it is built."""
+        with bridge.engine_errors():
+            bridge.drop_table(session, bridge.TableName(schema, name))
         self.changed()
 
     def _base_on_disk(self, schema: str, name: str) -> str | None:
         if self._directory is None:
             return None
         with bridge.engine_errors():
-            return self._directory.table_base(schema, name)
+            return self._directory.table_base(schema.lower(), name)
 
     def _forget_pointer(self, schema: str, name: str) -> None:
         if self._directory is not None:
             with bridge.engine_errors():
-                self._directory.remove_pointer(schema, name)
+                self._directory.remove_pointer(schema.lower(), name)
+                self._directory.remove_source(schema.lower(), name)
 
 
 def same_place(left: str, right: str) -> bool:
@@ -379,4 +423,5 @@ def _main_names(infos: Iterable[bridge.EntryInfo]) -> dict[str, str]:
 def _entry(schema: str, info: bridge.EntryInfo, mains: Mapping[str, str]) -> Entry:
     if info.base is None:
         return Entry(schema, info.name, info.kind == "view", None, info.comment)
-    return Entry(schema, info.name, mains.get(info.base) != info.name, info.base, info.comment)
+    is_face = mains.get(info.base) != info.name
+    return Entry(schema, info.name, is_face, info.base, info.comment, info.foreign)

@@ -1,7 +1,8 @@
 {% macro hudi__persist_docs(relation, model, for_relation, for_columns) -%}
-  {%- set wants_relation = for_relation and config.persist_relation_docs() and model.description -%}
-  {%- set wants_columns = for_columns and config.persist_column_docs() and model.columns -%}
-  {% if wants_columns %}
+  {#- what is no longer described loses its comment, for the table outlives the run -#}
+  {%- set wants_relation = for_relation and config.persist_relation_docs() -%}
+  {%- set wants_columns = for_columns and config.persist_column_docs() -%}
+  {% if wants_columns and model.columns %}
     {%- set existing = adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}
     {%- set documented = validate_doc_columns(relation, model.columns, existing) -%}
   {% endif %}
@@ -10,7 +11,7 @@
     {% for name in documented or {} %}
       {% do comments.update({name: documented[name]['description'] or ''}) %}
     {% endfor %}
-    {% do adapter.hudi_comment(relation, model.description if wants_relation else none, comments if wants_columns else none) %}
+    {% do adapter.hudi_comment(relation, (model.description or '') if wants_relation else none, comments if wants_columns else none) %}
   {% endif %}
 {% endmacro %}
 
@@ -24,4 +25,18 @@
 
 {% macro hudi__alter_relation_comment(relation, relation_comment) %}
   {% do adapter.hudi_comment(relation, relation_comment, none) %}
+{% endmacro %}
+
+{#- Comments of views stand in their statement: both quotes and backslashes are escaped. -#}
+{% macro hudi__comment_clause() %}
+  {%- if config.persist_relation_docs() -%}
+    comment '{{ model.description | replace("\\", "\\\\") | replace("'", "\\'") }}'
+  {%- endif -%}
+{%- endmacro -%}
+
+{% macro get_column_comment_sql(column_name, column_dict) -%}
+  {{ adapter.quote(column_name) }}
+  {%- for name in column_dict if name == column_name or (name | lower == column_name | lower and not column_dict[name]['quote']) -%}
+    {%- if column_dict[name]['description'] %} comment '{{ column_dict[name]['description'] | replace("\\", "\\\\") | replace("'", "\\'") }}'{% endif -%}
+  {%- endfor -%}
 {% endmacro %}

@@ -31,13 +31,20 @@
 
 {% macro hudi_show_timeline(table, action=none, limit=20) %}
   {% if execute %}
+    {% if limit is not integer or limit < 1 %}
+      {% do exceptions.raise_compiler_error("hudi_show_timeline has limit '" ~ limit ~ "'; legal values: whole numbers of at least 1") %}
+    {% endif %}
+    {%- set commits = adapter.hudi_timeline(table) -%}
+    {%- set actions = commits | map(attribute='action') | unique | sort | join(', ') -%}
     {%- set shown = [] -%}
-    {% for commit in adapter.hudi_timeline(table) if action is none or commit.action == action %}
+    {% for commit in commits if action is none or commit.action == action %}
       {% do shown.append(commit.instant ~ '  ' ~ commit.action ~ '  ' ~ commit.state) %}
     {% endfor %}
     {% do log('timeline of ' ~ table ~ ' (newest last):', info=true) %}
     {% for line in shown[-limit:] %}
       {% do log('  ' ~ line, info=true) %}
+    {% else %}
+      {% do log('  nothing' ~ (" with action '" ~ action ~ "'" if action is not none else '') ~ '; actions there: ' ~ (actions or 'none'), info=true) %}
     {% endfor %}
   {% endif %}
 {% endmacro %}

@@ -17,7 +17,10 @@
   {% else %}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
     {% do adapter.hudi_stage(temp_relation, code, language) %}
-    {%- set dest_columns = process_schema_changes(plan.merge.on_schema_change, temp_relation, existing_relation) -%}
+    {#- rows to delete name their key only, which says nothing of the table's columns -#}
+    {%- set on_schema_change = 'ignore' if plan.merge.strategy == 'delete' else plan.merge.on_schema_change -%}
+    {% do adapter.hudi_check_fit(plan, temp_relation) %}
+    {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
     {% if not dest_columns %}
       {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
     {% endif %}

@@ -1,0 +1,61 @@
+"""What a table service that fails means to the node whose hook asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.errors import ConfigError, ServiceError
+
+from dbt.adapters.hudi import bridge, table_services
+from dbt.adapters.hudi.table_services import TableServices
+
+STRICT = {"hoodie.engine.services.strict": True}
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Services of a table whose compaction fails, asked for by the hook of a node."""
+    found = TableServices()
+    found.config = SimpleNamespace(credentials=SimpleNamespace(schema="analytics"))
+    warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext())
+    found.connections = SimpleNamespace(warehouse=warehouse)  # type: ignore[assignment]
+
+    @contextmanager
+    def folder(*arguments: Any) -> Iterator[tuple[Any, str]]:
+        yield None, "/base"
+
+    monkeypatch.setattr(found, "_folder", folder)
+    monkeypatch.setattr(bridge.HudiTable, "open", lambda *place: SimpleNamespace(compact=failing))
+    monkeypatch.setattr(table_services, "get_node_info", lambda: {"unique_id": "model.shop.orders"})
+    return found
+
+
+def failing(options: dict[str, str]) -> None:
+    raise ConfigError("no such option") if "wrong" in options else ServiceError("disk full")
+
+
+def test_a_service_that_fails_in_a_hook_leaves_the_node_good(services: Any) -> None:
+    assert str(services.hudi_compact("orders")) == "FAILED: ServiceError: disk full"
+
+
+@pytest.mark.parametrize("options", [STRICT, {"wrong": 1}])
+def test_it_fails_the_node_when_asked_to_or_when_the_call_makes_no_sense(services: Any, options: Any) -> None:
+    with pytest.raises(DbtRuntimeError):
+        services.hudi_compact("orders", options=options)
+
+
+def test_an_operation_that_fails_says_so(services: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_services, "get_node_info", dict)
+    with pytest.raises(DbtRuntimeError, match="disk full"):
+        services.hudi_compact("orders")
+
+
+@pytest.mark.parametrize("table", ["", None, 5])
+def test_a_table_without_a_name_is_refused(services: Any, table: Any) -> None:
+    with pytest.raises(DbtRuntimeError, match="give the name of a Hudi table"):
+        services.hudi_compact(table)
