@@ -262,28 +262,41 @@ class HudiTable:
         Raises:
             ConfigError: An assignment to a key or partition column, or to one the table does not have.
         """
+        from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
         self._check_assignments(assignments)
         rows = self._rows_where(condition)
         lowered = {name.lower(): expression for name, expression in assignments.items()}
         columns = []
-        for field in rows.schema.fields:
-            expression = lowered.get(field.name.lower())
-            quoted = F.col("`" + field.name.replace("`", "``") + "`")
-            columns.append(
-                (quoted if expression is None else F.expr(expression).cast(field.dataType)).alias(field.name)
-            )
-        return self.write(operations.UPSERT, rows.select(*columns), options, prepped=True)
+        try:
+            for field in rows.schema.fields:
+                expression = lowered.get(field.name.lower())
+                column = F.col("`" + field.name.replace("`", "``") + "`")
+                if expression is not None:
+                    column = F.expr(str(expression)).cast(field.dataType).alias(field.name)
+                columns.append(column)
+            updated = rows.select(*columns)
+        except PySparkException as error:
+            raise ConfigError(
+                f"the assignments {dict(assignments)!r} cannot be resolved: {str(error).splitlines()[0]}"
+            ) from error
+        return self.write(operations.UPSERT, updated, options, prepped=True)
 
-    def alter_schema(self, schema: StructType, *, options: RawOptions | None = None) -> WriteResult:
+    def alter_schema(self, schema: StructType | str, *, options: RawOptions | None = None) -> WriteResult:
         """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
 
+        Args:
+            schema: All columns, also as text (``id int, name string``).
+            options: ``hoodie.*`` options of this call.
+
         Raises:
+            ConfigError: ``schema`` is no list of columns.
             SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
         """
         resolved = self._resolved(options)
-        return self._published(alter_schema(self.storage, spark_to_arrow(schema), resolved), resolved)
+        columns = spark_to_arrow(struct_of(self.spark, schema))
+        return self._published(alter_schema(self.storage, columns, resolved), resolved)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -574,6 +587,10 @@ class HudiTable:
             ) from error
 
     def _check_assignments(self, assignments: Mapping[str, str]) -> None:
+        if not isinstance(assignments, Mapping) or not assignments:
+            raise ConfigError(
+                f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
+            )
         config = self.config
         schema = TableState.load(self.storage).data_schema()
         known = set() if schema is None else {name.lower() for name in schema.names}
@@ -592,12 +609,14 @@ class HudiTable:
         if problems:
             raise ConfigError("; ".join(problems), tuple(problems))
 
-    def _known_columns(self, df: DataFrame, names: Sequence[str]) -> list[str]:
+    def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
+        check_frame(df)
+        names = column_names(given, "update_columns") or []
         known = {name.lower() for name in df.columns}
         missing = [name for name in names if name.lower() not in known]
         if missing:
             raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
-        return list(names)
+        return names
 
 
 def _time(instant: str | None) -> str | None:

@@ -15,6 +15,7 @@ from hudi_engine import (
     TableNotFoundError,
     rebuild_table,
 )
+from hudi_engine.write import bulk_order
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
@@ -92,9 +93,74 @@ def test_a_late_row_with_a_smaller_precombine_value_loses(spark, table):
     check_readers(table, FIRST)
 
 
+def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path, table_type):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["ID"],
+        precombine_field="TS",
+        partition_by=["Dt"],
+        table_type=table_type,
+        options=HIVE,
+    )
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 5, "a", "late")))
+    assert rows_of(table) == FIRST
+    assert table.schema.names == ["ID", "TS", "Dt", "name"]
+
+
 def test_rows_of_one_batch_with_the_same_key_become_the_newest(spark, table):
     table.upsert(frame(spark, (1, 10, "a", "old"), (1, 30, "a", "newest"), (1, 20, "a", "middle")))
     check_readers(table, [(1, 30, "a", "newest")])
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE"])
+def test_wide_partitions_tell_a_key_of_two_partitions_apart_unless_the_index_is_global(
+    spark, tmp_path, table_type, index
+):
+    options = {
+        "hoodie.engine.small.batch.rows": 0,
+        "hoodie.engine.wide.partition.bytes": 1,
+        "hoodie.combine.before.insert": "true",
+        "hoodie.index.type": index,
+    }
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options=options,
+    )
+    both = [(1, 10, "a", "one"), (1, 11, "b", "one"), (2, 10, "a", "two")]
+    table.bulk_insert(frame(spark, *both, (2, 9, "a", "late")))
+    is_global = index == "GLOBAL_SIMPLE"
+    assert rows_of(table) == (both[1:] if is_global else both)
+    updates = [(1, 20, "a", "x"), (1, 21, "b", "y"), (3, 20, "a", "z"), (3, 21, "b", "z")]
+    result = table.upsert(frame(spark, *updates, (3, 19, "b", "late")))
+    assert result.path_taken == "joined"
+    kept = [updates[1], updates[3]] if is_global else updates
+    assert rows_of(table) == sorted([*kept, both[2]])
+
+
+@pytest.mark.parametrize("small_rows", ["0", "1000"])
+def test_rows_of_a_batch_become_one_by_key_before_an_insert(spark, tmp_path, small_rows):
+    options = {
+        "hoodie.engine.small.batch.rows": small_rows,
+        "hoodie.combine.before.insert": "true",
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+    }
+    rows = [(1, 10, "a", "one"), (1, 11, "b", "one"), (2, 10, "a", "two")]
+    definition = {"precombine_field": "ts", "partition_by": ["dt"], "options": options}
+    keyed = HudiTable.create(spark, str(tmp_path / "keyed"), name="t", record_key=["id"], **definition)
+    keyed.insert(frame(spark, *rows))
+    assert rows_of(keyed) == rows[1:]
+    generated = HudiTable.create(spark, str(tmp_path / "generated"), name="t", **definition)
+    generated.insert(frame(spark, *rows, *rows))
+    assert rows_of(generated) == sorted([*rows, *rows])
 
 
 def test_delete_removes_the_keys_given(spark, table):
@@ -163,6 +229,46 @@ def test_update_columns_leave_the_others(spark, table):
     check_readers(table, [(1, 20, "a", "one"), *FIRST[1:]])
 
 
+def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.delete(frame(spark, FIRST[0]))
+    table.upsert(frame(spark, (1, 20, "a", "back"), (2, 20, "a", "ignored")), update_columns=["ts"])
+    check_readers(table, [(1, 20, "a", "back"), (2, 20, "a", "two"), FIRST[2]])
+
+
+def test_update_columns_leave_the_others_in_a_bucket(spark, tmp_path, table_type):
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type, options=options
+    )
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 20, "z", "ignored"), (4, 20, "d", "four")), update_columns=["ts"])
+    check_readers(table, [(1, 20, "a", "one"), *FIRST[1:], (4, 20, "d", "four")])
+
+
+def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loaded(
+    spark, tmp_path, monkeypatch
+):
+    rows = frame(spark, (1, 10, "a", "one"), (2, 10, "b", "two"), (3, 10, "a", "three"), (4, 10, "b", "four"))
+    rows.coalesce(1).write.parquet(str(tmp_path / "first"))
+    rows.coalesce(1).write.parquet(str(tmp_path / "second"))
+    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["dt"],
+        options={"hoodie.engine.small.batch.rows": 0},
+    )
+    loaded = spark.read.parquet(str(tmp_path / "first"), str(tmp_path / "second"))
+    assert loaded.rdd.getNumPartitions() == 2
+    assert table.bulk_insert(loaded).files_written == 4
+    assert table.bulk_insert(loaded.where("id < 3")).files_written == 2
+    by_two = {"hoodie.bulkinsert.shuffle.parallelism": 2}
+    assert table.bulk_insert(loaded, options=by_two).files_written == 2
+
+
 def test_match_condition_inserts_what_does_not_match(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.upsert(
@@ -173,11 +279,57 @@ def test_match_condition_inserts_what_does_not_match(spark, table):
     )
 
 
+@pytest.mark.parametrize("small_rows", ["0", "1000"])
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE", "BUCKET"])
+def test_match_condition_asks_the_row_that_would_be_updated(spark, tmp_path, index, small_rows):
+    options = {"hoodie.index.type": index, "hoodie.engine.small.batch.rows": small_rows}
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], options=options
+    )
+    stored = [(1, 10, "a", "one")] if index == "GLOBAL_SIMPLE" else [(1, 10, "a", "one"), (1, 90, "b", "x")]
+    table.upsert(frame(spark, *stored))
+    new = (1, 20, "b" if index == "GLOBAL_SIMPLE" else "a", "miss")
+    table.upsert(frame(spark, new), match_condition="DBT_INTERNAL_DEST.ts > 50")
+    assert rows_of(table) == sorted([*stored, new])
+
+
+def test_a_log_bucket_refuses_a_second_row_of_a_key(spark, tmp_path):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        table_type="mor",
+        options={"hoodie.index.type": "BUCKET"},
+    )
+    table.upsert(frame(spark, *FIRST))
+    with pytest.raises(DataError, match="'2' is stored in a row that does not fulfil the match condition"):
+        table.upsert(frame(spark, (2, 20, "a", "two")), match_condition="DBT_INTERNAL_DEST.ts > 50")
+    assert rows_of(table) == FIRST
+
+
 def test_delete_where_and_update_where(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.update_where("id = 2", {"name": "upper(name)"})
     table.delete_where("id = 3")
     check_readers(table, [FIRST[0], (2, 10, "a", "TWO")])
+
+
+def test_assignments_and_columns_that_make_no_sense_are_refused_by_name(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    table.upsert(frame(spark, *FIRST))
+    for assignments in ({"name": "nowhere"}, {"name": "upper("}, {}, ["name"]):
+        with pytest.raises(ConfigError, match="assignments"):
+            table.update_where("id = 1", assignments)
+    with pytest.raises(ConfigError, match="update_columns"):
+        table.upsert(frame(spark, *FIRST), update_columns=["nowhere"])
+    with pytest.raises(ConfigError, match="schema is"):
+        table.alter_schema(["id"])
+    table.upsert(frame(spark, (1, 20, "z", "ignored")), update_columns="ts")
+    table.alter_schema("id int, ts bigint, dt string, name string, price double")
+    table.update_where("id = 2", {"price": 5})
+    found = table.snapshot().orderBy("id").select("ts", "name", "price").collect()
+    assert [tuple(row) for row in found] == [(20, "one", None), (10, "two", 5.0), (10, "three", None)]
 
 
 def test_a_new_column_is_null_in_old_rows(spark, table):
@@ -186,6 +338,34 @@ def test_a_new_column_is_null_in_old_rows(spark, table):
     table.upsert(wider)
     found = {row.id: row.price for row in table.snapshot().collect()}
     assert found == {1: 1.5, 2: None, 3: None}
+
+
+def test_fields_of_structs_are_matched_by_name(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    first = "id int, s struct<a:int,b:int>, l array<struct<a:int,b:int>>, m map<string,struct<a:int,b:int>>"
+    table.upsert(spark.createDataFrame([(1, (1, 2), [(1, 2)], {"k": (1, 2)}), (2, None, None, None)], first))
+    second = (
+        "id int, s struct<B:int,c:string,a:bigint>, l array<struct<b:int,a:int>>, m map<string,struct<b:int>>"
+    )
+    table.upsert(
+        spark.createDataFrame(
+            [(3, (20, "c", 10), [(20, 10), None], {"k": (20,)}), (4, None, None, None)], second
+        )
+    )
+    found = {
+        row.id: row.asDict(recursive=True) for row in table.snapshot().select("id", "s", "l", "m").collect()
+    }
+    assert found == {
+        1: {"id": 1, "s": {"a": 1, "b": 2, "c": None}, "l": [{"a": 1, "b": 2}], "m": {"k": {"a": 1, "b": 2}}},
+        2: {"id": 2, "s": None, "l": None, "m": None},
+        3: {
+            "id": 3,
+            "s": {"a": 10, "b": 20, "c": "c"},
+            "l": [{"a": 10, "b": 20}, None],
+            "m": {"k": {"a": None, "b": 20}},
+        },
+        4: {"id": 4, "s": None, "l": None, "m": None},
+    }
 
 
 def test_a_batch_without_a_column_writes_null(spark, table):

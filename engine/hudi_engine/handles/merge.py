@@ -216,11 +216,15 @@ def _splice(
 def compose_partial(
     context: WriteContext, file_slice: FileSlice, rows: pa.Table, update_columns: tuple[str, ...]
 ) -> pa.Table:
-    """Full rows for a log: the stored row with only ``update_columns`` taken from ``rows`` (partial update)."""
+    """Full rows for a log: the stored row with only ``update_columns`` taken from ``rows``; a row that is new stays as it is."""
     stored = read_slice(context.read, file_slice)
     places = pc.index_in(rows.column(RECORD_KEY), value_set=stored.column(RECORD_KEY).combine_chunks())
-    before = stored.take(places)
-    return replace_columns(rows, before, update_columns)
+    composed = replace_columns(rows, stored.take(places), update_columns)
+    new = np.asarray(places.is_null()).astype(bool)
+    if not new.any():
+        return composed
+    order = np.arange(rows.num_rows) + np.where(new, rows.num_rows, 0)
+    return pa.concat_tables([composed, rows]).take(pa.array(order))
 
 
 def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:

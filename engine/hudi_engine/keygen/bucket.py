@@ -63,8 +63,11 @@ def bucket_ids(batch: pa.Table, config: TableConfig, buckets: int, options: Opti
         InvalidKeyError: A key does not have the form the table's key generator writes.
     """
     named = options.text("hoodie.bucket.index.hash.field") or ""
-    index_fields = [field.strip() for field in named.split(",") if field.strip()]
     key_fields = config.record_key_fields
+    spelled = {field.lower(): field for field in key_fields}
+    index_fields = [
+        spelled.get(field.strip().lower(), field.strip()) for field in named.split(",") if field.strip()
+    ]
     keys = batch.column(RECORD_KEY)
     if len(key_fields) > 1:
         return hashed_buckets(keys, buckets, key_fields=key_fields, index_fields=index_fields)

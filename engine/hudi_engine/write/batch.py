@@ -14,6 +14,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.schema.evolution import cast_table, evolve
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
+from hudi_engine.write.fitting import fitted, spelled_type
 from hudi_engine.write.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
 
 if TYPE_CHECKING:
@@ -39,7 +40,12 @@ class AlignedBatch:
 
 
 def align(
-    frame: DataFrame, table_schema: pa.Schema | None, options: Options, *, carry: Sequence[str] = ()
+    frame: DataFrame,
+    table_schema: pa.Schema | None,
+    options: Options,
+    *,
+    carry: Sequence[str] = (),
+    spelling: Sequence[str] = (),
 ) -> AlignedBatch:
     """Bring a DataFrame to the table's columns; meta columns it carries along are dropped.
 
@@ -48,6 +54,7 @@ def align(
         table_schema: Data columns of the table so far, None for a table without a schema.
         options: Options of the write.
         carry: Meta columns to keep.
+        spelling: Names as a table without a schema spells them.
 
     Raises:
         SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
@@ -58,21 +65,30 @@ def align(
     _check_unique(names)
     incoming = spark_to_arrow(frame.select(*[F.col(_quoted(name)) for name in names]).schema)
     if table_schema is not None:
-        incoming = _table_spelling(incoming, table_schema)
+        incoming = _table_spelling(incoming, table_schema.names)
+        known = {field.name: field.type for field in table_schema}
+        incoming = pa.schema(
+            [
+                field.with_type(spelled_type(field.type, known.get(field.name, field.type)))
+                for field in incoming
+            ]
+        )
         schema = evolve(
             table_schema, incoming, allow_missing=options.bool("hoodie.write.set.null.for.missing.columns")
         )
     else:
-        schema = incoming
+        schema = _table_spelling(incoming, spelling)
     given = {name.lower(): name for name in names}
     types = {field.name: field.dataType for field in arrow_to_spark(schema).fields}
     source_types = {field.name.lower(): field.dataType for field in frame.schema.fields}
     columns = []
     for field in schema:
         name = given.get(field.name.lower())
-        column = F.lit(None) if name is None else F.col(_quoted(name))
-        if name is None or source_types[name.lower()] != types[field.name]:
-            column = column.cast(types[field.name])
+        wanted = types[field.name]
+        if name is None:
+            column = F.lit(None).cast(wanted)
+        else:
+            column = fitted(F.col(_quoted(name)), source_types[name.lower()], wanted)
         columns.append(column.alias(field.name))
     kept = tuple(name for name in carry if name in frame.columns)
     return AlignedBatch(frame.select(*columns, *[F.col(_quoted(name)) for name in kept]), schema, kept)
@@ -157,8 +173,8 @@ def _check_unique(names: Sequence[str]) -> None:
         seen[name.lower()] = name
 
 
-def _table_spelling(incoming: pa.Schema, table: pa.Schema) -> pa.Schema:
-    spelled = {name.lower(): name for name in table.names}
+def _table_spelling(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:
+    spelled = {name.lower(): name for name in names}
     return pa.schema([field.with_name(spelled.get(field.name.lower(), field.name)) for field in incoming])
 
 

@@ -47,12 +47,14 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
 def _gathers_partitions(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> bool:
     """Whether the rows of a partition are brought together; without a word from the user the file sizes decide.
 
-    They are known when the rows come from Parquet files: then a look at the partition columns alone is cheap.
+    They are known when the rows are all those of some Parquet files: then a look at the partition columns alone is cheap.
     """
     key = "hoodie.bulkinsert.shuffle.by.partition"
     if context.options.is_set(key):
         return context.options.bool(key)
-    if source is None or not is_parquet_scan(source):
+    if context.options.int("hoodie.bulkinsert.shuffle.parallelism"):
+        return True
+    if source is None or not is_parquet_scan(source, whole=True):
         return True
     plan: Any = source._jdf.queryExecution()
     tasks = int(plan.toRdd().getNumPartitions())

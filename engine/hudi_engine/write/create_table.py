@@ -90,8 +90,8 @@ def table_properties(
         options=resolved.raw,
     )
     problems += definition.problems
-    keys, partitions = definition.keys, definition.partitions
-    precombine = ",".join(definition.ordering) or None
+    keys, partitions = spelled(definition.keys, schema), spelled(definition.partitions, schema)
+    precombine = ",".join(spelled(definition.ordering, schema)) or None
     kind = TABLE_TYPES.get(str(definition.table_type).lower())
     problems += _definition_problems(
         name, keys, precombine, partitions, kind, definition.table_type, schema, resolved
@@ -131,6 +131,25 @@ def table_properties(
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
     return config
+
+
+def spelled(fields: Sequence[str], schema: pa.Schema | None) -> tuple[str, ...]:
+    """Fields as the columns are spelled, for other readers find them by that; ``field:kind`` keeps its kind.
+
+    Args:
+        fields: Columns, fields inside structs named with dots.
+        schema: The table's columns, None when they are not known yet.
+    """
+    if schema is None:
+        return tuple(fields)
+    found = []
+    for field in fields:
+        name, colon, kind = field.partition(":")
+        try:
+            found.append(".".join(resolve_field(schema, name)) + colon + kind)
+        except SchemaError:
+            found.append(field)
+    return tuple(found)
 
 
 def _key_generator_problems(config: TableConfig, options: Options) -> list[str]:
@@ -284,7 +303,7 @@ def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
     hashed = [
         each.strip() for each in (options.text("hoodie.bucket.index.hash.field") or "").split(",") if each
     ]
-    unknown = [each for each in hashed if each not in keys]
+    unknown = [each for each in hashed if each.lower() not in {key.lower() for key in keys}]
     if keys and unknown:
         problems.append(
             f"hoodie.bucket.index.hash.field names {unknown}, which no record key is made of; choose among {list(keys)}"

@@ -23,7 +23,7 @@ from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.batch import AlignedBatch
 from hudi_engine.write.bulk_order import KEY_SORTS, ordered_for_bulk
 from hudi_engine.write.executor_path import BUCKET, run_buckets, run_bulk
-from hudi_engine.write.join_location import combine_everywhere, locate, tag_files
+from hudi_engine.write.join_location import combine_by_key, locate, tag_files
 from hudi_engine.write.key_columns import key_columns
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.partition_unit import PartitionUnit, UnitPlan
@@ -176,10 +176,12 @@ def write_distributed(
     rows = dict(batch.rows or {})
     transaction.inflight(partition_profile(context.operation, rows, units))
     frame = batch.frame
-    if plan.lookup and plan.index.is_global:
-        frame = combine_everywhere(frame, context, plan)
-        state = TableState(context.storage, context.config, transaction.timeline)
-        frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
+    everywhere = plan.index.is_global and (plan.lookup or plan.combine)
+    if everywhere:
+        frame = combine_by_key(frame, context, plan)
+        if plan.lookup:
+            state = TableState(context.storage, context.config, transaction.timeline)
+            frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
         plan = replace(plan, combine=False)
     if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
         frame, units, buckets = tag_files(spark, context, plan, units, frame, rows, batch.kept)
@@ -187,7 +189,7 @@ def write_distributed(
         return "joined", run_buckets(
             spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
         )
-    keys = None if plan.lookup and plan.index.is_global else batch.generator
+    keys = None if everywhere else batch.generator
     bucketed = _without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
     largest_first = sorted(rows, key=lambda each: (-rows[each], each))
     shuffled = shuffle_by_bucket(bucketed, largest_first, _tasks(context))
@@ -209,7 +211,7 @@ def _write_bulk(
     transaction.inflight(CommitMetadata(operation_type=context.operation))
     frame, keys = batch.frame, batch.generator
     if plan.combine and RECORD_KEY in frame.columns:
-        frame, keys = combine_everywhere(frame, context, plan), None
+        frame, keys = combine_by_key(frame, context, plan), None
     if context.options.text("hoodie.bulkinsert.sort.mode") in KEY_SORTS:
         keys = None
     return run_bulk(spark, context, ordered_for_bulk(_without_keys(frame, keys), context, batch.source), keys)

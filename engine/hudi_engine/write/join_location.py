@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -17,7 +18,7 @@ from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.read.spark_read import literal_paths, slices_frame
 from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.batch import cast_batch
+from hudi_engine.write.batch import cast_batch, split_by_partition
 from hudi_engine.write.executor_path import BUCKET
 from hudi_engine.write.location import settle, stored_columns
 from hudi_engine.write.partition_unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan
@@ -27,23 +28,32 @@ if TYPE_CHECKING:
 
 SLOTS = 100
 _STORED_PREFIX = "__hudi_stored_"
+_KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
 
 
-def combine_everywhere(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
-    """Merge rows of the batch with the same key into one, whatever partition they name; one shuffle by key."""
+def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
+    """Merge rows of the batch with the same key into one; one shuffle by key.
+
+    With a global index a key is the same in whatever partition it comes, otherwise in one partition only.
+    """
     if not plan.combine or RECORD_KEY not in frame.columns:
         return frame
     names = frame.columns
-    config = context.config
+    config, everywhere = context.config, plan.index.is_global
     data = pa.schema(
         [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
     )
 
     def combine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)
-        if held:
-            table = cast_batch(pa.Table.from_batches(held), data)
-            yield from combine_batch(table, config).select(names).combine_chunks().to_batches()
+        if not held:
+            return
+        table = cast_batch(pa.Table.from_batches(held), data)
+        parts = [table]
+        if not everywhere and pc.count_distinct(table.column(RECORD_KEY)).as_py() < table.num_rows:
+            parts = [rows for _, rows in split_by_partition(table, PARTITION_PATH)]
+        for part in parts:
+            yield from combine_batch(part, config).select(names).combine_chunks().to_batches()
 
     return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.schema)
 
@@ -96,12 +106,15 @@ def locate(
         *[F.col(f"`{name}`").alias(f"{_STORED_PREFIX}{number}") for number, name in enumerate(wanted)]
     )
     key, partition = (F.col(f"{_STORED_PREFIX}{number}") for number in (0, 1))
-    pairs = frame.join(stored, (F.col(RECORD_KEY) == key) & (F.col(PARTITION_PATH) != partition))
+    elsewhere = (F.col(RECORD_KEY) == key) & (F.col(PARTITION_PATH) != partition)
+    if INSERT_FLAG in frame.columns:
+        elsewhere = elsewhere & ~F.col(INSERT_FLAG)
+    pairs = frame.join(stored, elsewhere)
     pairs = pairs.repartition(RECORD_KEY).persist()
     kept.append(pairs)
     settled = _settled(pairs, frame, context, plan, wanted)
-    known = pairs.select(key.alias("__settled")).distinct()
-    rest = frame.join(known, F.col(RECORD_KEY) == F.col("__settled"), "left_anti")
+    known = pairs.select(key.alias(_SETTLED)).distinct()
+    rest = frame.join(known, F.col(RECORD_KEY) == F.col(_SETTLED), "left_anti")
     final = rest.withColumn(DELETE_FLAG, F.lit(False)).unionByName(settled).persist()
     kept.append(final)
     rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
@@ -158,21 +171,21 @@ def tag_files(
     """
     from pyspark.sql import functions as F
 
-    frame = combine_everywhere(frame, context, plan)
+    frame = combine_by_key(frame, context, plan)
     touched = [units[partition] for partition in rows if partition in units]
     slices = [each for unit in touched for each in unit.slices]
     stored = stored_keys(spark, context, slices).select(
-        F.col(RECORD_KEY).alias("__key"), F.col(PARTITION_PATH).alias("__old"), F.col("file").alias("__file")
+        F.col(RECORD_KEY).alias(_KEY), F.col(PARTITION_PATH).alias(_OLD), F.col("file").alias(_FILE)
     )
-    same = (F.col(RECORD_KEY) == F.col("__key")) & (F.col(PARTITION_PATH) == F.col("__old"))
+    same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
     if INSERT_FLAG in frame.columns:
         same = same & ~F.col(INSERT_FLAG)
     joined = frame.join(stored, same, "left")
-    file_id = F.element_at(F.split("__file", "_"), 1)
+    file_id = F.element_at(F.split(_FILE, "_"), 1)
     bucket = F.when(
-        F.col("__file").isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), file_id)
+        F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), file_id)
     ).otherwise(F.concat(F.lit("i:"), F.col(PARTITION_PATH)))
-    tagged = joined.withColumn(BUCKET, bucket).drop("__key", "__old", "__file").persist()
+    tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE).persist()
     kept.append(tagged)
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
     buckets, known, slots = _plan_buckets(context, plan, units, counts)

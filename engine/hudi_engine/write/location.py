@@ -26,7 +26,7 @@ from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.registry import combine_batch, merge_rule
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.partition_unit import DELETE_FLAG, PartitionUnit, UnitPlan
+from hudi_engine.write.partition_unit import DELETE_FLAG, PartitionUnit, UnitPlan, lookup_keys
 
 Mask = npt.NDArray[np.bool_]
 
@@ -142,7 +142,7 @@ def _stored_rows(context: WriteContext, plan: UnitPlan, file_slice: FileSlice, r
 def _tag_all(
     context: WriteContext, plan: UnitPlan, slices: Iterable[FileSlice], batch: pa.Table
 ) -> list[SliceTag]:
-    keys = batch.column(RECORD_KEY).combine_chunks()
+    keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
     with ThreadPoolExecutor(max_workers=max(1, min(8, os.cpu_count() or 1))) as pool:
         found = pool.map(lambda each: tag_slice(context.read, each, keys, pruning), list(slices))

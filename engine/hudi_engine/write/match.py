@@ -17,10 +17,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SOURCE, TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
+_KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
 
 
 def flag_unmatched(
-    spark: SparkSession, state: TableState, batch: AlignedBatch, condition: str, options: Options
+    spark: SparkSession,
+    state: TableState,
+    batch: AlignedBatch,
+    condition: str,
+    options: Options,
+    *,
+    everywhere: bool,
 ) -> AlignedBatch:
     """Add a flag to rows that have no stored row with their key for which ``condition`` holds.
 
@@ -30,6 +37,7 @@ def flag_unmatched(
         batch: Incoming rows.
         condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
         options: Options of the write.
+        everywhere: Whether keys count in all partitions (global index), not only in the row's own.
 
     Raises:
         ConfigError: Spark cannot resolve the condition.
@@ -47,15 +55,16 @@ def flag_unmatched(
         options=options,
         complex_single_prefix=state.keys_carry_field_name(),
     )
-    source = source.withColumnRenamed(RECORD_KEY, "__key").drop(PARTITION_PATH)
-    target = snapshot_frame(spark, state, options).withColumn("__found", F.lit(True))
+    source = source.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
+    target = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
+    same = f"{SOURCE}.{_KEY} = {TARGET}.{RECORD_KEY}"
+    if not everywhere:
+        same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
     try:
-        joined = source.alias(SOURCE).join(
-            target.alias(TARGET), F.expr(f"{SOURCE}.__key = {TARGET}.{RECORD_KEY} and ({condition})"), "left"
-        )
+        joined = source.alias(SOURCE).join(target.alias(TARGET), F.expr(f"{same} and ({condition})"), "left")
         flagged = joined.select(
             *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in names],
-            F.col("__found").isNull().alias(INSERT_FLAG),
+            F.col(_FOUND).isNull().alias(INSERT_FLAG),
         )
     except PySparkException as error:
         first = str(error).splitlines()[0]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, DataError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.append import LogDeletes, LogTarget, append_log
@@ -126,7 +126,7 @@ def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: 
 
 
 def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
-    keys = _lookup_keys(batch)
+    keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
     found = (tag_slice(context.read, each, keys, pruning) for each in unit.slices)
     tags = [tag for tag in found if tag is not None]
@@ -206,7 +206,8 @@ def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[Writ
     return list(_write(task, plan, unit, batch, list(tagged.tags)))
 
 
-def _lookup_keys(batch: pa.Table) -> pa.Array:
+def lookup_keys(batch: pa.Table) -> pa.Array:
+    """Record keys of a batch; null for rows that count as new whether or not their key is stored (match condition)."""
     keys = batch.column(RECORD_KEY).combine_chunks()
     if INSERT_FLAG in batch.column_names:
         keys = pc.if_else(batch.column(INSERT_FLAG).combine_chunks(), pa.scalar(None, keys.type), keys)
@@ -420,10 +421,8 @@ def _run_bucket(
     if OPERATION in rows.column_names:
         yield from _append_changes(task, plan, unit, file_slice, rows, deletes)
         return
-    keys = rows.column(RECORD_KEY).combine_chunks()
-    tag = tag_slice(
-        task.context.read, file_slice, keys, plan.index.pruning(task.context.options), with_logs=True
-    )
+    pruning = plan.index.pruning(task.context.options)
+    tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, with_logs=True)
     known = np.zeros(rows.num_rows, dtype=bool)
     if tag is not None:
         known[np.asarray(tag.matched)] = True
@@ -431,6 +430,7 @@ def _run_bucket(
         rows, tag, deletes = rows.filter(pa.array(~known)), None, None
         known = np.zeros(rows.num_rows, dtype=bool)
     if task.context.config.table_type is TableType.MERGE_ON_READ:
+        _check_new_keys(task, plan, file_slice, rows)
         yield from _append_bucket(task, plan, unit, file_slice, rows, known, deletes)
         return
     fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
@@ -441,6 +441,21 @@ def _run_bucket(
     stat = merge_file(task, file_slice, changes)
     if stat is not None:
         yield stat
+
+
+def _check_new_keys(task: WriteTask, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> None:
+    """Refuse rows that a match condition wants beside the stored row of their key: a log has one row a key."""
+    if INSERT_FLAG not in rows.column_names:
+        return
+    keys = rows.filter(rows.column(INSERT_FLAG)).column(RECORD_KEY).combine_chunks()
+    pruning = plan.index.pruning(task.context.options)
+    tag = tag_slice(task.context.read, file_slice, keys, pruning, with_logs=True) if len(keys) else None
+    if tag is not None:
+        raise DataError(
+            f"record key {keys[tag.matched[0].as_py()].as_py()!r} is stored in a row that does not fulfil the match condition, "
+            "and a merge-on-read table with hoodie.index.type=BUCKET holds one row a key, so the new row cannot stand beside "
+            "it. Legal are a condition that every stored row of the batch's keys fulfils, and no condition"
+        )
 
 
 def _append_bucket(
@@ -464,6 +479,8 @@ def _append_bucket(
         return
     if rows.num_rows == 0:
         return
+    if plan.update_columns is not None:
+        rows = compose_partial(task.context, file_slice, rows, plan.update_columns)
     updates, removed = _split_deletes(task, rows, None if deletes is None else deletes.fill_null(False))
     alive = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
     yield from append_log(task, target, updates, removed, inserts=int(alive.sum()))

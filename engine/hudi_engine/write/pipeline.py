@@ -23,6 +23,7 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.kinds import IndexKind
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
+from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState, commit_schema_text, full_avro
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
@@ -140,7 +141,7 @@ def _commit(
         plan = UnitPlan(
             index,
             operation.lookup or skips_existing(request),
-            combines(request) and not names_changes(config, request),
+            bool(config.record_key_fields) and combines(request) and not names_changes(config, request),
             operation.delete_only,
             skips_existing(request),
             operation.packing,
@@ -192,13 +193,14 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         carry: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
         if names_changes(config, request):
             carry = (OPERATION,)
-        batch = align(
-            request.frame, None if request.new_schema else state.data_schema(), options, carry=carry
-        )
+        known = None if request.new_schema else state.data_schema()
+        batch = align(request.frame, known, options, carry=carry, spelling=_definition_columns(config))
         check_columns(config, request.frame.columns, batch.schema)
     frame_batch = batch
     if request.match_condition is not None:
-        frame_batch = flag_unmatched(spark, state, batch, request.match_condition, options)
+        frame_batch = flag_unmatched(
+            spark, state, batch, request.match_condition, options, everywhere=index.is_global
+        )
     table = fetch_small(frame_batch, options)
     if OPERATION in batch.carried:
         if table is None:
@@ -220,6 +222,12 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         return _Incoming(_table_schema(state, batch, request), distributed=distributed, index=index)
     table = _with_keys(table, state, request, index)
     return _Incoming(_table_schema(state, batch, request), table=table, index=index)
+
+
+def _definition_columns(config: TableConfig) -> list[str]:
+    """Columns that the table's definition names; its other readers find them in the spelling it has."""
+    fields = [*config.record_key_fields, *config.ordering_fields]
+    return [*fields, *(field.name for field in config.partition_fields)]
 
 
 def _without_bulk(operation: Operation, index: IndexKind) -> Operation:
@@ -337,8 +345,11 @@ def _write_small(
     transaction: WriteTransaction,
 ) -> tuple[str, list[WriteStat]]:
     """A batch in memory: written by threads here, or by executors where the base files it may touch are many bytes."""
-    if plan.lookup and plan.index.is_global:
-        table = resolve_globally(context, plan, units, table)
+    if plan.index.is_global and (plan.lookup or plan.combine):
+        if plan.lookup:
+            table = resolve_globally(context, plan, units, table)
+        else:
+            table = combine_batch(table, context.config)
         plan = replace(plan, combine=False)
     partitions = set(pc.unique(table.column(PARTITION_PATH)).to_pylist())
     touched = sum(

@@ -13,6 +13,7 @@ from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
 from hudi_engine.errors import StorageError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.write.table_options import STICKY_INDEX
 
 logger = logging.getLogger(__name__)
 
@@ -20,15 +21,12 @@ _BUILD, _OLD = ".rebuild-", ".replaced-"
 
 
 def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
-    """Whether a table can be rebuilt in place: key, ordering, partitioning, type and merge rule are equal."""
+    """Whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
     return (
         all(
             getattr(stored, name) == getattr(wanted, name)
             for name in (
                 "table_type",
-                "record_key_fields",
-                "ordering_fields",
-                "partition_fields",
                 "key_generator",
                 "hive_style",
                 "url_encode",
@@ -37,9 +35,25 @@ def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
                 "name",
             )
         )
+        and _columns(stored) == _columns(wanted)
+        and _buckets(stored) == _buckets(wanted)
         and stored.version == wanted.version
         and stored.timestamp_keygen == wanted.timestamp_keygen
     )
+
+
+def _columns(config: TableConfig) -> list[list[str]]:
+    """Key, ordering and partition columns; a rebuild in place keeps the table's spelling of them."""
+    partitions = [f"{field.name}:{field.kind}" for field in config.partition_fields]
+    roles = (config.record_key_fields, config.ordering_fields, partitions)
+    return [[name.lower() for name in names] for names in roles]
+
+
+def _buckets(config: TableConfig) -> list[str | None] | None:
+    """Settings of the bucket index, which decide where rows are; None for the others."""
+    if config.properties.get("hoodie.index.type", "").upper() != "BUCKET":
+        return None
+    return [config.properties.get(key) for key in STICKY_INDEX]
 
 
 def side_folder(base: str) -> str:

@@ -10,16 +10,20 @@ if TYPE_CHECKING:
 _LIGHT_NODES = {"Project", "Filter"}
 
 
-def is_parquet_scan(frame: DataFrame) -> bool:
+def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     """Whether the rows come straight from Parquet files, by columns and filters that give the same rows each time.
 
     Such rows are cheaper to read twice than to keep, and only the columns needed are read. Anything else (joins,
     aggregates, Python functions, text formats, databases) is evaluated once and kept.
+
+    Args:
+        frame: The rows.
+        whole: Whether filters do not count, which may leave few of the files' rows.
     """
     plan: Any = frame._jdf.queryExecution().optimizedPlan()
     if not plan.deterministic():
         return False
-    while _name(plan) in _LIGHT_NODES:
+    while _name(plan) in (_LIGHT_NODES - {"Filter"} if whole else _LIGHT_NODES):
         plan = plan.children().head()
     if _name(plan) != "LogicalRelation" or _name(plan.relation()) != "HadoopFsRelation":
         return False

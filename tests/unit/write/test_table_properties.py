@@ -8,6 +8,7 @@ from hudi_engine.config.enums import MergeMode
 from hudi_engine.errors import ConfigError, TableExistsError
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.write.create_table import create_table, table_properties
+from hudi_engine.write.rebuild import same_definition
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]
@@ -181,3 +182,34 @@ def test_a_changelog_is_known_after_another_catalog_dropped_the_property():
         {"hoodie.table.create.schema": schema}, removals=("hoodie.engine.changelog",)
     )
     assert dropped.keeps_operations
+
+
+def test_a_definition_is_spelled_as_the_columns_are():
+    schema = pa.schema(
+        [("Id", pa.int64()), ("TS", pa.int64()), ("dt", pa.string()), ("s", pa.struct([("N", pa.int32())]))]
+    )
+    config = define(
+        schema=schema,
+        record_key=["ID", "S.n"],
+        precombine_field="ts",
+        partition_by=["DT:simple"],
+        options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.hash.field": "id"},
+    )
+    assert config.record_key_fields == ("Id", "s.N")
+    assert config.ordering_fields == ("TS",)
+    assert [field.name for field in config.partition_fields] == ["dt"]
+
+
+def test_a_rebuild_in_place_needs_the_same_definition():
+    stored = define(precombine_field="ts", partition_by=["dt"])
+    assert same_definition(
+        stored, define(schema=None, record_key=["ID"], precombine_field="Ts", partition_by=["DT"])
+    )
+    assert not same_definition(stored, define(precombine_field="ts"))
+    buckets = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": 4}
+    assert not same_definition(define(), define(options=buckets))
+    assert not same_definition(
+        define(options=buckets), define(options={**buckets, "hoodie.bucket.index.num.buckets": 8})
+    )
+    assert same_definition(define(options=buckets), define(options=buckets))
+    assert same_definition(define(options={"hoodie.index.type": "BLOOM"}), define())

@@ -41,7 +41,7 @@ WRITE_OPTIONS: tuple[Option, ...] = (
         None,
         WRITE,
         "bulk_insert shuffles rows by partition first: fewer files, at the risk of skew. Not set: it does, unless the rows "
-        "come from Parquet files in tasks so large that each gives every partition a file of 8 MB or more.",
+        "are all those of some Parquet files, in tasks so large that each gives every partition a file of 8 MB or more.",
         aliases=("hoodie.bulkinsert.shuffle.by_partition",),
     ),
     choice_option(
