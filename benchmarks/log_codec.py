@@ -14,6 +14,7 @@ import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.base_file_writer import attach_meta_columns
 from hudi_engine.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.logformat.writer import encode_data_blocks
@@ -27,7 +28,9 @@ INSTANT = "20260101000000000"
 def measure(rows: int = ROWS) -> dict[str, float]:
     """Rows a second by what was done, the best of three."""
     data = _rows(rows)
-    schema = full_avro(arrow_to_avro(data.schema, "bench"))
+    names = {"hoodie.table.name": "bench", "hoodie.table.type": "MERGE_ON_READ", "hoodie.table.version": "6"}
+    config = TableConfig.from_properties(names)
+    schema = full_avro(arrow_to_avro(data.schema, "bench"), config)
     keys = data.column("id")
     table = attach_meta_columns(
         data, commit_time=INSTANT, seqno_prefix_task=0, keys=keys, partition="2026-01-01", file_name="f-0"

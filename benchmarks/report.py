@@ -1,11 +1,38 @@
-"""The tables of seconds and of aims, in Markdown, and the bar chart."""
+"""The tables of seconds and of aims, in Markdown, and the bar chart.
+
+python -m benchmarks.report benchmarks/results.json       again, from the results of a run
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import sys
 from pathlib import Path
 
 from benchmarks.aims import AIMS, Results
+
+
+def save(results: Results, chart_path: Path) -> None:
+    """Keep what was measured so far beside the chart."""
+    chart_path.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
+
+
+def report(results: Results, chart_path: Path, *more: str) -> None:
+    """Print the tables, write them beside the chart, and draw it.
+
+    Args:
+        results: What was measured.
+        chart_path: Where the chart goes.
+        more: Further tables.
+    """
+    found = {name: steps for name, steps in results.items() if steps}
+    tables = "\n\n".join([seconds_table(found), aims_table(found), *more]) + "\n"
+    print(f"\n{tables}")
+    chart_path.with_suffix(".md").write_text(tables, "utf-8")
+    if chart(found, chart_path):
+        print(f"chart: {os.path.relpath(chart_path)}")
 
 
 def seconds_table(results: Results) -> str:
@@ -72,3 +99,8 @@ def _cell(row: object, best: float) -> str:
     jobs = f" ({row['jobs']:.0f})" if row["jobs"] else ""
     seconds = f"{row['seconds']:.2f}"
     return f"**{seconds}**{jobs}" if row["seconds"] == best else f"{seconds}{jobs}"
+
+
+if __name__ == "__main__":
+    source = Path(sys.argv[1])
+    report(json.loads(source.read_text("utf-8")), source.with_suffix(".png"))

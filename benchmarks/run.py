@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,8 +15,9 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks import dbt_models, log_codec
+from benchmarks.aims import Results
 from benchmarks.jars import fetch
-from benchmarks.report import aims_table, chart, seconds_table
+from benchmarks.report import report, save
 from benchmarks.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,21 +49,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="hudi-bench-") as temporary:
         folder = wanted.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        results = {
-            name: _measure(name, number, len(names), folder, wanted) for number, name in enumerate(names, 1)
-        }
+        results: Results = {}
+        for number, name in enumerate(names, 1):
+            results[name] = _measure(name, number, len(names), folder, wanted)
+            save(results, wanted.chart)
         if not wanted.no_dbt:
             print("[dbt] ten models, second run of the whole process", flush=True)
             for name, steps in dbt_models.measure(folder).items():
                 results.setdefault(name, {}).update(steps)
-    results = {name: steps for name, steps in results.items() if steps}
+    save(results, wanted.chart)
     print("[log blocks] rows a second", flush=True)
-    parts = (seconds_table(results), aims_table(results), log_codec.table(log_codec.measure()))
-    tables = "\n\n".join(parts) + "\n"
-    print(f"\n{tables}")
-    wanted.chart.with_suffix(".md").write_text(tables, "utf-8")
-    if chart(results, wanted.chart):
-        print(f"chart: {os.path.relpath(wanted.chart)}")
+    report(results, wanted.chart, log_codec.table(log_codec.measure()))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_engine import HudiTable
+from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
 from hudi_engine.read.spark_read import snapshot_frame
 from hudi_engine.read.state import TableState
@@ -44,6 +45,23 @@ def test_a_snapshot_with_logs_is_read_by_spark_alone(spark, tmp_path):
         "new": sum(n % 9 == 0 and n % 7 != 0 for n in range(20_000)),
         "old": sum(n % 9 != 0 and n % 7 != 0 for n in range(20_000)),
     }
+
+
+def test_the_mask_of_each_file_counts_its_own_rows(spark, tmp_path, database):
+    table = merge_on_read(spark, tmp_path / "t")
+    name = TableName(database, "t")
+    register_table(spark, name, table.storage)
+    later = spark.range(20_000).where("id % 2 = 1 and id % 11 = 0")
+    table.upsert(later.selectExpr("id", "'d1' as dt", "'later' as v"))
+    refresh_table(spark, name)
+    expected = {
+        (n, "later" if n % 2 and n % 11 == 0 else "new" if n % 9 == 0 else "old")
+        for n in range(20_000)
+        if n % 7 != 0 or (n % 2 and n % 11 == 0)
+    }
+
+    assert {(row.id, row.v) for row in table.snapshot().collect()} == expected
+    assert {(row.id, row.v) for row in spark.table(name.sql).collect()} == expected
 
 
 def test_a_snapshot_that_is_not_published_is_merged_by_tasks(spark, tmp_path):

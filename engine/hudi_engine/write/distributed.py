@@ -94,15 +94,15 @@ def prepare_distributed(
     frame = batch.frame
     generator = None
     if not prepped:
+        prefix = state.keys_carry_field_name()
         if config.record_key_fields and not operation.delete_only:
-            prefix = state.keys_carry_field_name()
             generator = build_key_generator(config, options=options, complex_single_prefix=prefix)
         frame = key_columns(
             frame,
             config,
             schema=batch.schema,
             options=options,
-            complex_single_prefix=state.keys_carry_field_name(),
+            complex_single_prefix=prefix,
         )
     if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
