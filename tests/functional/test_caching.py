@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from dbt.tests.adapter.caching.test_caching import (
     BaseCachingLowercaseModel,
     BaseCachingSelectedSchemaOnly,
@@ -40,3 +41,15 @@ class TestCachingSelectedSchemaOnly(OneCachedRelation, BaseCachingSelectedSchema
 
 class TestNoPopulateCache(OneCachedRelation, BaseNoPopulateCache):
     pass
+
+
+class TestSchemaInCapitals:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"grows.sql": "{{ config(materialized='incremental', schema='Capital') }} select 1 as id"}
+
+    def test_a_later_run_finds_its_table(self, project: Any) -> None:
+        for rows in (1, 2):
+            run_dbt(["run"])
+            found = project.run_sql("select count(*) from {schema}_Capital.grows", fetch="one")
+            assert found[0] == rows

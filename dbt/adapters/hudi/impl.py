@@ -111,8 +111,10 @@ class HudiAdapter(TableServices, SparkAdapter):
         return [self._relation(entry) for entry in entries]
 
     def _relation(self, entry: Entry) -> BaseRelation:
+        # Spark keeps names in lower case, and so does dbt where it looks for one that is not quoted
+        quoted = bool(self.config.quoting.get("schema"))
         return self.Relation.create(
-            schema=entry.schema,
+            schema=entry.schema if quoted else entry.schema.lower(),
             identifier=entry.name,
             type=RelationType.View if entry.is_view else RelationType.Table,
             is_hudi=entry.is_hudi_table or None,
