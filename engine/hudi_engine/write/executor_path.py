@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 BUCKET = "__hudi_bucket"
 BULK_BUFFER_BYTES = 384 * 1024 * 1024
+MANY_ROWS = 8192
+"""Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
 _STAT_SCHEMA = pa.schema([("stat", pa.string())])
 _WORKER_ERRORS: tuple[type[HudiError], ...] = (
     InvalidKeyError,
@@ -182,7 +184,10 @@ class _PartitionBuffer:
 
     def _flush(self, partition: str) -> None:
         context = self._task.context
-        rows = pa.concat_tables(self._held.pop(partition))
+        held = self._held.pop(partition)
+        rows = pa.concat_tables(held)
+        if len(held) * MANY_ROWS > rows.num_rows:
+            rows = rows.combine_chunks()
         rows = _with_record_keys(cast_batch(rows, _data_schema(context, rows.column_names)), self._keys)
         del self._bytes[partition]
         deletes = delete_mask(rows, context.config)
