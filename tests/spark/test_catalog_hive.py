@@ -66,6 +66,7 @@ print(json.dumps({
     "view": read("select * from lake.v"),
     "mor": read("select * from lake.mor"),
     "mor_ro": read("select * from lake.mor_ro"),
+    "retyped": read("select * from lake.retyped"),
 }))
 """
 )
@@ -115,14 +116,17 @@ def test_a_process_without_the_engine_reads_tables_and_views_of_a_hive_metastore
     instant = mor.next_instant()
     blocks = mor.data_blocks("dt=01", "f-0", rows(2, v="log"), instant)
     mor.complete(instant, [mor.append_log("dt=01", "f-0", first, blocks, instant)])
+    retyped = HandmadeTable(tmp_path / "retyped", SCHEMA, ("dt",))
+    retyped.commit({"dt=01": {"f-0": rows(1, v="text")}})
 
-    entries = run(tmp_path, WRITER, "cow", "mor")
+    entries = run(tmp_path, WRITER, "cow", "mor", "retyped")
     assert sorted(entries) == [
         ["cow", "table", "it's cow"],
         ["mor", "snapshot", "it's mor"],
         ["mor__hudi_files", "files", "it's mor"],
         ["mor_ro", "read_optimized", "it's mor"],
         ["mor_rt", "snapshot", "it's mor"],
+        ["retyped", "table", "it's retyped"],
         ["v", "view", None],
     ]
     expected = {
@@ -132,13 +136,22 @@ def test_a_process_without_the_engine_reads_tables_and_views_of_a_hive_metastore
         "view": [["01", "2"], ["a b", "1"]],
         "mor": [["1", "01", "a"], ["2", "01", "log"]],
         "mor_ro": [["1", "01", "a"], ["2", "01", "a"]],
+        "retyped": [["1", "01", "text"]],
     }
     assert run(tmp_path, READER, engine=False) == expected
 
     cow.schema = SCHEMA.append(pa.field("n", pa.int32()))
     wider = pa.table({"id": [1, 2], "dt": ["01"] * 2, "v": ["b"] * 2, "n": [7, 8]}, schema=cow.schema)
     cow.commit({"dt=01": {"f-0": wider}})
-    run(tmp_path, WRITER, "cow", "mor")
+    mor.schema = cow.schema
+    instant = mor.next_instant()
+    blocks = mor.data_blocks("dt=01", "f-0", wider.slice(1), instant)
+    mor.complete(instant, [mor.append_log("dt=01", "f-0", first, blocks, instant)])
+    retyped.schema = pa.schema([("id", pa.int64()), ("dt", pa.string()), ("n", pa.int32())])
+    retyped.commit({"dt=01": {"f-0": wider.select(["id", "dt", "n"])}})
+    run(tmp_path, WRITER, "cow", "mor", "retyped")
     again = run(tmp_path, READER, engine=False)
     assert again["cow"] == [["1", "01", "b", "7"], ["2", "01", "b", "8"], ["3", "a b", "a", "None"]]
     assert again["types"] == [*expected["types"], ["n", "int"]]
+    assert again["mor"] == [["1", "01", "a", "None"], ["2", "01", "b", "8"]]
+    assert again["retyped"] == [["1", "01", "7"], ["2", "01", "8"]], "a metastore refuses to alter the type"

@@ -137,6 +137,9 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         conf.update(_LOCAL_CONF)
         java_options += _local_java_options(credentials.spark_conf)
         conf["spark.sql.shuffle.partitions"] = str(max(8, 2 * (os.cpu_count() or 1)))
+    if credentials.catalog == "hive":
+        # a column of another type may take a dropped one's place
+        conf["spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"] = "false"
     if credentials.catalog == "hive" and not _metastore_configured(credentials.spark_conf):
         conf[_METASTORE_KEYS[0]] = f"jdbc:derby:;databaseName={root}/metastore_db;create=true"
         java_options.append(f"-Dderby.stream.error.file={root}/derby.log")

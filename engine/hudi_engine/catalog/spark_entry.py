@@ -190,7 +190,7 @@ def put_table(spark: SparkSession, spec: TableSpec, existing: EntryFacts | None)
             _catalog(spark).createTable(definition, True, False)
             existing = find_entry(spark, spec.name)
         if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) != spec.fingerprint:
-            _alter(spark, existing, definition)
+            _alter_or_replace(spark, existing, definition)
     return True
 
 
@@ -231,13 +231,30 @@ def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> N
     _catalog(spark).alterTableStats(_identifier(spark, name), jvm.scala.Option.apply(stored))
 
 
+def _alter_or_replace(spark: SparkSession, existing: EntryFacts, definition: Any) -> None:
+    """Alter an entry; where the metastore refuses the types at their positions, make it anew.
+
+    A Hive metastore does so unless ``hive.metastore.disallow.incompatible.col.type.changes`` is false there. Nothing of
+    the entry has changed by then.
+    """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        _alter(spark, existing, definition)
+    except (PySparkException, Py4JJavaError) as error:
+        logger.info("the entry %s is made anew, for it cannot be altered: %s", existing.name.label, error)
+        drop_entry(spark, existing)
+        _catalog(spark).createTable(definition, True, False)
+
+
 def _alter(spark: SparkSession, existing: EntryFacts, definition: Any) -> None:
-    _catalog(spark).alterTable(definition)
     external = spark._jsparkSession.sharedState().externalCatalog()
     found = existing.handle.identifier()
     # A Hive metastore takes columns only through a call of their own; this one, unlike the session
-    # catalog's, also lets columns go.
+    # catalog's, also lets columns go. It may fail, so it comes before the properties that say all is done.
     external.alterTableDataSchema(found.database().get(), found.table(), definition.schema())
+    _catalog(spark).alterTable(definition)
 
 
 def _analysed(spark: SparkSession, spec: TableSpec) -> Any:

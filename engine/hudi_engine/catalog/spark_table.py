@@ -302,7 +302,8 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | No
     bases = (base, None if before is None else before.properties.get(BASE_PATH_PROPERTY))
     files = name.with_suffix(FILES_SUFFIX)
     mask = (Column(CHUNK_COLUMN, "bigint"), Column(WORDS_COLUMN, "array<bigint>"))
-    internal = face.table(files, FILES, [*face.columns, *mask])
+    # the mask comes first: a metastore wants each column's type kept at its position, and new columns come last
+    internal = face.table(files, FILES, [*mask, *face.columns])
     changed = put_table(spark, internal, _own_entry(spark, files, base, is_view=False))
     query = snapshot_query(files, [column.name for column in face.columns])
     specs: list[TableSpec | ViewSpec] = [
