@@ -50,7 +50,7 @@ class TestServices:
         _, output = run_dbt_and_capture(["run-operation", "hudi_compact", "--args", f"{{table: {table}}}"])
         assert f"compaction of {table}: COMPACT 2" in output
         assert self.build(project, "plain_ro") == "build6"
-        _, output = run_dbt_and_capture(["run-operation", "hudi_compact", "--args", f"{{table: {table}}}"])
+        _, output = run_dbt_and_capture(["run-operation", "hudi_compact", "--args", f"{{table: {table}_ro}}"])
         assert "NOTHING TO DO" in output
         _, output = run_dbt_and_capture(["run-operation", "hudi_show_timeline", "--args", "{table: plain}"])
         assert "deltacommit  COMPLETED" in output
@@ -61,6 +61,7 @@ class TestServices:
         with project.adapter.connection_named("look"):
             names = {r.identifier: r.type for r in project.adapter.list_relations(None, project.test_schema)}
         assert names["plain"] == "table" and names["plain_ro"] == "view"
+        assert "plain_ro_ro" not in names, "a second name stands for its table"
         assert not [name for name in names if "hudi_files" in name]
 
     def test_faces_cannot_be_written(self, project: Any) -> None:
@@ -76,6 +77,20 @@ class TestServices:
             "call run_compaction('run', '{schema}.plain'); call run_clean(table => '{schema}.plain')"
         )
         assert self.build(project, "plain_ro") == "build6"
+
+    def test_a_first_build_that_is_rolled_back_never_was(self, project: Any) -> None:
+        table = f"{project.test_schema}.fresh"
+        project.run_sql(f"create table {table} as select 1 as id")
+        _, output = run_dbt_and_capture(
+            ["run-operation", "hudi_show_timeline", "--args", f"{{table: {table}, limit: 1}}"]
+        )
+        instant = output.split("  commit  COMPLETED")[0].split()[-1]
+        run_dbt(["run-operation", "hudi_rollback", "--args", f"{{table: {table}, instant: '{instant}'}}"])
+        with project.adapter.connection_named("look"):
+            names = {each.identifier for each in project.adapter.list_relations(None, project.test_schema)}
+        assert "fresh" not in names
+        project.run_sql(f"create table {table} as select 2 as id")
+        assert project.run_sql(f"select id from {table}", fetch="one")[0] == 2
 
     def test_a_service_on_a_table_that_is_none_is_refused(self, project: Any) -> None:
         _, output = run_dbt_and_capture(
