@@ -93,7 +93,7 @@ def test_a_late_row_with_a_smaller_precombine_value_loses(spark, table):
     check_readers(table, FIRST)
 
 
-def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path, table_type):
+def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path):
     table = HudiTable.create(
         spark,
         str(tmp_path / "t"),
@@ -101,7 +101,7 @@ def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path, tab
         record_key=["ID"],
         precombine_field="TS",
         partition_by=["Dt"],
-        table_type=table_type,
+        table_type="mor",
         options=HIVE,
     )
     table.upsert(frame(spark, *FIRST))
@@ -115,7 +115,7 @@ def test_rows_of_one_batch_with_the_same_key_become_the_newest(spark, table):
     check_readers(table, [(1, 30, "a", "newest")])
 
 
-@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize(("table_type", "index"), [("mor", "SIMPLE"), ("cow", "GLOBAL_SIMPLE")])
 def test_wide_partitions_tell_a_key_of_two_partitions_apart_unless_the_index_is_global(
     spark, tmp_path, table_type, index
 ):
@@ -229,7 +229,8 @@ def test_update_columns_leave_the_others(spark, table):
     check_readers(table, [(1, 20, "a", "one"), *FIRST[1:]])
 
 
-def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, table):
+def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type="mor")
     table.upsert(frame(spark, *FIRST))
     table.delete(frame(spark, FIRST[0]))
     table.upsert(frame(spark, (1, 20, "a", "back"), (2, 20, "a", "ignored")), update_columns=["ts"])
@@ -279,8 +280,10 @@ def test_match_condition_inserts_what_does_not_match(spark, table):
     )
 
 
-@pytest.mark.parametrize("small_rows", ["0", "1000"])
-@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE", "BUCKET"])
+@pytest.mark.parametrize(
+    ("index", "small_rows"),
+    [("SIMPLE", "1000"), ("GLOBAL_SIMPLE", "0"), ("GLOBAL_SIMPLE", "1000"), ("BUCKET", "0")],
+)
 def test_match_condition_asks_the_row_that_would_be_updated(spark, tmp_path, index, small_rows):
     options = {"hoodie.index.type": index, "hoodie.engine.small.batch.rows": small_rows}
     table = HudiTable.create(
