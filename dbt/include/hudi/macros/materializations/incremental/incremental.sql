@@ -19,7 +19,9 @@
     {% do adapter.hudi_stage(temp_relation, code, language) %}
     {#- rows to delete name their key only, which says nothing of the table's columns -#}
     {%- set on_schema_change = 'ignore' if plan.merge.strategy == 'delete' else plan.merge.on_schema_change -%}
-    {% do adapter.hudi_check_fit(plan, temp_relation) %}
+    {% if on_schema_change != 'ignore' %}
+      {% do adapter.hudi_check_fit(plan, temp_relation) %}
+    {% endif %}
     {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
     {% if not dest_columns %}
       {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
