@@ -221,6 +221,8 @@ class TestSourcesOfOtherWriters:
         run_dbt(["run", "-s", "read", "another_writer", "read_again"])
         assert project.run_sql("select count(*) from {schema}.read", fetch="one")[0] == 2
         assert project.run_sql("select count(*) from {schema}.read_again", fetch="one")[0] == 3
+        project.run_sql("analyze table lake.events compute statistics")
+        assert not any("spark_catalog" in path for path in _files(outside)), "no manifest is written there"
         project.run_sql("drop schema lake cascade")
         assert set(before) <= set(_files(outside)), "the files are another writer's"
 

@@ -136,7 +136,7 @@ def comment_on_table(statement: Statement, target: Target) -> Routed:
 
 def analyze(statement: Statement, target: Target) -> Routed:
     """ANALYZE TABLE: the table's size is known from its commits, Spark would store zero bytes."""
-    statement.warehouse.register(statement.session, target.schema, target.name, target.base)
+    statement.warehouse.show(statement.session, target.schema, target.name, target.base)
     return Routed(_OK)
 
 

@@ -163,5 +163,5 @@ def _facts(statement: Statement, target: Target) -> bridge.TableFacts:
 
 
 def _done(statement: Statement, target: Target, response: HudiAdapterResponse) -> Routed:
-    statement.warehouse.register(statement.session, target.schema, target.name, target.base)
+    statement.warehouse.show(statement.session, target.schema, target.name, target.base)
     return Routed(response)

@@ -147,12 +147,17 @@ class Warehouse:
             self.register(session, place.schema, name, base)
         else:
             self.create_schema(session, place.schema)
-            cache = bridge.source_cache(self.places.location_root, place.schema, name)
-            bridge.register_foreign(session, bridge.TableName(place.schema, name), base, cache)
+            self._show_foreign(session, place.schema, name, base)
             if self._directory is not None:
                 self._directory.save_source(place.schema.lower(), name, base)
             self.changed()
         self._sources[place] = mark
+
+    def _show_foreign(self, session: SparkSession, schema: str, name: str, base: str) -> None:
+        cache = bridge.source_cache(self.places.location_root, schema, name)
+        with bridge.engine_errors():
+            bridge.register_foreign(session, bridge.TableName(schema, name), base, cache)
+        self.changed()
 
     def _inside(self, session: SparkSession, place: SourcePlace) -> tuple[str, str | None]:
         """Name and folder of the warehouse's table behind a source; a second face stands for its table."""
@@ -249,10 +254,12 @@ class Warehouse:
         return base
 
     def show(self, session: SparkSession, schema: str, name: str, base: str) -> None:
-        """Make Spark's catalog show what a service made of the table that is behind a name."""
+        """Make Spark's catalog show what a statement or service made of the table that is behind a name."""
         entry = self.entry(session, schema, name)
         name = name if entry is None else entry.main_name
-        if bridge.has_columns(session, base):
+        if entry is not None and entry.foreign:
+            self._show_foreign(session, schema, name, base)
+        elif bridge.has_columns(session, base):
             self.register(session, schema, name, base)
         else:
             self._hide(session, schema, name)
