@@ -121,6 +121,9 @@ def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> p
     kind = array.type
     if pa.types.is_struct(kind):
         return _rename_struct(array, written, wanted)
+    if array.offset:
+        # Arrow makes no list with nulls of the offsets of a slice.
+        array = pa.concat_arrays([array])
     if pa.types.is_list(kind):
         values = rename_nested(array.values, written.children[0], wanted.children[0])
         return pa.ListArray.from_arrays(array.offsets, values, mask=_nulls(array))

@@ -101,9 +101,9 @@ def test_fields_inside_a_column_are_renamed(
     history = parse_history(json.dumps({"schemas": versions}), "h")
     written, wanted = (history.version_at(instant).children[0] for instant in ("1", "9"))
 
-    renamed = rename_nested(pa.array([None, value], kind).slice(1), written, wanted)
+    renamed = rename_nested(pa.array([None, value, None], kind).slice(1), written, wanted)
 
-    assert renamed.to_pylist() == [expected]
+    assert renamed.to_pylist() == [expected, None]
 
 
 def test_versions_of_commits_that_did_not_complete_are_left_out() -> None:
