@@ -17,7 +17,8 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.connections import HudiConnectionManager
 
-Service = Callable[[SparkSession, str], AdapterResponse]
+Change = Callable[[SparkSession, str], AdapterResponse]
+Service = Callable[[SparkSession, str, Mapping[str, str]], AdapterResponse]
 _STRICT = "hoodie.engine.services.strict"
 
 
@@ -31,18 +32,23 @@ class TableServices(metaclass=AdapterMeta):
         self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Service
     ) -> AdapterResponse:
         """Run a service; as the hook of a node one that fails is a warning, for the node's commit is good."""
-        schema, name = self._names(relation)
         try:
-            with self._folder(relation, what) as (session, base):
-                with self.connections.warehouse.one_writer(session, base):
-                    response = run(session, base)
-                    self.connections.warehouse.show(session, schema, name, base)
-                return response
+            return self._change(relation, what, lambda *place: run(*place, options))
         except bridge.ServiceFailedError as error:
             if not get_node_info().get("unique_id") or options.get(_STRICT) == "true":
                 raise
+            schema, name = self._names(relation)
             bridge.logger.warning("{} {}.{} failed, its commit stands: {}", what, schema, name, error.msg)
             return AdapterResponse(f"FAILED: {error.msg}")
+
+    def _change(self, relation: BaseRelation | str, what: str, change: Change) -> AdapterResponse:
+        """Change a table while nobody else of this process does; the catalog shows what was made of it."""
+        schema, name = self._names(relation)
+        with self._folder(relation, what) as (session, base):
+            with self.connections.warehouse.one_writer(session, base):
+                response = change(session, base)
+                self.connections.warehouse.show(session, schema, name, base)
+            return response
 
     @contextmanager
     def _folder(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, str]]:
@@ -69,7 +75,7 @@ class TableServices(metaclass=AdapterMeta):
             relation,
             "compact",
             _options(options),
-            lambda *place: bridge.compact(*place, op, _options(options)),
+            lambda session, base, given: bridge.compact(session, base, op, given),
         )
 
     @available.parse_list
@@ -90,18 +96,13 @@ class TableServices(metaclass=AdapterMeta):
             relation,
             "clean",
             _options(options),
-            lambda *place: bridge.clean(*place, retain_commits, _options(options)),
+            lambda session, base, given: bridge.clean(session, base, retain_commits, given),
         )
 
     @available.parse_none
     def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
         """Undo the newest commit; a table whose only commit it was is as if it had never been built."""
-        schema, name = self._names(relation)
-        with self._folder(relation, "roll back") as (session, base):
-            with self.connections.warehouse.one_writer(session, base):
-                response = bridge.rollback(session, base, str(instant))
-                self.connections.warehouse.show(session, schema, name, base)
-            return response
+        return self._change(relation, "roll back", lambda *place: bridge.rollback(*place, str(instant)))
 
     @available.parse_list
     def hudi_timeline(self, relation: BaseRelation | str) -> list[bridge.CommitFacts]:

@@ -202,7 +202,7 @@ def put_entries(
     if config.table_type is TableType.COPY_ON_WRITE:
         if before is not None and before.is_view:
             _drop_second_faces(spark, name, before)
-        existing = _own_entry(spark, name, storage.uri(), is_view=False)
+        existing = _own_entry(spark, before, name, storage.uri(), is_view=False)
         changed = put_table(spark, face.table(name, TABLE, columns), existing)
         _keep_statistics(spark, name, existing, published.size_bytes)
         return changed
@@ -304,7 +304,8 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | No
     mask = (Column(CHUNK_COLUMN, "bigint"), Column(WORDS_COLUMN, "array<bigint>"))
     # the mask comes first: a metastore wants each column's type kept at its position, and new columns come last
     internal = face.table(files, FILES, [*mask, *face.columns])
-    changed = put_table(spark, internal, _own_entry(spark, files, base, is_view=False))
+    found = _own_entry(spark, find_entry(spark, files), files, base, is_view=False)
+    changed = put_table(spark, internal, found)
     query = snapshot_query(files, [column.name for column in face.columns])
     specs: list[TableSpec | ViewSpec] = [
         ViewSpec(name, face.columns, query, face.notes.comment, face.properties(SNAPSHOT)),
@@ -325,9 +326,11 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | No
     for spec in specs:
         is_view = isinstance(spec, ViewSpec)
         try:
+            entry = before
             if spec.name != name:
-                _check_free(spark, spec.name, bases)
-            existing = _own_entry(spark, spec.name, base, is_view=is_view)
+                entry = find_entry(spark, spec.name)
+                _check_free(entry, bases)
+            existing = _own_entry(spark, entry, spec.name, base, is_view=is_view)
         except TableExistsError:
             if spec.name == name:
                 raise
@@ -344,21 +347,31 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | No
     return changed
 
 
-def _check_free(spark: SparkSession, name: TableName, bases: Collection[str | None]) -> None:
-    """Raise TableExistsError when the name is that of a Hudi table at none of some places."""
-    entry = find_entry(spark, name)
-    found = None if entry is None else entry.properties.get(BASE_PATH_PROPERTY)
-    if entry is not None and found is not None and found not in bases:
-        if entry.properties.get(ROLE_PROPERTY) in (TABLE, SNAPSHOT):
-            raise TableExistsError(f"{name.label} is the Hudi table at {found!r}; drop or rename that first")
+def _check_free(entry: EntryFacts | None, bases: Collection[str | None]) -> None:
+    """Raise TableExistsError when an entry is that of a Hudi table at none of some places."""
+    if entry is None:
+        return
+    found = entry.properties.get(BASE_PATH_PROPERTY)
+    if found is not None and found not in bases and entry.properties.get(ROLE_PROPERTY) in (TABLE, SNAPSHOT):
+        raise TableExistsError(
+            f"{entry.name.label} is the Hudi table at {found!r}; drop or rename that first"
+        )
 
 
-def _own_entry(spark: SparkSession, name: TableName, base: str, *, is_view: bool) -> EntryFacts | None:
+def _own_entry(
+    spark: SparkSession, entry: EntryFacts | None, name: TableName, base: str, *, is_view: bool
+) -> EntryFacts | None:
     """Return the entry to be altered, None when one has to be made.
 
     An entry of a Hudi table that is of the other kind, as after a change of the table's type, is dropped.
+
+    Args:
+        spark: The session.
+        entry: What stands under the name.
+        name: The name.
+        base: URI of the table's folder.
+        is_view: Kind that is wanted.
     """
-    entry = find_entry(spark, name)
     if entry is None:
         return None
     if BASE_PATH_PROPERTY not in entry.properties:

@@ -15,7 +15,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.log_records import block_rows
 from hudi_engine.merge.log_scanner import scan_slice
-from hudi_engine.merge.read_context import ReadContext, in_instant_range
+from hudi_engine.merge.read_context import ReadContext, rows_in_range
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
 
@@ -48,7 +48,7 @@ def read_changes(context: ReadContext, file_slice: FileSlice, *, is_first: bool)
         rows = read_base_file(context, base)
         if not is_first:
             rows = rows.filter(pc.equal(rows.column(COMMIT_TIME), base.instant))
-        parts.append(_in_range(context, rows))
+        parts.append(rows_in_range(context, rows))
     parts.extend(_blocks(context, file_slice))
     return pa.concat_tables(parts)
 
@@ -57,10 +57,4 @@ def _blocks(context: ReadContext, file_slice: FileSlice) -> Iterator[pa.Table]:
     for scanned in scan_slice(context, file_slice).blocks:
         if scanned.place.is_data:
             block = scanned.load(context)
-            yield _in_range(context, block_rows(context, file_slice, block, context.schema))
-
-
-def _in_range(context: ReadContext, rows: pa.Table) -> pa.Table:
-    if context.instant_range is None:
-        return rows
-    return rows.filter(in_instant_range(rows.column(COMMIT_TIME), context.instant_range))
+            yield rows_in_range(context, block_rows(context, file_slice, block, context.schema))

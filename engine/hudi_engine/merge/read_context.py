@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.schema.internal_schema import SchemaHistory
+from hudi_engine.schema.meta_fields import COMMIT_TIME
 from hudi_engine.storage.base import Storage
 
 InstantRange = tuple[str | None, str | None] | frozenset[str]
@@ -71,6 +72,13 @@ def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> p
     if end is not None:
         inside = pc.and_kleene(inside, pc.less_equal(commit_times, end))
     return pc.fill_null(inside, False)
+
+
+def rows_in_range(context: ReadContext, rows: pa.Table) -> pa.Table:
+    """The rows that the instant range of a read lets through, all without one."""
+    if context.instant_range is None:
+        return rows
+    return rows.filter(in_instant_range(rows.column(COMMIT_TIME), context.instant_range))
 
 
 def range_allows(instant: str, instants: InstantRange | None) -> bool:

@@ -22,7 +22,7 @@ from hudi_engine.merge.log_records import LogRecords, needed_columns, read_log_r
 from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
-from hudi_engine.merge.read_context import ReadContext, in_instant_range
+from hudi_engine.merge.read_context import ReadContext, in_instant_range, rows_in_range
 from hudi_engine.merge.record_keys import key_columns, record_keys
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
@@ -141,11 +141,11 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
         if merge_type == LOG_ONLY:
             return select_schema(context.schema, wanted).empty_table()
         columns = wanted if context.instant_range is None else needed
-        return _in_range(context, _read_base(context, file_slice, columns))
+        return rows_in_range(context, _read_base(context, file_slice, columns))
     rule = merge_rule(context.config)
     if merge_type == LOG_ONLY:
         return _live(_scan(context, file_slice, rule, needed).winners)
-    base = _in_range(context, _read_base(context, file_slice, needed))
+    base = rows_in_range(context, _read_base(context, file_slice, needed))
     if merge_type == SKIP_MERGE:
         return pa.concat_tables([base, _live(_scan(context, file_slice, rule, needed).winners)])
     if rule.fills_one_by_one:
@@ -170,10 +170,6 @@ def _read_base(context: ReadContext, file_slice: FileSlice, columns: Sequence[st
     if file_slice.base_file is None:
         return select_schema(context.schema, columns).empty_table()
     return read_base_file(context, file_slice.base_file, columns)
-
-
-def _in_range(context: ReadContext, base: pa.Table) -> pa.Table:
-    return base if context.instant_range is None else base.filter(pa.array(_inside(context, base)))
 
 
 def _inside(context: ReadContext, base: pa.Table) -> Mask:

@@ -71,8 +71,8 @@ def snapshot_frame(
     view = state.view(as_of=as_of)
     slices = view.latest_slices()
     if merge_type == UNMERGED_LOGS:
-        tasks = [_Task(each, UNMERGED_LOGS) for each in slices if each.log_files]
-        return map_slices(spark, tasks, read.schema, lambda task: read_unmerged_logs(read, task.file_slice))
+        logged = [each for each in slices if each.log_files]
+        return map_slices(spark, logged, read.schema, lambda each: read_unmerged_logs(read, each))
     if merge_type == READ_OPTIMIZED:
         slices = [
             FileSlice(base.partition, base.file_id, base.instant, base, ())
@@ -173,12 +173,7 @@ def _merged(
         F.col("_metadata.row_index").alias(_ROW),
     )
     delta_schema = read.schema.append(pa.field(_FILE, pa.string())).append(pa.field(_ROW, pa.int64()))
-    delta = map_slices(
-        spark,
-        [_Task(each, SNAPSHOT) for each in slices],
-        delta_schema,
-        lambda task: _delta_rows(read, task.file_slice),
-    )
+    delta = map_slices(spark, slices, delta_schema, lambda each: _delta_rows(read, each))
     masked = delta.where(F.col(_ROW).isNotNull()).select(_FILE, _ROW)
     kept = positioned.join(F.broadcast(masked), [_FILE, _ROW], "left_anti").select(
         *[f"`{name}`" for name in names]

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.meta_fields import META_FIELDS, meta_fields
 
 AvroSchema = Any
 
@@ -135,7 +135,7 @@ def with_meta_fields(avro: str | bytes | Mapping[str, Any], *, operation: bool =
     """The record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them where asked; meta
     fields already there are not repeated."""
     record = without_meta_fields(avro)
-    names = (*META_FIELDS, OPERATION) if operation else META_FIELDS
+    names = meta_fields(operation=operation)
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
     return {**record, "fields": [*meta, *(field for field in record["fields"] if field["name"] not in names)]}
 

@@ -25,6 +25,15 @@ INSERTED, UPDATED_FROM, UPDATED_TO, DELETED = OPERATIONS = ("I", "-U", "U", "D")
 META_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in META_FIELDS])
 
 
+def meta_fields(*, operation: bool = False) -> tuple[str, ...]:
+    """Names of a table's meta columns in order.
+
+    Args:
+        operation: Whether ``_hoodie_operation`` is one of them (changelog mode).
+    """
+    return (*META_FIELDS, OPERATION) if operation else META_FIELDS
+
+
 def with_meta_columns(schema: pa.Schema, *, operation: bool = False) -> pa.Schema:
     """Put the five meta columns before the columns of ``schema``; those already there are not repeated.
 
@@ -32,11 +41,9 @@ def with_meta_columns(schema: pa.Schema, *, operation: bool = False) -> pa.Schem
         schema: Arrow schema of a table, with or without meta columns.
         operation: Whether ``_hoodie_operation`` follows them.
     """
-    own = without_meta_columns(schema)
-    if not operation:
-        return pa.schema([*META_SCHEMA, *own])
-    sixth = pa.field(OPERATION, pa.string())
-    return pa.schema([*META_SCHEMA, sixth, *(field for field in own if field.name != OPERATION)])
+    names = meta_fields(operation=operation)
+    meta = [pa.field(name, pa.string()) for name in names]
+    return pa.schema([*meta, *(field for field in schema if field.name not in names)])
 
 
 def without_meta_columns(schema: pa.Schema) -> pa.Schema:

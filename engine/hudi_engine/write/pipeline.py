@@ -26,7 +26,7 @@ from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.state import TableState, commit_schema_text, full_avro
-from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope
@@ -401,7 +401,7 @@ def _metadata(
 
 def _schema_text(context: WriteContext) -> str:
     avro: dict[str, Any] = dict(context.avro_schema)
-    meta = (*META_FIELDS, OPERATION) if context.config.keeps_operations else META_FIELDS
+    meta = meta_fields(operation=context.config.keeps_operations)
     avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
     return commit_schema_text(avro)
 

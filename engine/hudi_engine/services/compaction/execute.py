@@ -19,7 +19,7 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.read.state import TableState, full_avro
-from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.services.compaction.pending import drop_torn_plans, give_up, next_to_run, read_plan, sweep
@@ -200,7 +200,7 @@ class _Claim:
             memory_limit_bytes=options.int("hoodie.memory.compaction.max.size"),
             spill_dir=options.text("hoodie.memory.spillable.map.path"),
         )
-        meta = (*META_FIELDS, OPERATION) if state.config.keeps_operations else META_FIELDS
+        meta = meta_fields(operation=state.config.keeps_operations)
         names = [name for name in read.schema.names if name not in meta]
         data_schema = read.schema.empty_table().select(names).schema
         return CompactionContext(
