@@ -27,6 +27,11 @@ def frame(spark, *rows):
     return spark.createDataFrame([tuple(row) for row in rows], COLUMNS)
 
 
+def create(spark, tmp_path, **definition):
+    """An empty table in folder ``t`` with the key ``id``."""
+    return HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], **definition)
+
+
 def rows_of(table):
     return sorted(tuple(row) for row in table.snapshot().select("id", "ts", "dt", "name").collect())
 
@@ -125,15 +130,8 @@ def test_wide_partitions_tell_a_key_of_two_partitions_apart_unless_the_index_is_
         "hoodie.combine.before.insert": "true",
         "hoodie.index.type": index,
     }
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
-        options=options,
+    table = create(
+        spark, tmp_path, precombine_field="ts", partition_by=["dt"], table_type=table_type, options=options
     )
     both = [(1, 10, "a", "one"), (1, 11, "b", "one"), (2, 10, "a", "two")]
     table.bulk_insert(frame(spark, *both, (2, 9, "a", "late")))
@@ -230,7 +228,7 @@ def test_update_columns_leave_the_others(spark, table):
 
 
 def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type="mor")
+    table = create(spark, tmp_path, table_type="mor")
     table.upsert(frame(spark, *FIRST))
     table.delete(frame(spark, FIRST[0]))
     table.upsert(frame(spark, (1, 20, "a", "back"), (2, 20, "a", "ignored")), update_columns=["ts"])
@@ -239,9 +237,7 @@ def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
 
 def test_update_columns_leave_the_others_in_a_bucket(spark, tmp_path, table_type):
     options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
-    table = HudiTable.create(
-        spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type, options=options
-    )
+    table = create(spark, tmp_path, table_type=table_type, options=options)
     table.upsert(frame(spark, *FIRST))
     table.upsert(frame(spark, (1, 20, "z", "ignored"), (4, 20, "d", "four")), update_columns=["ts"])
     check_readers(table, [(1, 20, "a", "one"), *FIRST[1:], (4, 20, "d", "four")])
@@ -254,14 +250,7 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
     rows.coalesce(1).write.parquet(str(tmp_path / "first"))
     rows.coalesce(1).write.parquet(str(tmp_path / "second"))
     monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        partition_by=["dt"],
-        options={"hoodie.engine.small.batch.rows": 0},
-    )
+    table = create(spark, tmp_path, partition_by=["dt"], options={"hoodie.engine.small.batch.rows": 0})
     loaded = spark.read.parquet(str(tmp_path / "first"), str(tmp_path / "second"))
     assert loaded.rdd.getNumPartitions() == 2
     assert table.bulk_insert(loaded).files_written == 4
@@ -286,9 +275,7 @@ def test_match_condition_inserts_what_does_not_match(spark, table):
 )
 def test_match_condition_asks_the_row_that_would_be_updated(spark, tmp_path, index, small_rows):
     options = {"hoodie.index.type": index, "hoodie.engine.small.batch.rows": small_rows}
-    table = HudiTable.create(
-        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], options=options
-    )
+    table = create(spark, tmp_path, partition_by=["dt"], options=options)
     stored = [(1, 10, "a", "one")] if index == "GLOBAL_SIMPLE" else [(1, 10, "a", "one"), (1, 90, "b", "x")]
     table.upsert(frame(spark, *stored))
     new = (1, 20, "b" if index == "GLOBAL_SIMPLE" else "a", "miss")
@@ -297,14 +284,7 @@ def test_match_condition_asks_the_row_that_would_be_updated(spark, tmp_path, ind
 
 
 def test_a_log_bucket_refuses_a_second_row_of_a_key(spark, tmp_path):
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        table_type="mor",
-        options={"hoodie.index.type": "BUCKET"},
-    )
+    table = create(spark, tmp_path, table_type="mor", options={"hoodie.index.type": "BUCKET"})
     table.upsert(frame(spark, *FIRST))
     with pytest.raises(DataError, match="'2' is stored in a row that does not fulfil the match condition"):
         table.upsert(frame(spark, (2, 20, "a", "two")), match_condition="DBT_INTERNAL_DEST.ts > 50")
@@ -319,7 +299,7 @@ def test_delete_where_and_update_where(spark, table):
 
 
 def test_assignments_and_columns_that_make_no_sense_are_refused_by_name(spark, tmp_path):
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    table = create(spark, tmp_path)
     table.upsert(frame(spark, *FIRST))
     for assignments in ({"name": "nowhere"}, {"name": "upper("}, {}, ["name"]):
         with pytest.raises(ConfigError, match="assignments"):
@@ -344,7 +324,7 @@ def test_a_new_column_is_null_in_old_rows(spark, table):
 
 
 def test_fields_of_structs_are_matched_by_name(spark, tmp_path):
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    table = create(spark, tmp_path)
     first = "id int, s struct<a:int,b:int>, l array<struct<a:int,b:int>>, m map<string,struct<a:int,b:int>>"
     table.upsert(spark.createDataFrame([(1, (1, 2), [(1, 2)], {"k": (1, 2)}), (2, None, None, None)], first))
     second = (
@@ -428,9 +408,7 @@ def test_bad_rows_leave_the_table_as_it_was(spark, table, rows, columns, error):
 
 
 def test_a_partition_value_cannot_leave_the_table(spark, tmp_path, table_type):
-    table = HudiTable.create(
-        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type
-    )
+    table = create(spark, tmp_path, partition_by=["dt"], table_type=table_type)
     with pytest.raises(PathEscapeError, match="nothing was read or written"):
         table.upsert(frame(spark, (1, 1, "../../out", "x")))
     assert not (tmp_path.parent / "out").exists()
@@ -438,7 +416,7 @@ def test_a_partition_value_cannot_leave_the_table(spark, tmp_path, table_type):
 
 
 def test_characters_with_a_meaning_in_patterns_are_plain_in_partition_folders(spark, tmp_path):
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"])
+    table = create(spark, tmp_path, partition_by=["dt"])
     rows = [(1, 1, "a[b]*?{c}", "x"), (2, 1, "d\\e", "y"), (3, 1, "50%20 é&#", "z")]
     table.upsert(frame(spark, *rows))
     assert rows_of(table) == sorted(rows)
@@ -448,14 +426,14 @@ def test_characters_with_a_meaning_in_patterns_are_plain_in_partition_folders(sp
 
 
 def test_rows_that_are_no_dataframe_are_refused(spark, tmp_path):
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    table = create(spark, tmp_path)
     for rows in (None, [(1, "a")]):
         with pytest.raises(ConfigError, match="Spark DataFrame"):
             table.upsert(rows)
 
 
 def test_a_damaged_base_file_is_named(spark, tmp_path):
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    table = create(spark, tmp_path)
     table.upsert(frame(spark, *FIRST))
     (base,) = (tmp_path / "t").glob("*.parquet")
     base.write_bytes(base.read_bytes()[:100])
@@ -464,15 +442,7 @@ def test_a_damaged_base_file_is_named(spark, tmp_path):
 
 
 def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_type):
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        partition_by=["dt"],
-        table_type=table_type,
-        options=HIVE,
-    )
+    table = create(spark, tmp_path, partition_by=["dt"], table_type=table_type, options=HIVE)
     table.upsert(frame(spark, *FIRST))
     result = table.delete_partitions(["dt=a"])
     assert result.rows_deleted == 2
@@ -483,11 +453,9 @@ def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_typ
 
 @pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "executors"])
 def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
-    table = HudiTable.create(
+    table = create(
         spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
+        tmp_path,
         precombine_field="ts",
         partition_by=["dt"],
         table_type=table_type,
@@ -504,11 +472,9 @@ def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_
 
 
 def test_a_key_that_came_back_by_insert_is_updated_once(spark, tmp_path, table_type):
-    table = HudiTable.create(
+    table = create(
         spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
+        tmp_path,
         precombine_field="ts",
         table_type=table_type,
         options={"hoodie.parquet.small.file.limit": "0"},
@@ -525,9 +491,7 @@ def test_a_key_that_came_back_by_insert_is_updated_once(spark, tmp_path, table_t
 
 
 def test_delete_by_key_alone_removes_every_row_of_the_key(spark, tmp_path, table_type):
-    table = HudiTable.create(
-        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], table_type=table_type
-    )
+    table = create(spark, tmp_path, partition_by=["dt"], table_type=table_type)
     table.insert(frame(spark, (1, 10, "a", "one"), (1, 10, "b", "uno"), (2, 10, "b", "two")))
     assert table.delete(spark.createDataFrame([(1,)], "id int")).rows_deleted == 2
     check_readers(table, [(2, 10, "b", "two")])
@@ -536,7 +500,7 @@ def test_delete_by_key_alone_removes_every_row_of_the_key(spark, tmp_path, table
 @pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "executors"])
 def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
     options = {"hoodie.engine.small.batch.rows": rows_limit}
-    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], options=options)
+    table = create(spark, tmp_path, options=options)
     rows = spark.createDataFrame([(1, False), (2, True), (3, None)], "id int, _hoodie_is_deleted boolean")
     table.bulk_insert(rows)
     assert sorted(row.id for row in table.snapshot().collect()) == [1, 3]
@@ -544,11 +508,9 @@ def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
 
 @pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
 def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
-    table = HudiTable.create(
+    table = create(
         spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
+        tmp_path,
         precombine_field="ts",
         partition_by=["dt"],
         table_type=table_type,
