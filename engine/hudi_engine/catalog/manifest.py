@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ from hudi_engine.merge.table_reader import table_schema
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import Look, writes_since
 
 logger = logging.getLogger(__name__)
 
@@ -213,18 +214,17 @@ def _schema(config: TableConfig, timeline: Timeline) -> pa.Schema | None:
 
 
 def _stamp(base: str, config: TableConfig, timeline: Timeline, schema: pa.Schema | None) -> Stamp:
-    writes = sorted(instant.requested_time for instant in timeline.completed_writes)
+    look = Look.at(timeline)
+    writes, pending = tuple(sorted(look.writes)), tuple(sorted(look.pending or ()))
     newest = writes[-1] if writes else ""
-    return Stamp(base, config.table_type.value, newest, tuple(writes), schema_digest(schema))
+    return Stamp(base, config.table_type.value, newest, writes, schema_digest(schema), pending)
 
 
 def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:
     stamp = manifest.stamp
-    if stamp is None or replace(stamp, instant="", writes=()) != replace(wanted, instant="", writes=()):
+    if stamp is None or not stamp.is_same_table_as(wanted):
         return False
-    listed, now = set(stamp.writes), set(wanted.writes)
-    # What the manifest shows and the timeline lacks was either archived, which changes nothing, or undone.
-    return now <= listed and all(timeline.is_committed(time) for time in listed - now)
+    return writes_since(timeline, stamp.look) == ()
 
 
 def _create(

@@ -21,6 +21,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.continuity import Look
 
 CATALOG_FOLDER = ".hoodie/spark_catalog"
 FIRST_NUMBER = 9
@@ -55,6 +56,8 @@ class Stamp:
         instant: Newest completed write, ``""`` for a table without one.
         writes: Requested times of the completed writes on the active timeline, sorted.
         schema_digest: Identity of the table's schema, ``""`` for none.
+        pending: Requested times of the writes and services that had not completed, sorted; None in a manifest
+            of an earlier release of this engine, which did not say.
     """
 
     base: str
@@ -62,6 +65,17 @@ class Stamp:
     instant: str
     writes: tuple[str, ...]
     schema_digest: str = ""
+    pending: tuple[str, ...] | None = ()
+
+    @property
+    def look(self) -> Look:
+        """What was seen of the timeline."""
+        return Look(frozenset(self.writes), None if self.pending is None else frozenset(self.pending))
+
+    def is_same_table_as(self, other: Stamp) -> bool:
+        """Return whether both show the same table by place, type and schema, at whatever instant."""
+        mine, theirs = ((each.base, each.table_type, each.schema_digest) for each in (self, other))
+        return mine == theirs
 
 
 class Derived(str, Enum):
@@ -135,6 +149,7 @@ def format_manifest(stamp: Stamp, entries: Iterable[ManifestEntry]) -> bytes:
         "instant": stamp.instant,
         "writes": list(stamp.writes),
         "schema": stamp.schema_digest,
+        "pending": None if stamp.pending is None else list(stamp.pending),
     }
     lines = [_VERSION_LINE, json.dumps(head)]
     for entry in entries:
@@ -249,7 +264,15 @@ def _status(uri: str, size: int, modified_ms: int, *, is_dir: bool) -> dict[str,
 def _stamp(raw: dict[str, Any]) -> Stamp | None:
     if raw["format"] != FORMAT:
         return None
-    return Stamp(raw["base"], raw["tableType"], raw["instant"], tuple(raw["writes"]), raw["schema"])
+    pending = raw.get("pending")
+    return Stamp(
+        raw["base"],
+        raw["tableType"],
+        raw["instant"],
+        tuple(raw["writes"]),
+        raw["schema"],
+        None if pending is None else tuple(pending),
+    )
 
 
 def _entry(raw: dict[str, Any]) -> ManifestEntry:

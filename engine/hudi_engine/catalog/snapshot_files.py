@@ -31,6 +31,7 @@ from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import writes_since
 
 MASKED_LABEL = 1 << 40
 """Added to the ordinal of a base file whose slice has a sidecar; below it are base files read as they are."""
@@ -129,21 +130,16 @@ def schema_digest(schema: pa.Schema | None) -> str:
 def _touched_partitions(request: SnapshotRequest, previous: Manifest) -> set[str] | None:
     """Return the partitions written since; None when the manifest before is no base to go on from."""
     stamp, timeline = previous.stamp, request.timeline
-    if stamp is None or (stamp.base, stamp.table_type, stamp.schema_digest) != (
-        request.stamp.base,
-        request.stamp.table_type,
-        request.stamp.schema_digest,
-    ):
+    if stamp is None or not stamp.is_same_table_as(request.stamp):
         return None
-    listed = set(stamp.writes)
-    if not all(timeline.is_committed(time) for time in listed - set(request.stamp.writes)):
+    unlisted = writes_since(timeline, stamp.look)
+    if unlisted is None:
         return None
     touched: set[str] = set()
-    for instant in timeline.completed_writes:
-        if instant.requested_time not in listed:
-            metadata = timeline.commit_metadata(instant)
-            touched.update(metadata.partition_to_write_stats)
-            touched.update(metadata.partition_to_replace_file_ids or ())
+    for instant in unlisted:
+        metadata = timeline.commit_metadata(instant)
+        touched.update(metadata.partition_to_write_stats)
+        touched.update(metadata.partition_to_replace_file_ids or ())
     return touched
 
 

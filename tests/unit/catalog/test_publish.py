@@ -112,6 +112,61 @@ def test_archiving_old_instants_does_not_make_a_manifest_stale(cow):
     assert current(cow)
 
 
+def archive(table, *instants):
+    """Take the files of instants off the active timeline, as Hudi's archiver does."""
+    for instant in instants:
+        for path in table.path.glob(f".hoodie/{instant}.*"):
+            path.unlink()
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_writes_that_were_archived_before_anybody_listed_them_are_published(kind, request):
+    table = request.getfixturevalue(kind)
+    first = table.commit({"dt=x": {"f-0": rows(1)}, "dt=y": {"g-0": rows(2, dt="y")}})
+    publish(table.storage)
+    unseen = table.commit({"dt=x": {"f-0": rows(1, v="b"), "h-0": rows(3)}})
+    last = table.commit({"dt=y": {"g-0": rows(2, dt="y", v="b")}})
+    archive(table, *({getattr(table, "first", first), first, unseen}))
+    assert not current(table)
+    publish(table.storage)
+    assert current(table)
+    assert files(table) == [f"dt=x/f-0@{unseen}", f"dt=x/h-0@{unseen}", f"dt=y/g-0@{last}"]
+
+
+def test_a_write_that_was_pending_when_listed_and_is_archived_since_is_published(cow):
+    late = cow.next_instant()
+    cow.storage.create(f".hoodie/{late}.commit.requested", b"")
+    seen = cow.commit({"dt=x": {"f-0": rows(1)}})
+    publish(cow.storage)
+    cow.write_file("dt=y", "g-0", rows(2, dt="y"), late)
+    archive(cow, late)
+    assert not current(cow)
+    publish(cow.storage)
+    assert files(cow) == [f"dt=x/f-0@{seen}", f"dt=y/g-0@{late}"]
+
+
+def test_archiving_past_a_savepoint_does_not_hide_writes_that_were_never_listed(cow):
+    saved = cow.commit({"dt=x": {"f-0": rows(1)}})
+    cow.storage.create(f".hoodie/{saved}.savepoint", b"")
+    publish(cow.storage)
+    unseen = cow.commit({"dt=y": {"g-0": rows(2, dt="y")}})
+    last = cow.commit({"dt=x": {"f-0": rows(1, v="b")}})
+    archive(cow, unseen)
+    publish(cow.storage)
+    assert files(cow) == [f"dt=x/f-0@{last}", f"dt=y/g-0@{unseen}"]
+
+
+def test_a_manifest_that_does_not_say_what_was_pending_is_published_anew_once(cow):
+    cow.commit({"dt=x": {"f-0": rows(1)}})
+    publish(cow.storage)
+    path = ".hoodie/spark_catalog/hive/_spark_metadata/9.compact"
+    body = cow.storage.read(path)
+    cow.storage.replace(path, body.replace(b', "pending": []', b""))
+    assert cow.storage.read(path) != body
+    assert publish(cow.storage).published
+    assert not publish(cow.storage).published
+
+
 def test_a_table_without_a_commit_has_an_empty_manifest_and_keeps_its_layout_open(cow):
     empty = publish(cow.storage)
     assert (empty.files, empty.layout, empty.instant) == (0, Layout.HIVE, "")

@@ -44,7 +44,7 @@ def partitions_to_clean(
         or any(each.get("failedDeleteFiles") for each in (last.get("partitionMetadata") or {}).values())
         or not saved <= {instant.requested_time for instant in state.timeline.savepoints}
         or not since
-        or since < writes[0].requested_time
+        or since < (state.timeline.first_write_time or "")
     ):
         return None
     found: set[str] = set()
