@@ -186,3 +186,21 @@ def test_the_log_file_of_another_commit_survives_a_marker_with_its_name(tmp_path
     with pytest.raises(WriteConflictError), slow:
         slow.commit(late.metadata)
     assert mini.content(storage)[("a", "k1")] == 7
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_write_that_has_read_the_first_commit_is_refused_when_that_was_rolled_back(
+    table_type: str, tmp_path: Path
+) -> None:
+    """Also when a third writer has committed since, so that the first commit is older than the timeline's first."""
+    storage = mini.create_table(str(tmp_path), table_type)
+    mini.write(storage, {"a": {"k1": 1, "wrong": 666}})
+    transaction = mini.begin(storage)
+    task = mini.work(storage, transaction, {"a": {"k1": 2}})
+    transaction.inflight(task.profile())
+    task.write_files()
+    mini.rollback(storage)
+    mini.write(storage, {"b": {"x": 1}})
+    with pytest.raises(WriteConflictError, match="was rolled back meanwhile"), transaction:
+        transaction.commit(task.metadata)
+    assert mini.content(storage) == {("b", "x"): 1}

@@ -105,11 +105,24 @@ DEFINED_ELSEWHERE = frozenset(
 _NO_CLUSTERING = (
     "this engine does not cluster; leave it out, and let Apache Hudi cluster the table (its result is read)"
 )
+_OWN_LOCK = (
+    "writers of this engine exclude each other, and Apache Hudi's file system lock provider, by the file .hoodie/lock of "
+    "the table, and by nothing else; leave it out, and give the other writers of the table that lock provider without a "
+    "path of its own"
+)
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.clustering.inline": ("false", _NO_CLUSTERING),
         "hoodie.clustering.schedule.inline": ("false", _NO_CLUSTERING),
         "hoodie.datasource.clustering.inline.enable": ("false", _NO_CLUSTERING),
+        "hoodie.write.lock.provider": (
+            "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+            _OWN_LOCK,
+        ),
+        "hoodie.write.lock.filesystem.path": ("", _OWN_LOCK),
+        "hoodie.write.lock.zookeeper.url": ("", _OWN_LOCK),
+        "hoodie.write.lock.hivemetastore.database": ("", _OWN_LOCK),
+        "hoodie.write.lock.dynamodb.table": ("", _OWN_LOCK),
         "hoodie.datasource.query.type": (
             "snapshot",
             "call read_optimized() for base files only; changes() tells the changes of a table in changelog mode, and "

@@ -293,6 +293,22 @@ class Timeline:
                 "that instant or a later one, and retain more commits if older ones are to stay readable"
             )
 
+    def undone_since(self, before: Timeline | None = None) -> frozenset[str]:
+        """Return the instants that rollbacks and restores have taken back.
+
+        Args:
+            before: An earlier snapshot; what was done by then is not looked at. None for all on the timeline.
+        """
+        known = frozenset() if before is None else {instant.file_name for instant in before.completed}
+        undone: set[str] = set()
+        for instant in self.completed:
+            if instant.action not in ("rollback", "restore") or instant.file_name in known:
+                continue
+            body = self.read_file(instant.file_name)
+            record = decode_avro_file(body, self._describe(instant.file_name)) if body else {}
+            undone.update(record.get("commitsRollback") or record.get("instantsToRollback") or ())
+        return frozenset(undone)
+
     def _plans(self, action: str) -> dict[str, dict[str, Any]]:
         found = {}
         for instant in self.pending:

@@ -93,9 +93,19 @@ class InstantClock:
             floor = max(self._last, after or "")
             candidate = format_instant(self._now())
             if candidate <= floor:
-                candidate = format_instant(parse_instant_time(floor) + _MILLISECOND)
+                candidate = _millisecond_after(floor)
             self._last = candidate
             return candidate
+
+
+def _millisecond_after(instant: str) -> str:
+    try:
+        return format_instant(parse_instant_time(instant) + _MILLISECOND)
+    except OverflowError as error:
+        raise TimelineError(
+            f"no instant can follow {instant}, the last one that its digits can tell, and it is on the timeline. "
+            "Remove the files of that instant from the timeline folder if no writer of yours made it"
+        ) from error
 
 
 def _utc_now() -> datetime:

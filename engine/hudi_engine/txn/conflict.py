@@ -283,8 +283,11 @@ def _both(reason: str, shared: Iterable[object]) -> str | None:
 def _check_base_still_stands(instant: str, base: Timeline, current: Timeline) -> None:
     now = {(done.requested_time, done.action) for done in current.completed_writes}
     first = current.first_write_time
-    for done in base.completed_writes:
-        if (done.requested_time, done.action) in now or (first is not None and done.requested_time < first):
+    missing = [done for done in base.completed_writes if (done.requested_time, done.action) not in now]
+    # What is older than the first write was archived, unless it was itself the first and was taken back.
+    undone = current.undone_since(base) if missing else frozenset()
+    for done in missing:
+        if first is not None and done.requested_time < first and done.requested_time not in undone:
             continue
         raise WriteConflictError(
             f"instant {instant} cannot be committed: {done.action} {done.requested_time}, which it has "

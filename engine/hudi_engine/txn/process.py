@@ -43,9 +43,10 @@ class ProcessIdentity:
         """Return whether the process still runs; None when that cannot be told from here."""
         if not self.is_here():
             return None
-        if (_PROC / "self" / "stat").exists():
+        if (_PROC / str(self.pid) / "stat").exists():
             started = _start_time(self.pid)
             return started is not None and (self.started in ("", started))
+        # Without /proc, or where it hides the processes of others (hidepid), a signal still finds out.
         if sys.platform == "win32":
             return None
         return None if _answers_signal(self.pid) else False

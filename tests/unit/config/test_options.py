@@ -73,6 +73,13 @@ def test_every_default_is_legal_by_its_own_rule(option):
         ("hoodie.clustering.inline", "true", "let Apache Hudi cluster"),
         ("hoodie.datasource.query.type", "incremental", "changes()"),
         ("hoodie.datasource.read.begin.instanttime", "2026", "incremental queries are not done"),
+        (
+            "hoodie.write.lock.provider",
+            "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider",
+            "file system lock provider",
+        ),
+        ("hoodie.write.lock.filesystem.path", "/locks/orders", "without a path of its own"),
+        ("hoodie.write.lock.zookeeper.url", "zk:2181", "the file .hoodie/lock"),
     ],
 )
 def test_a_key_that_asks_for_what_is_not_done_is_refused(key, value, advice):
@@ -84,4 +91,10 @@ def test_a_key_that_asks_for_what_is_not_done_is_refused(key, value, advice):
 
 
 def test_a_key_of_something_not_done_may_say_that_it_is_off():
-    resolve_options({"hoodie.clustering.inline": False, "hoodie.datasource.query.type": "snapshot"})
+    resolve_options(
+        {
+            "hoodie.clustering.inline": False,
+            "hoodie.datasource.query.type": "snapshot",
+            "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
+        }
+    )

@@ -90,3 +90,8 @@ def test_a_point_in_time_is_written_in_several_ways(text: str, expected: str) ->
 def test_what_is_no_point_in_time_is_refused_with_what_is(text: str) -> None:
     with pytest.raises(TimelineError, match="no point in time; legal are an instant such as"):
         query_instant(text)
+
+
+def test_no_instant_follows_the_last_one_there_can_be() -> None:
+    with pytest.raises(TimelineError, match="no instant can follow 99991231235959999"):
+        InstantClock().next("99991231235959999")

@@ -163,3 +163,17 @@ def test_a_beating_file_stays_fresh_from_its_thread_until_stopped(storage: Local
 def test_the_time_of_the_storage_leaves_no_file_behind(storage: LocalStorage) -> None:
     assert storage_now_ms(storage) > 1_600_000_000_000
     assert storage.list(".hoodie/.locks") == []
+
+
+def test_a_live_process_that_proc_hides_is_not_taken_for_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With hidepid, /proc shows a user nothing but processes of its own."""
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    hidden = ProcessIdentity(ProcessIdentity.current().machine, other.pid, "1")
+    for shown in ("self", "sys"):
+        (tmp_path / shown).symlink_to(f"/proc/{shown}")
+    monkeypatch.setattr("hudi_engine.txn.process._PROC", tmp_path)
+    assert hidden.is_running() is None
+    other.communicate()
+    assert hidden.is_running() is False
