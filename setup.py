@@ -1,39 +1,42 @@
-"""Packaging of dbt-hudi: the dbt adapter and the engine it calls."""
+"""What pyproject.toml cannot say: the page and the links of the project, wherever it is hosted."""
 
+import os
+import re
 from pathlib import Path
 
-from setuptools import find_namespace_packages, find_packages, setup
+from setuptools import setup
 
-HERE = Path(__file__).parent
-VERSION = "0.1.0"
+README = Path(__file__).parent / "README.md"
+RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#|mailto:)([^)\s]+)\)")
 
-setup(
-    name="dbt-hudi",
-    version=VERSION,
-    description="A dbt adapter that builds real Apache Hudi tables on plain PySpark, without the Hudi JVM bundle",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8")
-    if (HERE / "README.md").exists()
-    else "",
-    long_description_content_type="text/markdown",
-    license="Apache-2.0",
-    python_requires=">=3.10",
-    packages=find_namespace_packages(include=["dbt.adapters.hudi*", "dbt.include.hudi*"])
-    + find_packages("engine"),
-    package_dir={"hudi_engine": "engine/hudi_engine"},
-    package_data={
-        "hudi_engine": ["py.typed"],
-        "dbt.include.hudi": ["*.yml", "*.properties", "macros/**/*.sql"],
-    },
-    include_package_data=True,
-    install_requires=[
-        "dbt-core>=1.10,<1.13",
-        "dbt-spark>=1.10,<1.12",
-        "dbt-adapters>=1.14,<2.0",
-        "pyspark>=3.5,<4.4",
-        "pyarrow>=17.0",
-        "fastavro>=1.9",
-        "numpy>=1.24",
-        "pandas>=2.0",
-    ],
-    entry_points={"console_scripts": ["hudi-engine=hudi_engine.cli:main"]},
-)
+
+def home():
+    """Return the address of the repository this is built in, None when it is built anywhere else."""
+    server, repository = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    return f"{server}/{repository}" if server and repository else None
+
+
+def page(text, address):
+    """Return the README as a package index can show it: links lead into the repository, or are plain words."""
+    linked = rf"[\1]({address}/blob/main/\2)" if address else r"\1"
+    return RELATIVE_LINK.sub(linked, text)
+
+
+def links(address):
+    """Return the links of the package index's side bar."""
+    if not address:
+        return {}
+    return {
+        "Source": address,
+        "Documentation": f"{address}#documentation",
+        "Changelog": f"{address}/blob/main/CHANGELOG.md",
+        "Issues": f"{address}/issues",
+    }
+
+
+if __name__ == "__main__":
+    setup(
+        long_description=page(README.read_text(encoding="utf-8"), home()),
+        long_description_content_type="text/markdown",
+        project_urls=links(home()),
+    )

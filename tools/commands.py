@@ -13,6 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tools.apache_hudi import ensure_apache_hudi
+from tools.changelog import release
 from tools.console import SetupError, detail, say, seconds_since, shown
 from tools.environments import MAIN, SPARK35, ensure
 from tools.tiers import TIERS, Tier, pick
@@ -23,7 +24,14 @@ _CLOSING = re.compile(r"^=*\s*(\d+ \w+(?:, )?)+ in [\d.]+s")
 
 def run(arguments: list[str], usage: str) -> int:
     """Run the command that the arguments name; returns the exit code of the process."""
-    commands = {"setup": _setup, "demo": _demo, "test": _test, "bench": _bench, "run": _run}
+    commands = {
+        "setup": _setup,
+        "demo": _demo,
+        "test": _test,
+        "bench": _bench,
+        "run": _run,
+        "changelog": _changelog,
+    }
     if not arguments or arguments[0] not in commands:
         print(usage.strip())
         print("\ntiers of `test`:")
@@ -67,6 +75,13 @@ def _run(arguments: list[str]) -> int:
     if not arguments:
         raise SetupError("`run` needs a command, for example: python3 dev.py run dbt --version")
     return subprocess.run(arguments, env=ensure(MAIN)).returncode
+
+
+def _changelog(arguments: list[str]) -> int:
+    if len(arguments) != 1:
+        raise SetupError("`changelog` needs the version to make, for example: python3 dev.py changelog 1.2.3")
+    release(arguments[0])
+    return 0
 
 
 def _announce(left_out: str | None) -> None:

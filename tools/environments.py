@@ -102,8 +102,10 @@ def variables(environment: Environment, java_home: Path) -> dict[str, str]:
 
 def _fingerprint(environment: Environment) -> str:
     digest = hashlib.sha256(f"{ROOT}\n".encode())
-    for name in ("constraints.txt", environment.constraints, "requirements-dev.txt", "setup.py"):
+    for name in ("constraints.txt", environment.constraints, "requirements-dev.txt"):
         digest.update((ROOT / name).read_bytes())
+    # What the package needs; settings of the tools, which come after it, may change without a new installation.
+    digest.update((ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.ruff]")[0].encode())
     return digest.hexdigest()
 
 

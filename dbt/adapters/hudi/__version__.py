@@ -1,1 +1,3 @@
-version = "0.1.0"
+from hudi_engine import __version__ as version
+
+__all__ = ["version"]
