@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.archived import archived_completion_times
 from hudi_engine.timeline.avro_file import decode_avro_file
@@ -32,6 +32,18 @@ __all__ = ["FileGroupKey", "Timeline", "TimelineWriter", "check_inflight"]
 
 FileGroupKey = tuple[str, str]
 """(partition path, file id)."""
+
+
+class CleanBound(NamedTuple):
+    """How far back a clean leaves the table whole.
+
+    Args:
+        oldest: Oldest point in time whose files are all there; ``""`` when the clean took nothing.
+        clean: Requested time of the clean.
+    """
+
+    oldest: str
+    clean: str
 
 
 class Timeline:
@@ -265,15 +277,10 @@ class Timeline:
         return found
 
     @cached_property
-    def oldest_readable_time(self) -> str | None:
-        """Requested time before which the newest clean may have deleted files; None when no clean says one."""
-        for instant in reversed(self.completed):
-            if instant.action != "clean":
-                continue
-            body = self.read_file(instant.file_name)
-            told = decode_avro_file(body, self._describe(instant.file_name)) if body else {}
-            return str(told.get("earliestCommitToRetain") or "") or None
-        return None
+    def cleaned_up_to(self) -> CleanBound | None:
+        """The oldest point in time whose files all cleans, done and planned, let stand; None without one."""
+        bounds = (self._clean_bound(instant) for instant in self.instants if instant.action == "clean")
+        return max((bound for bound in bounds if bound.oldest), default=None)
 
     def check_readable(self, as_of: str | None) -> None:
         """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept.
@@ -282,15 +289,16 @@ class Timeline:
             as_of: Newest requested time that would count, None for now.
 
         Raises:
-            TimelineError: when it lies before the oldest commit that the newest clean retained.
+            TimelineError: when it lies before what some clean, of whatever policy, let stand.
         """
         if as_of is None or any(each.requested_time == as_of for each in self.savepoints):
             return
-        oldest = self.oldest_readable_time
-        if oldest is not None and as_of < oldest:
+        bound = self.cleaned_up_to
+        if bound is not None and as_of < bound.oldest:
             raise TimelineError(
-                f"as_of is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {oldest}; read as of "
-                "that instant or a later one, and retain more commits if older ones are to stay readable"
+                f"as_of is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "
+                f"as of that instant or a later one, and retain more commits if older ones are to stay readable (clean "
+                f"{bound.clean})"
             )
 
     def undone_since(self, before: Timeline | None = None) -> frozenset[str]:
@@ -308,6 +316,48 @@ class Timeline:
             record = decode_avro_file(body, self._describe(instant.file_name)) if body else {}
             undone.update(record.get("commitsRollback") or record.get("instantsToRollback") or ())
         return frozenset(undone)
+
+    def _clean_bound(self, clean: Instant) -> CleanBound:
+        """Return how far back one clean leaves the table whole.
+
+        A policy by commits or hours names its oldest retained commit. One by file versions keeps the newest
+        slices alone, those of the newest write it knew: its record says which, or it is the newest before it.
+        """
+        if clean.is_completed:
+            try:
+                body = self.read_file(clean.file_name)
+            except FileNotFoundError as error:
+                raise TimelineError(
+                    f"clean {clean.requested_time} left the timeline of {self._storage.base!r} after it was listed. "
+                    "Load the timeline again"
+                ) from error
+            told = decode_avro_file(body, self._describe(clean.file_name)) if body else {}
+            retained = told.get("earliestCommitToRetain")
+        else:
+            plan = self._plan_of_clean(clean)
+            if plan is None:
+                return CleanBound("", clean.requested_time)
+            told = plan
+            retained = (told.get("earliestInstantToRetain") or {}).get("timestamp")
+        known = retained or told.get("lastCompletedCommitTimestamp")
+        return CleanBound(str(known or self._newest_write_before(clean)), clean.requested_time)
+
+    def _plan_of_clean(self, clean: Instant) -> dict[str, Any] | None:
+        """Return the plan of a pending clean, None for one that was cut short before it began."""
+        try:
+            return self.plan(clean)
+        except CorruptTableError:
+            if clean.state is State.REQUESTED:
+                return None
+            raise
+
+    def _newest_write_before(self, clean: Instant) -> str:
+        before = [
+            write.requested_time
+            for write in self.completed_writes
+            if write.requested_time < clean.requested_time
+        ]
+        return before[-1] if before else clean.requested_time
 
     def _plans(self, action: str) -> dict[str, dict[str, Any]]:
         found = {}

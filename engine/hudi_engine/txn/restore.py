@@ -9,9 +9,10 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.restore_check import check_saved_state, check_slices_remain
 from hudi_engine.txn.restore_steps import RestorePlan, RestoreResult, carry_out_restore, later_instants
 from hudi_engine.txn.rollback import Republish
-from hudi_engine.txn.savepoint import check_not_cleaned, completed_write
+from hudi_engine.txn.savepoint import check_not_cleaned, completed_write, read_savepoint
 from hudi_engine.txn.storage_errors import storage_errors
 
 
@@ -36,7 +37,7 @@ def restore(
 
     Raises:
         TimelineError: when there is no such write, a later one has a savepoint, or a clean has removed what
-            the table needs.
+            the table needs, or a file group would be left without the slice it had.
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; the next write finishes the restore.
     """
@@ -53,11 +54,14 @@ def restore(
                 f"{blocking[0]} has "
                 "a savepoint. Delete that savepoint first"
             )
-        if target not in saved:
-            check_not_cleaned(timeline, target)
         later = later_instants(timeline, target)
         if not later:
             return RestoreResult(None, target)
+        if target in saved:
+            check_saved_state(storage, config, read_savepoint(storage, timeline, target))
+        else:
+            check_not_cleaned(timeline, target)
+        check_slices_remain(storage, timeline, target, later)
         plan = RestorePlan(target, tuple((instant.requested_time, instant.action) for instant in later))
         restore_time = next_instant(timeline, clock)
         TimelineWriter(storage, config).create_requested(restore_time, "restore", plan.to_bytes())

@@ -246,19 +246,20 @@ def _check_older_files(storage: Storage, instant: Instant, metadata: CommitMetad
                 storage, instant, partition, {(str(file_id), str(prev)) for file_id, prev in needed}
             )
     for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
-        present = {file_id for file_id, _ in _slices_in(storage, partition)}
+        present = {file_id for file_id, _ in slices_in(storage, partition)}
         for file_id in file_ids:
             if file_id not in present:
                 raise TimelineError(_cleaned(instant, partition, file_id))
 
 
 def _check_slices(storage: Storage, instant: Instant, partition: str, needed: set[tuple[str, str]]) -> None:
-    missing = needed - _slices_in(storage, partition)
+    missing = needed - slices_in(storage, partition)
     if missing:
         raise TimelineError(_cleaned(instant, partition, min(missing)[0]))
 
 
-def _slices_in(storage: Storage, partition: str) -> set[tuple[str, str]]:
+def slices_in(storage: Storage, partition: str) -> set[tuple[str, str]]:
+    """Return (file id, base instant) of the slices in a folder, committed or not."""
     found = set()
     for status in list_partition_files(storage, partition):
         base = parse_base_file(status.name, partition, status)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.errors import TimelineError
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -64,7 +64,7 @@ def create_savepoint(
         timeline = recover(storage, config, options).timeline
         saved = completed_write(storage, timeline, instant_time).requested_time
         if saved in {savepoint.requested_time for savepoint in timeline.savepoints}:
-            return _read(storage, timeline, timeline.find(saved, "savepoint"))
+            return read_savepoint(storage, timeline, saved)
         check_not_cleaned(timeline, saved)
         view = FileSystemView.build(storage, config, timeline, as_of=saved)
         files: dict[str, list[str]] = {}
@@ -109,7 +109,7 @@ def list_savepoints(storage: Storage) -> tuple[Savepoint, ...]:
         CorruptTableError: when one cannot be read.
     """
     timeline = Timeline.load(storage, TableConfig.load(storage))
-    return tuple(_read(storage, timeline, instant) for instant in timeline.savepoints)
+    return tuple(read_savepoint(storage, timeline, instant.requested_time) for instant in timeline.savepoints)
 
 
 def completed_write(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
@@ -141,30 +141,26 @@ def check_savepoint(storage: Storage, timeline: Timeline, instant_time: str) -> 
 
 
 def check_not_cleaned(timeline: Timeline, instant_time: str) -> None:
-    """Raise TimelineError when the files of the table as of an instant may be cleaned away, or soon will be."""
-    for clean in (instant for instant in timeline.instants if instant.action == "clean"):
-        earliest = _earliest_kept(timeline, clean)
-        if instant_time < earliest:
-            raise TimelineError(
-                f"the table as of {instant_time} is not whole any more: clean {clean.requested_time} keeps only what "
-                f"{earliest} and later commits need. Choose a later commit, or one with a savepoint"
-            )
+    """Raise TimelineError when files of the table as of an instant may be cleaned away, or soon will be."""
+    bound = timeline.cleaned_up_to
+    if bound is not None and instant_time < bound.oldest:
+        raise TimelineError(
+            f"the table as of {instant_time} is not whole any more: clean {bound.clean} keeps only what "
+            f"{bound.oldest} and later commits need. Choose a later commit, or one with a savepoint"
+        )
 
 
-def _earliest_kept(timeline: Timeline, clean: Instant) -> str:
-    """Oldest commit whose files a clean, done or planned, lets stand; empty when it does not go by commits."""
-    if clean.is_completed:
-        record = decode_avro_file(timeline.read_file(clean.file_name), clean.file_name)
-        return str(record.get("earliestCommitToRetain") or "")
-    try:
-        plan = timeline.plan(clean) or {}
-    except CorruptTableError:
-        return ""
-    retained = plan.get("earliestInstantToRetain") or {}
-    return str(retained.get("timestamp") or "")
+def read_savepoint(storage: Storage, timeline: Timeline, saved: str) -> Savepoint:
+    """Return the savepoint of a commit.
 
+    Args:
+        saved: Requested time of the saved commit.
 
-def _read(storage: Storage, timeline: Timeline, instant: Instant) -> Savepoint:
+    Raises:
+        TimelineError: when there is none.
+        CorruptTableError: when it cannot be read.
+    """
+    instant = timeline.find(saved, "savepoint")
     record = decode_avro_file(timeline.read_file(instant.file_name), f"{storage.base}/{instant.file_name}")
     files: dict[str, Any] = record.get("partitionMetadata") or {}
     return Savepoint(

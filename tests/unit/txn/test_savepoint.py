@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.merge.table_reader import read_table
+from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.local import LocalStorage
+from hudi_engine.timeline.archive_log import encode_archive_block
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, RESTORE_PLAN
@@ -176,3 +179,93 @@ def test_a_forged_restore_plan_takes_nothing_back(storage: LocalStorage, time: s
     with pytest.raises(CorruptTableError, match="wants to take back"):
         recover_now(storage)
     assert mini.content(storage) == {("a", "k1"): 1}
+
+
+def clean_by_versions(storage: LocalStorage) -> str | None:
+    """Clean all but the newest version of every file."""
+    return clean(
+        storage,
+        mini.options(
+            hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__clean__fileversions__retained=1
+        ),
+    ).instant
+
+
+@pytest.fixture
+def versions(tmp_path: Path) -> tuple[LocalStorage, list[str]]:
+    """A copy-on-write table of one file group, and the instants of its five versions."""
+    storage = mini.create_table(str(tmp_path / "versions"))
+    return storage, [mini.write(storage, {"a": {"k1": n}}) for n in range(1, 6)]
+
+
+def test_after_a_clean_by_file_versions_only_the_newest_state_can_be_saved_restored_or_read(
+    versions: tuple[LocalStorage, list[str]],
+) -> None:
+    storage, instants = versions
+    cleaned = clean_by_versions(storage)
+    for refused in (create_savepoint, restore):
+        with pytest.raises(TimelineError, match=f"clean {cleaned} keeps only what {instants[4]}"):
+            refused(storage, mini.options(), instants[2])
+    with pytest.raises(TimelineError, match=f"cleaned up to {instants[4]}"):
+        read_table(storage, as_of=instants[2])
+    assert mini.content(storage) == {("a", "k1"): 5}
+    assert create_savepoint(storage, mini.options(), instants[4]).files["a"] != ()
+
+
+def test_a_later_clean_of_another_policy_does_not_lift_the_bar_of_one_before(
+    versions: tuple[LocalStorage, list[str]],
+) -> None:
+    storage, instants = versions
+    clean_by_versions(storage)
+    instants += [mini.write(storage, {"a": {"k1": n}}) for n in (6, 7)]
+    clean_up_to(storage, instants[1])
+    with pytest.raises(TimelineError, match=f"cleaned up to {instants[4]}"):
+        read_table(storage, as_of=instants[3])
+    with pytest.raises(TimelineError, match=f"keeps only what {instants[4]}"):
+        restore(storage, mini.options(), instants[3])
+
+
+def test_a_restore_is_refused_when_the_clean_that_took_the_slices_is_archived(
+    versions: tuple[LocalStorage, list[str]],
+) -> None:
+    storage, instants = versions
+    cleaned = clean_by_versions(storage)
+    for state in State:
+        storage.delete(mini.timeline_path(str(cleaned), "clean", state))
+    before = sorted(status.path for status in storage.list("", recursive=True))
+    with pytest.raises(TimelineError, match="has lost the slice it had then to a clean. Nothing was changed"):
+        restore(storage, mini.options(), instants[2])
+    assert sorted(status.path for status in storage.list("", recursive=True)) == before
+
+
+def test_a_restore_is_refused_when_a_replaced_file_group_is_gone(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "replaced"))
+    first = mini.write(storage, {"a": {"k1": 1}})
+    mini.write(storage, {"a": {"k2": 2}}, "INSERT_OVERWRITE")
+    (old,) = [each.path for each in storage.list("a") if each.name.endswith(f"{first}.parquet")]
+    storage.delete(old)
+    with pytest.raises(TimelineError, match="has lost the slice"):
+        restore(storage, mini.options(), first)
+    assert mini.content(storage) == {("a", "k2"): 2}
+
+
+def test_a_savepoint_with_a_missing_file_is_not_restored_to(storage: LocalStorage) -> None:
+    saved = create_savepoint_after_write(storage)
+    mini.write(storage, {"b": {"k2": 2}})
+    (name,) = list_savepoints(storage)[0].files["a"]
+    storage.delete(f"a/{name}")
+    with pytest.raises(TimelineError, match=f"its file '{name}' in partition 'a' is gone"):
+        restore(storage, mini.options(), saved)
+    assert mini.content(storage) == {("b", "k2"): 2}
+
+
+def test_writes_after_a_savepoint_that_were_archived_cannot_be_taken_back(storage: LocalStorage) -> None:
+    saved = create_savepoint_after_write(storage)
+    gone = mini.write(storage, {"b": {"k2": 2}})
+    mini.write(storage, {"c": {"k3": 3}})
+    entry = {"commitTime": gone, "actionType": "deltacommit", "actionState": "COMPLETED"}
+    storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", encode_archive_block([entry]))
+    for state in State:
+        storage.delete(mini.timeline_path(gone, "deltacommit", state))
+    with pytest.raises(TimelineError, match=f"write {gone} after it has been archived"):
+        restore(storage, mini.options(), saved)
