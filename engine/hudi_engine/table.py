@@ -7,15 +7,15 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hudi_engine.catalog.manifest import live_manifest_files, publish
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.catalog.sidecar_files import obsolete_sidecars
-from hudi_engine.catalog.snapshot_frame import published_snapshot
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.publish.manifest import live_manifest_files, publish
+from hudi_engine.publish.sidecar_files import obsolete_sidecars
 from hudi_engine.read.changes import changes_frame
+from hudi_engine.read.published import published_snapshot
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.spark_read import (
     LOG_ONLY,
@@ -25,7 +25,6 @@ from hudi_engine.read.spark_read import (
     UNMERGED_LOGS,
     snapshot_frame,
 )
-from hudi_engine.read.state import TableState
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 from hudi_engine.services import (
     CleanResult,
@@ -43,6 +42,7 @@ from hudi_engine.services import (
 )
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.instant import Instant
@@ -52,14 +52,14 @@ from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult, rollback_instant
 from hudi_engine.txn.savepoint import Savepoint, create_savepoint, delete_savepoint, list_savepoints
 from hudi_engine.write import operation as operations
-from hudi_engine.write.arguments import check_frame, column_names, struct_of
-from hudi_engine.write.create_table import create_table, table_properties
+from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.rebuild import recover_swap
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.pipeline import write
-from hudi_engine.write.rebuild import recover_swap
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
+from hudi_engine.write.rows.arguments import check_frame, column_names, struct_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -11,10 +11,17 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table import HudiTable
 from hudi_engine.write import operation as operations
-from hudi_engine.write.arguments import check_frame, column_names
-from hudi_engine.write.create_table import create_table, table_properties
-from hudi_engine.write.rebuild import exists, recover_swap, remove_side, same_definition, side_folder, swap
+from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.rebuild import (
+    exists,
+    recover_swap,
+    remove_side,
+    same_definition,
+    side_folder,
+    swap,
+)
 from hudi_engine.write.result import WriteResult
+from hudi_engine.write.rows.arguments import check_frame, column_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,9 +6,9 @@ import random
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.keygen.joda_parser import DateTextError, JodaParser
-from hudi_engine.keygen.joda_pattern import format_instant, tokenize
-from hudi_engine.keygen.time_zone import find_zone
+from hudi_engine.keygen.joda.parser import DateTextError, JodaParser
+from hudi_engine.keygen.joda.pattern import format_instant, tokenize
+from hudi_engine.keygen.joda.time_zone import find_zone
 
 ZONES = ["UTC", "Asia/Kolkata", "America/New_York", "Pacific/Auckland", "+05:30"]
 SEPARATORS = ["-", "/", " ", "'T'", "''", ".", ":", ""]

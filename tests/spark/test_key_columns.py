@@ -12,7 +12,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import partition_path_problem
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.key_columns import key_columns, key_problem_column
+from hudi_engine.write.rows.key_columns import key_columns, key_problem_column
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

@@ -6,8 +6,8 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
 from hudi_engine.read.spark_read import snapshot_frame
-from hudi_engine.read.state import TableState
-from hudi_engine.write.source_plan import estimated_rows, is_parquet_scan
+from hudi_engine.table_state import TableState
+from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
 from pyspark.sql import functions as F
 
 

@@ -15,7 +15,7 @@ from hudi_engine import (
     TableNotFoundError,
     rebuild_table,
 )
-from hudi_engine.write import bulk_order
+from hudi_engine.write.spread import bulk_order
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 

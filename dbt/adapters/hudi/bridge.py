@@ -36,12 +36,12 @@ from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.storage import open_storage
-from hudi_engine.write.create_table import table_properties
-from hudi_engine.write.rebuild import recover_swap
+from hudi_engine.write.define.create_table import table_properties
+from hudi_engine.write.define.rebuild import recover_swap
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.model_config.plan import ModelPlan
+from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, format_bytes, write_response
 
 __all__ = [

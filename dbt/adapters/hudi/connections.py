@@ -21,10 +21,10 @@ from dbt_common.events.functions import fire_event
 from dbt_common.utils import cast_to_str
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.errors import spark_errors
-from dbt.adapters.hudi.handle import HudiHandle
-from dbt.adapters.hudi.router import StatementRouter
-from dbt.adapters.hudi.warehouse import Warehouse
+from dbt.adapters.hudi.spark.errors import spark_errors
+from dbt.adapters.hudi.spark.handle import HudiHandle
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.router import StatementRouter
 
 if TYPE_CHECKING:
     import agate

@@ -20,19 +20,21 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi import bridge, builds, catalog_rows, seeds, snapshots
-from dbt.adapters.hudi.alignment import chosen_columns, legal_names, without_meta_columns
+from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
-from dbt.adapters.hudi.constraints import read_constraints
-from dbt.adapters.hudi.model_config.merge import STRATEGIES
-from dbt.adapters.hudi.model_config.plan import ModelPlan, resolve_plan
-from dbt.adapters.hudi.nested_types import in_order_of, with_new_fields
-from dbt.adapters.hudi.python_models import run_python_model
+from dbt.adapters.hudi.model.merge import STRATEGIES
+from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.rows import builds, seeds, snapshots
+from dbt.adapters.hudi.rows.alignment import chosen_columns, legal_names, without_meta_columns
+from dbt.adapters.hudi.rows.constraints import read_constraints
+from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
+from dbt.adapters.hudi.rows.python_models import run_python_model
+from dbt.adapters.hudi.spark import catalog_rows
+from dbt.adapters.hudi.spark.warehouse import Entry
 from dbt.adapters.hudi.table_services import TableServices
-from dbt.adapters.hudi.warehouse import Entry
 
 if TYPE_CHECKING:
     import agate

@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt.adapters.spark.relation import SparkRelation
 
-from dbt.adapters.hudi.sources import NOTED, SourcePlace
+from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 
 @dataclass(frozen=True, eq=False, repr=False)

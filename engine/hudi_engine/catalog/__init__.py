@@ -2,10 +2,7 @@
 
 from hudi_engine.catalog.directory import DirectoryCatalog, LoadReport
 from hudi_engine.catalog.foreign import register_foreign
-from hudi_engine.catalog.manifest import Published, is_current, live_manifest_files, publish
-from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.catalog.session import session_conf, sidecar_runner
-from hudi_engine.catalog.sidecar_files import obsolete_sidecars, sidecar_files
 from hudi_engine.catalog.spark_table import (
     EntryInfo,
     drop_table,
@@ -17,6 +14,9 @@ from hudi_engine.catalog.spark_table import (
     table_entries,
 )
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.publish.manifest import Published, is_current, live_manifest_files, publish
+from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
 
 __all__ = [
     "DirectoryCatalog",

@@ -18,16 +18,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-from hudi_engine.catalog.derive import RunTasks
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.foreign import register_foreign
-from hudi_engine.catalog.manifest import Published, publish
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.spark_table import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
+from hudi_engine.publish.derive import RunTasks
+from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hudi_engine.catalog.manifest_file import CATALOG_FOLDER
 from hudi_engine.errors import ConfigError, CorruptTableError
+from hudi_engine.publish.manifest_file import CATALOG_FOLDER
 from hudi_engine.storage.base import Storage
 
 _RESERVED = frozenset(

@@ -1,7 +1,7 @@
 """The query that shows a merge-on-read table's snapshot, all of it read by Spark's own Parquet scan.
 
 One manifest lists base files and delta sidecars. The query reads it in two parts, told apart by the labels of
-:mod:`hudi_engine.catalog.snapshot_files`: base files whose slice has no delta together with the live rows of
+:mod:`hudi_engine.publish.snapshot_files`: base files whose slice has no delta together with the live rows of
 the sidecars, as they are; and base files that have a delta, less the rows their mask names. The mask is joined
 by the slice's ordinal and the row's position in its file, as one 64-bit number, and is small enough to
 broadcast: at most one bit for each base row.
@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hudi_engine.catalog.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
-from hudi_engine.catalog.snapshot_files import DELTA_LABEL, MASKED_LABEL
 from hudi_engine.catalog.sql_text import TableName, identifier
 from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
+from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 _METADATA = "_metadata"
 _LABEL = f"{_METADATA}.file_modification_time"

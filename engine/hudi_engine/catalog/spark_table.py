@@ -16,10 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.catalog.manifest import Published, publish
-from hudi_engine.catalog.manifest_file import Layout
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.catalog.sidecar import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.catalog.snapshot_view import snapshot_query
 from hudi_engine.catalog.spark_entry import (
     Column,
@@ -37,6 +34,9 @@ from hudi_engine.catalog.sql_text import TableName, type_text
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.publish.manifest import Published, publish
+from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.publish.sidecar import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.read.native import AS_STORED
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage

@@ -1,0 +1,1 @@
+"""Writing files: base files, log files, and the context their tasks share."""

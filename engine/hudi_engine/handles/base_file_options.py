@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
-from hudi_engine.keygen.bloom import DEFAULT_FALSE_POSITIVE_RATE, DEFAULT_MAX_ENTRIES, BloomFilterType
+from hudi_engine.index.filters.bloom import DEFAULT_FALSE_POSITIVE_RATE, DEFAULT_MAX_ENTRIES, BloomFilterType
 
 CODECS = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "uncompressed": "none"}
 """Values of ``hoodie.parquet.compression.codec`` and the names pyarrow has for them."""

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import SchemaError
-from hudi_engine.handles.base_file_footer import KeyCollector, KeyFooter, read_key_footer
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.keygen.bloom import BloomFilter
+from hudi_engine.index.filters.bloom import BloomFilter
+from hudi_engine.index.filters.footer import KeyCollector, KeyFooter, read_key_footer
 from hudi_engine.schema.meta_fields import COMMIT_SEQNO, META_FIELDS, RECORD_KEY
 from hudi_engine.storage.base import Storage
 

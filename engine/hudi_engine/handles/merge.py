@@ -17,7 +17,7 @@ from hudi_engine.handles.base_file_writer import constant, read_key_footer, writ
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.keygen.bloom import BloomFilter
+from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.slice_reader import read_slice

@@ -20,11 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
-from hudi_engine.keygen.date_text import DateColumnReader
-from hudi_engine.keygen.joda_parser import DateTextError, JodaParser, ParsedInstant
-from hudi_engine.keygen.joda_pattern import format_instant, tokenize
+from hudi_engine.keygen.joda.columns import DateColumnReader
+from hudi_engine.keygen.joda.parser import DateTextError, JodaParser, ParsedInstant
+from hudi_engine.keygen.joda.pattern import format_instant, tokenize
+from hudi_engine.keygen.joda.time_zone import find_zone
 from hudi_engine.keygen.text import map_distinct
-from hudi_engine.keygen.time_zone import find_zone
 
 PREFIX = "hoodie.keygen.timebased."
 

@@ -16,7 +16,7 @@ from types import TracebackType
 import numpy as np
 import pyarrow as pa
 
-from hudi_engine.keygen.bucket import java_hashes
+from hudi_engine.index.buckets import java_hashes
 from hudi_engine.merge.entries import Entries, concat_entries
 
 _LOGGER = logging.getLogger(__name__)

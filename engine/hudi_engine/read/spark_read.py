@@ -20,9 +20,9 @@ from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
 from hudi_engine.read.native import AS_STORED, natively_readable
 from hudi_engine.read.session import prepare_session
-from hudi_engine.read.state import TableState
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

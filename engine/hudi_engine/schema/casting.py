@@ -7,12 +7,16 @@ dates, decimals and binary become text) and the type changes of schema on read.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.number_text import java_float_text
+
+if TYPE_CHECKING:
+    pass
 
 
 def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -154,3 +158,12 @@ def _map_from(
 ) -> pa.Array:
     build: Callable[..., pa.Array] = pa.MapArray.from_arrays
     return build(offsets, keys, items, type=kind, mask=mask)
+
+
+def cast_batch(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Spark's Arrow form of rows in the table's Arrow types; columns outside ``schema`` follow unchanged."""
+    data = cast_table(table.select(schema.names), schema)
+    for name in table.column_names:
+        if name not in schema.names:
+            data = data.append_column(name, table.column(name))
+    return data

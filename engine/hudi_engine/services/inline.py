@@ -14,7 +14,6 @@ from typing import TypeVar
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
-from hudi_engine.read.state import TableState
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import is_running, pending_compactions
@@ -24,6 +23,7 @@ from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import CleanResult, CompactionResult, ServicesReport
 from hudi_engine.services.tasks import RunTasks
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.txn.recovery import next_instant
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.read.state import TableState
 from hudi_engine.services.publication import Publication
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.clock import InstantClock

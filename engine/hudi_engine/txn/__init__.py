@@ -1,0 +1,1 @@
+"""Transactions: locks, conflicts, commits, rollback and restore."""

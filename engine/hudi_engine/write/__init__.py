@@ -1,0 +1,1 @@
+"""One write, from a DataFrame to a commit."""

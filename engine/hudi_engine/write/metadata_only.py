@@ -11,10 +11,10 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.partition_path import check_partition_path
-from hudi_engine.read.state import TableState
 from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction

@@ -20,28 +20,26 @@ from hudi_engine.errors import ConfigError, DataError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.kinds import IndexKind
+from hudi_engine.index.lookup.across_partitions import resolve_globally
+from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.index.lookup.partition import TaggedUnit
+from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.read.session import prepare_session
-from hudi_engine.read.state import TableState, commit_schema_text, full_avro
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState, commit_schema_text, full_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
-from hudi_engine.write.batch import AlignedBatch, align, fetch_small, select_columns
-from hudi_engine.write.distributed import DistributedBatch, prepare_distributed, write_distributed
-from hudi_engine.write.driver_path import run_on_driver
-from hudi_engine.write.executor_path import run_small_batch
-from hudi_engine.write.location import resolve_globally
-from hudi_engine.write.match import flag_unmatched
+from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
-from hudi_engine.write.partition_unit import PartitionUnit, TaggedUnit, UnitPlan
-from hudi_engine.write.profile import partition_profile, tagged_profile
+from hudi_engine.write.place.partitions import partition_units
+from hudi_engine.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.write.request import (
     WriteRequest,
     check_columns,
@@ -52,8 +50,11 @@ from hudi_engine.write.request import (
     skips_existing,
 )
 from hudi_engine.write.result import WriteResult, summarise
-from hudi_engine.write.table_options import with_table_options
-from hudi_engine.write.units import partition_units
+from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, select_columns
+from hudi_engine.write.rows.match import flag_unmatched
+from hudi_engine.write.spread.distributed import DistributedBatch, prepare_distributed, write_distributed
+from hudi_engine.write.spread.driver_path import run_on_driver
+from hudi_engine.write.spread.executor_path import run_small_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,9 +12,9 @@ from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.index.kinds import IndexKind, index_kind
+from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.meta_fields import OPERATION
-from hudi_engine.write.create_table import ordering_problems
+from hudi_engine.write.define.create_table import ordering_problems
 from hudi_engine.write.operation import Operation
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.hudi.alignment import chosen_columns, legal_names
+from dbt.adapters.hudi.rows.alignment import chosen_columns, legal_names
 
 
 def test_columns_are_found_whatever_their_case_and_those_that_are_absent_are_told() -> None:

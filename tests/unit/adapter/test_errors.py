@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dbt.adapters.hudi.errors import shorten
+from dbt.adapters.hudi.spark.errors import shorten
 
 
 def test_a_java_stack_is_cut_off() -> None:

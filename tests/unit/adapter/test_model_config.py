@@ -8,7 +8,7 @@ import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi import bridge
-from dbt.adapters.hudi.model_config.plan import ModelPlan, Places, resolve_plan
+from dbt.adapters.hudi.model.plan import ModelPlan, Places, resolve_plan
 
 PLACES = Places("/warehouse", "/project")
 

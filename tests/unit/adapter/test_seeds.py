@@ -5,7 +5,7 @@ from __future__ import annotations
 import agate
 import pytest
 
-from dbt.adapters.hudi.seeds import number_type
+from dbt.adapters.hudi.rows.seeds import number_type
 
 
 @pytest.mark.parametrize(

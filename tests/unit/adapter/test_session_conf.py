@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hudi import session
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.spark import session
 
 OPTIONS = "spark.driver.extraJavaOptions"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hudi.statements import clause_after, first_keyword, split_outside, split_statements
+from dbt.adapters.hudi.sql.statements import clause_after, first_keyword, split_outside, split_statements
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hudi_engine.catalog.directory import DirectoryCatalog
 from hudi_engine.errors import ConfigError, CorruptTableError
 
 from tests.helpers.handmade import HandmadeTable
-from tests.unit.catalog.conftest import SCHEMA
+from tests.unit.publish.conftest import SCHEMA
 
 
 @pytest.fixture

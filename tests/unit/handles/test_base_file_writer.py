@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, CorruptTableError, InvalidKeyError, PathEscapeError, SchemaError
-from hudi_engine.handles.base_file_footer import key_range
 from hudi_engine.handles.base_file_options import CODECS, BaseFileOptions
 from hudi_engine.handles.base_file_writer import attach_meta_columns, read_key_footer, write_base_file
-from hudi_engine.keygen.bloom import BloomFilter, BloomFilterType
+from hudi_engine.index.filters.bloom import BloomFilter, BloomFilterType
+from hudi_engine.index.filters.footer import key_range
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage import open_storage
 from hypothesis import given

@@ -10,7 +10,7 @@ from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
-from hudi_engine.index.tagging import KeyPruning, tag_slice
+from hudi_engine.index.lookup.tagging import KeyPruning, tag_slice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import with_meta_columns

@@ -10,7 +10,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
-from hudi_engine.write.packing import share_inserts
+from hudi_engine.write.place.packing import share_inserts
 
 MB = 1024 * 1024
 T = "20260101000000000"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.write.rebuild import recover_swap, side_folder, swap
+from hudi_engine.write.define.rebuild import recover_swap, side_folder, swap
 
 
 def table(folder, rows):

@@ -7,8 +7,8 @@ import pytest
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.errors import ConfigError, TableExistsError
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.write.create_table import create_table, table_properties
-from hudi_engine.write.rebuild import same_definition
+from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.rebuild import same_definition
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.logformat.blocks.avro_decode import DatumDecoder
-from hudi_engine.logformat.blocks.avro_encode import encode_datums, frame_datums
-from hudi_engine.logformat.blocks.avro_types import AvroType, compile_schema
+from hudi_engine.logformat.datums.decode import DatumDecoder
+from hudi_engine.logformat.datums.encode import encode_datums, frame_datums
+from hudi_engine.logformat.datums.types import AvroType, compile_schema
 from hudi_engine.logformat.format import CONTENT_VERSION
 from hudi_engine.schema.casting import cast_table
 

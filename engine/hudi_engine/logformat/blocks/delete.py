@@ -19,8 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError
-from hudi_engine.logformat.blocks.avro_encode import encode_datums
-from hudi_engine.logformat.blocks.avro_types import compile_schema
+from hudi_engine.logformat.datums.encode import encode_datums
+from hudi_engine.logformat.datums.types import compile_schema
 from hudi_engine.logformat.format import CONTENT_VERSION
 
 _HEAD = struct.Struct(">ii")

@@ -16,10 +16,10 @@ from hudi_engine.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import plain_entries
-from hudi_engine.merge.modes.custom import load_rule
 from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default, ordering_ranks
+from hudi_engine.merge.user_rules.load import load_rule
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 COMMIT_TIME = MergeRule(compares=False)

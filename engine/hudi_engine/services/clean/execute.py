@@ -18,7 +18,6 @@ from typing import Any
 from hudi_engine.config.options import Options
 from hudi_engine.errors import CorruptTableError, HudiError, ServiceError, StorageError
 from hudi_engine.filegroup.view import FileSystemView
-from hudi_engine.read.state import TableState
 from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
 from hudi_engine.services.clean.policy import Policy
 from hudi_engine.services.clean.protected import keeps, needed_paths, savepointed_paths
@@ -29,6 +28,7 @@ from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import CleanResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import Instant, State, timeline_file_name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.read.state import TableState
 from hudi_engine.services.publication import Publication
 from hudi_engine.storage.paths import join
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
 
 

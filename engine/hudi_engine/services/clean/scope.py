@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hudi_engine.config.options import Options
-from hudi_engine.read.state import TableState
 from hudi_engine.services.clean.plan import SAVEPOINTED, RetainedInstant
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
 
 COMPLETE = "hoodie.engine.clean.complete"

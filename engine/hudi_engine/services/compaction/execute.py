@@ -18,7 +18,6 @@ from hudi_engine.filegroup.markers import delete_markers
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
-from hudi_engine.read.state import TableState, full_avro
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
 from hudi_engine.services.compaction.operation import CompactionOperation
@@ -30,6 +29,7 @@ from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import CompactionResult
 from hudi_engine.services.tasks import RunTasks, run_in_threads
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState, full_avro
 from hudi_engine.timeline.active import Timeline, check_inflight
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat

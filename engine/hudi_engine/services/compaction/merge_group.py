@@ -24,7 +24,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import read_key_footer, write_base_file
-from hudi_engine.keygen.bloom import BloomFilter
+from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, read_base_file, resolve_delta
 from hudi_engine.merge.stored_columns import fit_columns, stored_names

@@ -9,12 +9,12 @@ from hudi_engine.errors import CorruptTableError, ServiceError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.markers import delete_markers, list_markers
-from hudi_engine.read.state import TableState
 from hudi_engine.services.compaction.operation import LOG_BYTES
 from hudi_engine.services.compaction.plan import CompactionPlan
 from hudi_engine.services.opening import state_of_owner, was_cut_short
 from hudi_engine.services.result import PendingCompaction
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant, State, timeline_file_name
 from hudi_engine.timeline.writer import TimelineWriter

@@ -14,12 +14,12 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.read.state import TableState
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.services.compaction.strategies import choose
 from hudi_engine.services.opening import open_locked, partitions_in_use
 from hudi_engine.services.result import CompactionResult
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.schemas import COMPACTION_PLAN

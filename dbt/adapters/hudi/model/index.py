@@ -1,0 +1,88 @@
+"""How a key finds its row: the index of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.hudi.model.reading import Problems, choice, option_text
+from dbt.adapters.hudi.model.table import RawConfig, TableConfig
+
+INDEX_TYPES = ("simple", "bloom", "bucket", "global_simple", "global_bloom")
+_TYPE = "hoodie.index.type"
+_MOVES: Mapping[str, str] = {
+    "GLOBAL_SIMPLE": "hoodie.simple.index.update.partition.path",
+    "GLOBAL_BLOOM": "hoodie.bloom.index.update.partition.path",
+}
+_BUCKET_KEYS: Mapping[str, str] = {
+    "buckets": "hoodie.bucket.index.num.buckets",
+    "hash_field": "hoodie.bucket.index.hash.field",
+}
+
+
+@dataclass(frozen=True)
+class IndexConfig:
+    """The index.
+
+    Args:
+        type: Hudi's index type, None for a table without a key.
+        settings: Further options of the index.
+    """
+
+    type: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+
+    def options(self) -> dict[str, str]:
+        """Engine options of the index."""
+        if self.type is None:
+            return {}
+        return {_TYPE: self.type, **dict(self.settings)}
+
+
+def read_index(raw: RawConfig, table: TableConfig) -> IndexConfig:
+    """The index a model asks for, or the one its key implies.
+
+    dbt's ``unique_key`` means unique in the table, so a key that lacks a partition column gets a global index whose rows
+    move when their partition changes. A key that holds every partition column cannot move.
+    """
+    problems = raw.problems
+    given, settings = _given_index(raw, problems)
+    if not table.record_key:
+        if given is not None:
+            problems.add(
+                f"index is {given.lower()!r} but the model has no unique_key; give the key, or leave index out"
+            )
+        return IndexConfig()
+    if given is None:
+        lowered = {column.lower() for column in table.record_key}
+        partition_local = all(column.split(":")[0].lower() in lowered for column in table.partition_by)
+        given = "SIMPLE" if partition_local else "GLOBAL_SIMPLE"
+    move_key = _MOVES.get(given)
+    if move_key is not None and move_key not in raw.options:
+        settings = {move_key: "true", **settings}
+    return IndexConfig(type=given, settings=tuple(sorted(settings.items())))
+
+
+def _given_index(raw: RawConfig, problems: Problems) -> tuple[str | None, dict[str, str]]:
+    configured = raw.config.get("index")
+    from_options = raw.options.pop(_TYPE, None)
+    settings: dict[str, str] = {}
+    if isinstance(configured, Mapping):
+        for key, value in configured.items():
+            if key in _BUCKET_KEYS:
+                settings[_BUCKET_KEYS[key]] = option_text(value)
+            elif key != "type":
+                problems.add(
+                    f"index has the unknown key {key!r}; legal keys: type, {', '.join(_BUCKET_KEYS)}"
+                )
+        configured = configured.get("type")
+        if configured is None:
+            problems.add(f"index lacks its type; legal values: {', '.join(INDEX_TYPES)}")
+    word = choice("index", configured if configured is not None else from_options, INDEX_TYPES, problems)
+    if configured is not None and from_options is not None and str(from_options).lower() != word:
+        problems.add(f"index is {configured!r} but options say {_TYPE} = {from_options!r}; give one of them")
+    if settings and word not in (None, "bucket"):
+        problems.add(
+            f"index settings {', '.join(_BUCKET_KEYS)} belong to type bucket, but the type is {word!r}"
+        )
+    return (word.upper() if word else None), settings

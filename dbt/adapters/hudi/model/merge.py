@@ -1,0 +1,147 @@
+"""How an incremental run changes the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.hudi.model.reading import Problems, names
+from dbt.adapters.hudi.model.table import RawConfig, TableConfig
+
+STRATEGIES = (
+    "upsert",
+    "merge",
+    "insert",
+    "append",
+    "bulk_insert",
+    "insert_overwrite",
+    "insert_overwrite_table",
+    "delete",
+)
+ON_SCHEMA_CHANGE = ("ignore", "append_new_columns", "sync_all_columns", "fail")
+_REFUSED: Mapping[str, str] = {
+    "delete+insert": "use upsert with a unique_key, or insert_overwrite with partition_by",
+    "microbatch": "use insert_overwrite with partition_by on the event time, or upsert with a unique_key",
+}
+MERGING = ("upsert", "merge")
+_SAME: Mapping[str, str] = {"merge": "upsert", "append": "insert"}
+_OPERATION = "hoodie.datasource.write.operation"
+
+
+@dataclass(frozen=True)
+class MergeConfig:
+    """An incremental run.
+
+    Args:
+        strategy: Name of the incremental strategy, also one of the user's own.
+        asked: The strategy the model names; ``default`` when it names none.
+        update_columns: Columns a matched row takes from the batch; None means all.
+        exclude_columns: Columns a matched row keeps; None means none.
+        predicates: SQL conditions over DBT_INTERNAL_DEST and DBT_INTERNAL_SOURCE.
+        on_schema_change: One of dbt's four modes.
+    """
+
+    strategy: str
+    asked: str = "default"
+    update_columns: tuple[str, ...] | None = None
+    exclude_columns: tuple[str, ...] | None = None
+    predicates: tuple[str, ...] = ()
+    on_schema_change: str = ON_SCHEMA_CHANGE[0]
+
+    def columns_to_update(self, columns: tuple[str, ...]) -> list[str] | None:
+        """Columns of a matched row that change, out of the table's; None when all do."""
+        if self.update_columns is not None:
+            return list(self.update_columns)
+        if self.exclude_columns is not None:
+            kept = {column.lower() for column in self.exclude_columns}
+            return [column for column in columns if column.lower() not in kept]
+        return None
+
+    @property
+    def condition(self) -> str | None:
+        """All predicates as one condition, each in brackets so that an OR inside keeps its meaning."""
+        return " AND ".join(f"({predicate})" for predicate in self.predicates) or None
+
+
+def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
+    """The incremental run a model asks for; collects every contradiction.
+
+    Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
+    """
+    is_incremental = raw.config.get("materialized") == "incremental"
+    problems = raw.problems if is_incremental else Problems()
+    asked = _asked(raw, problems)
+    strategy = _strategy(asked, table, problems)
+    update = names("merge_update_columns", raw.config.get("merge_update_columns"), problems)
+    exclude = names("merge_exclude_columns", raw.config.get("merge_exclude_columns"), problems)
+    predicates = _predicates(raw.config, problems)
+    if update and exclude:
+        problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
+    if strategy in STRATEGIES and strategy not in MERGING:
+        for key, value in (
+            ("merge_update_columns", update),
+            ("merge_exclude_columns", exclude),
+            ("incremental_predicates", predicates),
+        ):
+            if value:
+                problems.add(
+                    f"{key} is set, but incremental_strategy {strategy!r} does not merge rows; use upsert, or leave it out"
+                )
+    return MergeConfig(
+        strategy=strategy,
+        asked=asked,
+        update_columns=(update or None) if is_incremental else None,
+        exclude_columns=(exclude or None) if is_incremental else None,
+        predicates=predicates if is_incremental else (),
+        on_schema_change=_on_schema_change(raw.config, problems),
+    )
+
+
+def _asked(raw: RawConfig, problems: Problems) -> str:
+    """The strategy in dbt's words or, as Hudi's write operation, in the options."""
+    given = raw.config.get("incremental_strategy")
+    operation = raw.options.pop(_OPERATION, None)
+    if operation is None:
+        return str(given or "default")
+    operation = operation.lower()
+    if operation not in STRATEGIES:
+        problems.add(f"options say {_OPERATION} = {operation!r}; legal values: {', '.join(STRATEGIES)}")
+    if given and _SAME.get(str(given), given) != _SAME.get(operation, operation):
+        problems.add(
+            f"incremental_strategy is {given!r} but options say {_OPERATION} = {operation!r}; give one of them"
+        )
+    return str(given or operation)
+
+
+def _strategy(strategy: str, table: TableConfig, problems: Problems) -> str:
+    if strategy == "default":
+        return "upsert" if table.record_key else "insert"
+    if strategy in _REFUSED:
+        problems.add(
+            f"incremental_strategy {strategy!r} is not supported; {_REFUSED[strategy]} "
+            f"(supported: {', '.join(STRATEGIES)})"
+        )
+    if strategy in ("upsert", "delete") and not table.record_key:
+        problems.add(
+            f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use insert"
+        )
+    return strategy
+
+
+def _predicates(config: Mapping[str, object], problems: Problems) -> tuple[str, ...]:
+    value = config.get("incremental_predicates") or config.get("predicates")
+    if value is None:
+        return ()
+    items = [value] if isinstance(value, str) else value
+    if not isinstance(items, (list, tuple)) or not all(isinstance(item, str) for item in items):
+        problems.add(f"incremental_predicates is {value!r}; give a list of SQL conditions")
+        return ()
+    return tuple(items)
+
+
+def _on_schema_change(config: Mapping[str, object], problems: Problems) -> str:
+    value = config.get("on_schema_change") or ON_SCHEMA_CHANGE[0]
+    if value not in ON_SCHEMA_CHANGE:
+        problems.add(f"on_schema_change is {value!r}; legal values: {', '.join(ON_SCHEMA_CHANGE)}")
+        return ON_SCHEMA_CHANGE[0]
+    return str(value)

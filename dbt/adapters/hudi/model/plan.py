@@ -1,0 +1,185 @@
+"""One model's whole configuration, checked at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.model.index import IndexConfig, read_index
+from dbt.adapters.hudi.model.merge import MERGING, MergeConfig, read_merge
+from dbt.adapters.hudi.model.reading import Problems, mapping
+from dbt.adapters.hudi.model.services import ServicesConfig, read_services
+from dbt.adapters.hudi.model.table import RawConfig, TableConfig, read_table
+
+SNAPSHOT_KEY = "dbt_scd_id"
+_COMBINE = "hoodie.combine.before.insert"
+_NAME = re.compile(r"^\w+$", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where tables of a profile live.
+
+    Args:
+        location_root: The profile's root, absolute.
+        project_root: Folder a model's own relative ``location_root`` counts from.
+    """
+
+    location_root: str
+    project_root: str | None = None
+
+    def default_base(self, schema: str, name: str) -> str:
+        """Folder of a table without a location of its own; Spark keeps names in lower case."""
+        return f"{self.schema_folder(schema)}/{name.lower()}"
+
+    def schema_folder(self, schema: str) -> str:
+        """Folder of a schema."""
+        return f"{self.location_root}/{schema.lower()}"
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """A model's table and writes.
+
+    Args:
+        schema: Schema of the relation.
+        name: Name of the relation.
+        base: Folder or URI of the table.
+        own_location: The folder comes from the model, not from the profile.
+        table: Shape of the table.
+        index: How keys find rows.
+        merge: What an incremental run does.
+        services: Inline services.
+        given_options: ``hoodie.*`` options the model gives itself.
+        properties: Other table properties, kept in the catalog.
+    """
+
+    schema: str
+    name: str
+    base: str
+    own_location: bool
+    table: TableConfig
+    index: IndexConfig
+    merge: MergeConfig
+    services: ServicesConfig
+    given_options: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named_columns(self) -> dict[str, tuple[str, ...]]:
+        """The columns each config names, which the model has to select."""
+        return {
+            "unique_key": self.table.record_key,
+            "partition_by": self.table.partition_by,
+            "precombine_field": (self.table.precombine_field,) if self.table.precombine_field else (),
+            "merge_update_columns": self.merge.update_columns or (),
+            "merge_exclude_columns": self.merge.exclude_columns or (),
+        }
+
+    @property
+    def write_options(self) -> dict[str, str]:
+        """Options of a write; what the model gives itself comes last."""
+        return {**self.index.options(), **self.services.options(), **self.given_options}
+
+    @property
+    def create_options(self) -> dict[str, str]:
+        """Options of creating or rebuilding the table; with an ordering, of rows with one key the newest is kept."""
+        merges = self.table.record_key and self.table.precombine_field and self.merge.strategy in MERGING
+        combine = {_COMBINE: "true"} if merges else {}
+        return {**self.table.options(), **combine, **self.write_options}
+
+
+def resolve_plan(
+    model: Mapping[str, object],
+    schema: str,
+    name: str,
+    places: Places,
+    option_problems: Callable[[Mapping[str, str]], Iterable[str]],
+    definition_problems: Callable[[ModelPlan], Iterable[str]] = lambda plan: (),
+) -> ModelPlan:
+    """Check a model's config and resolve it.
+
+    Args:
+        model: The node as dbt gives it to a materialization.
+        schema: Schema of the relation to build.
+        name: Name of the relation to build.
+        places: Where tables live.
+        option_problems: Checks ``hoodie.*`` options, returns one text for each problem.
+        definition_problems: The same for the table of a plan that has no other problem.
+
+    Raises:
+        DbtRuntimeError: All problems in one message.
+    """
+    problems = Problems()
+    config = mapping("config", model.get("config"), problems)
+    raw = RawConfig(config, problems)
+    table = read_table(raw, _snapshot_key(config))
+    index = read_index(raw, table)
+    merge = read_merge(raw, table)
+    services = read_services(raw, table)
+    location = _own_location(config, places, problems)
+    _check_foreign_words(config, problems)
+    _check_names(schema, name, problems)
+    problems.extend(option_problems({**index.options(), **services.options(), **raw.options}))
+    what = f"{config.get('materialized', 'model')} {schema}.{name}"
+    problems.raise_if_any(what)
+    plan = ModelPlan(
+        schema=schema,
+        name=name,
+        base=places.default_base(schema, name) if location is None else f"{location}/{name}",
+        own_location=location is not None,
+        table=table,
+        index=index,
+        merge=merge,
+        services=services,
+        given_options=dict(raw.options),
+        properties=dict(raw.properties),
+    )
+    problems.extend(definition_problems(plan))
+    problems.raise_if_any(what)
+    return plan
+
+
+def _check_names(schema: str, name: str, problems: Problems) -> None:
+    for what, given, config in (("schema", schema, "schema"), ("name", name, "alias")):
+        if not _NAME.match(given):
+            problems.add(
+                f"the {what} is {given!r}; Spark's names hold letters, digits and _ only, set {config} to such a name"
+            )
+
+
+def _own_location(config: Mapping[str, object], places: Places, problems: Problems) -> str | None:
+    """The folder a model puts its table into, None for the profile's."""
+    given = config.get("location_root")
+    if given is None or given == "":
+        return None
+    if not isinstance(given, str):
+        problems.add(f"location_root is {given!r}; give a folder or URI")
+        return None
+    return absolute_location(given, places.project_root).rstrip("/")
+
+
+def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
+    """A snapshot keeps every version of a row, so its record key is dbt's version id, not the source's key."""
+    if config.get("materialized") != "snapshot":
+        return None
+    renamed = config.get("snapshot_meta_column_names")
+    if isinstance(renamed, Mapping) and renamed.get(SNAPSHOT_KEY):
+        return (str(renamed[SNAPSHOT_KEY]),)
+    return (SNAPSHOT_KEY,)
+
+
+def _check_foreign_words(config: Mapping[str, object], problems: Problems) -> None:
+    file_format = config.get("file_format")
+    if file_format is not None and str(file_format).lower() != "hudi":
+        problems.add(
+            f"file_format is {file_format!r}; dbt-hudi builds Hudi tables only, leave it out or say 'hudi'"
+        )
+    if config.get("clustered_by") or config.get("buckets"):
+        problems.add(
+            "clustered_by and buckets have no meaning for Hudi; use index: {type: bucket, buckets: n} for a hashed layout"
+        )
+    if config.get("grants"):
+        problems.add("grants is set, but open-source Spark has no GRANT; leave it out")

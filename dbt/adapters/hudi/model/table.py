@@ -1,0 +1,175 @@
+"""The table itself: type, key, ordering, partitions, in dbt's words, Hudi's and dbt-spark's."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
+
+TABLE_TYPES: Mapping[str, str] = {
+    "cow": "cow",
+    "mor": "mor",
+    "copy_on_write": "cow",
+    "merge_on_read": "mor",
+}
+_COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
+_HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
+_URL_ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
+
+# Every spelling of one setting; the first is the one the documentation uses.
+_TYPE_KEYS = ("table_type", "type", "hoodie.datasource.write.table.type", "hoodie.table.type")
+_KEY_KEYS = (
+    "unique_key",
+    "record_key",
+    "primaryKey",
+    "hoodie.datasource.write.recordkey.field",
+    "hoodie.table.recordkey.fields",
+)
+_ORDER_KEYS = (
+    "precombine_field",
+    "ordering_field",
+    "preCombineField",
+    "precombineKey",
+    "preCombineKey",
+    "hoodie.datasource.write.precombine.field",
+    "hoodie.table.precombine.field",
+)
+_PARTITION_KEYS = (
+    "partition_by",
+    "hoodie.datasource.write.partitionpath.field",
+    "hoodie.table.partition.fields",
+)
+_HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
+# Flink's spelling, the one of the documentation
+_OTHER_OPTIONS = ("changelog.enabled",)
+_SHORT_OPTIONS = ("type", "primaryKey", "preCombineField", "precombineKey", "preCombineKey")
+
+
+@dataclass(frozen=True)
+class TableConfig:
+    """Shape of a table.
+
+    Args:
+        table_type: ``cow`` or ``mor``.
+        record_key: Key columns; empty for a table with automatic keys.
+        precombine_field: Column that orders versions of a row by event time; None means commit time.
+        partition_by: Partition columns.
+        hive_style: Partition folders are named ``column=value``.
+    """
+
+    table_type: str = "cow"
+    record_key: tuple[str, ...] = ()
+    precombine_field: str | None = None
+    partition_by: tuple[str, ...] = ()
+    hive_style: bool = True
+
+    def options(self) -> dict[str, str]:
+        """Options of table creation that follow from the shape."""
+        return {_HIVE_STYLE: option_text(self.hive_style), _URL_ENCODE: "true"}
+
+
+class RawConfig:
+    """A model's config with its ``options`` folded in, so that a setting is found under all its spellings."""
+
+    def __init__(self, config: Mapping[str, object], problems: Problems) -> None:
+        self.config = config
+        self.problems = problems
+        self.options: dict[str, str] = {}
+        self.properties: dict[str, str] = {}
+        self._short: dict[str, object] = {}
+        for key in ("options", "hudi_options"):
+            self._read_options(key, mapping(key, config.get(key), problems))
+        self._read_properties(mapping("tblproperties", config.get("tblproperties"), problems))
+
+    def _read_options(self, source: str, given: Mapping[str, object]) -> None:
+        for key, value in given.items():
+            if key in _SHORT_OPTIONS:
+                self._short[key] = value
+            elif key.startswith("hoodie.") or key in _OTHER_OPTIONS:
+                self.options[key] = option_text(value)
+            else:
+                legal = (*_SHORT_OPTIONS, *_OTHER_OPTIONS)
+                near = difflib.get_close_matches(key, legal, n=1, cutoff=0.6)
+                hint = (
+                    f"; did you mean {near[0]!r}?" if near else f"; legal keys: {', '.join(legal)}, hoodie.*"
+                )
+                self.problems.add(f"{source} has the unknown key {key!r}{hint}")
+
+    def _read_properties(self, given: Mapping[str, object]) -> None:
+        for key, value in given.items():
+            if key in _SHORT_OPTIONS:
+                self._short.setdefault(key, value)
+            elif key.startswith("hoodie."):
+                self.options.setdefault(key, option_text(value))
+            else:
+                self.properties[key] = option_text(value)
+
+    def value(self, *spellings: str) -> object:
+        """The value of a setting under any of its spellings; two that disagree are a problem."""
+        found: list[tuple[str, object]] = []
+        for spelling in spellings:
+            if spelling in _SHORT_OPTIONS:
+                raw = self._short.get(spelling)
+            elif spelling.startswith("hoodie."):
+                raw = self.options.pop(spelling, None)
+            else:
+                raw = self.config.get(spelling)
+            if raw not in (None, "", []):
+                found.append((spelling, raw))
+        if not found:
+            return None
+        first, chosen = found[0]
+        for other, raw in found[1:]:
+            if _normal(raw) != _normal(chosen):
+                self.problems.add(f"{first} is {chosen!r} but {other} is {raw!r}; give one of them")
+        return chosen
+
+
+def read_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> TableConfig:
+    """The table's shape.
+
+    Args:
+        raw: The model's config.
+        key_override: Record key fixed by the materialization (snapshots).
+    """
+    problems = raw.problems
+    table_type = choice("table_type", raw.value(*_TYPE_KEYS), TABLE_TYPES, problems) or "cow"
+    record_key = names("unique_key", raw.value(*_KEY_KEYS), problems)
+    ordering = names("precombine_field", raw.value(*_ORDER_KEYS), problems)
+    if len(ordering) > 1:
+        problems.add(
+            f"precombine_field is {list(ordering)!r}; one column can order the versions of a row, give one name"
+        )
+    hive_style = boolean("hive_style_partitioning", raw.value(*_HIVE_KEYS), problems, True)
+    return TableConfig(
+        table_type=table_type,
+        record_key=record_key if key_override is None else key_override,
+        precombine_field=ordering[0] if ordering else None,
+        partition_by=_partitions(raw),
+        hive_style=bool(hive_style),
+    )
+
+
+def _partitions(raw: RawConfig) -> tuple[str, ...]:
+    columns = names("partition_by", raw.value(*_PARTITION_KEYS), raw.problems)
+    for column in columns:
+        if not _COLUMN.match(column):
+            raw.problems.add(
+                f"partition_by has {column!r}; Hudi partitions by columns, so select the expression as a column and "
+                "name that"
+            )
+    return columns
+
+
+def _normal(value: object) -> object:
+    if isinstance(value, str):
+        parts = tuple(part.strip().lower() for part in value.split(","))
+        return tuple(TABLE_TYPES.get(part, part) for part in parts)
+    if isinstance(value, (list, tuple)):
+        return tuple(str(part).strip().lower() for part in value)
+    if isinstance(value, bool):
+        return (option_text(value),)
+    return value

@@ -1,0 +1,1 @@
+"""From a model's query to the rows of a commit."""

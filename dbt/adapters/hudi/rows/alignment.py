@@ -1,0 +1,149 @@
+"""Brings the columns of a query to those of a table, by name and type, without losing a value in silence."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi.column import stored_type
+from dbt.adapters.hudi.rows.nested_types import nested_cast
+
+META_PREFIX = "_hoodie_"
+# Marks a row as deleted in an upsert; the one reserved name a model may produce.
+_ALLOWED_RESERVED = ("_hoodie_is_deleted",)
+
+
+def without_meta_columns(frame: DataFrame) -> DataFrame:
+    """The frame without Hudi's own columns, which ``select *`` over a Hudi source brings along."""
+    drop = [
+        c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _ALLOWED_RESERVED
+    ]
+    return frame.drop(*drop) if drop else frame
+
+
+def align(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) -> DataFrame:
+    """Name, order and cast the columns as the table has them.
+
+    Args:
+        frame: The query's rows; column names are matched without regard to case, columns the table lacks go.
+        table: The table's columns.
+        fill_missing: Columns the query lacks become null; otherwise they stay away.
+    """
+    given = {column.name.lower(): column for column in frame.schema.fields}
+    selected: list[Column] = []
+    for target in table.fields:
+        source = given.get(target.name.lower())
+        if source is not None:
+            selected.append(exact_cast(source.name, source.dataType, target.dataType, target.name))
+        elif fill_missing:
+            selected.append(F.lit(None).cast(target.dataType).alias(target.name))
+    return frame.select(*selected)
+
+
+def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Of the columns a run may write those a query has, quoted, and those it lacks.
+
+    The mark of deleted rows is no column of the model's table and is taken whenever it is there.
+
+    Args:
+        given: Columns of the query.
+        wanted: Columns as the schema change mode leaves them; none means all.
+    """
+    if not wanted:
+        return [_quoted(name) for name in given], []
+    known = {name.lower() for name in given}
+    present = [name for name in wanted if name.lower() in known]
+    marks = [name for name in given if name.lower() in _ALLOWED_RESERVED]
+    absent = [name for name in wanted if name.lower() not in known]
+    return [_quoted(name) for name in (*present, *marks)], absent
+
+
+def legal_names(names: Sequence[str]) -> list[str]:
+    """Names that Avro allows, each once; those that are legal stay."""
+    found: list[str] = []
+    taken = {name.lower() for name in names}
+    for name in names:
+        legal = re.sub(r"^(?=\d)", "_", re.sub(r"\W", "_", name, flags=re.ASCII)) or "_"
+        number = 2
+        while legal.lower() in {each.lower() for each in found} or (legal != name and legal.lower() in taken):
+            legal, number = f"{legal.rstrip('_0123456789') or '_'}_{number}", number + 1
+        found.append(legal)
+    return found
+
+
+def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:
+    """A table's columns, with the mark of deleted rows when the query has one and the table has none yet."""
+    known = {name.lower() for name in table.names}
+    marks = [
+        field
+        for field in frame.schema.fields
+        if field.name.lower() in _ALLOWED_RESERVED and field.name.lower() not in known
+    ]
+    return T.StructType([*table.fields, *marks])
+
+
+def missing_columns(frame: DataFrame, table: T.StructType) -> list[str]:
+    """Columns of the table that the query lacks."""
+    given = {name.lower() for name in frame.columns}
+    return [column.name for column in table.fields if column.name.lower() not in given]
+
+
+def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) -> Column:
+    """Cast a column; a value that does not fit fails the query instead of becoming null or wrapping around.
+
+    Args:
+        source: Name of the column.
+        given: Its type.
+        wanted: The type to cast to.
+        name: Name of the result.
+    """
+    column = F.col(_quoted(source))
+    if given == wanted:
+        return column.alias(name)
+    if not (isinstance(given, T.AtomicType) and isinstance(wanted, T.AtomicType)):
+        return nested_cast(column, given, wanted, name).alias(name)
+    widens = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
+    if widens or isinstance(wanted, T.StringType):
+        return column.cast(wanted).alias(name)
+    tried = F.expr(f"try_cast({_quoted(source)} as {wanted.simpleString()})")
+    problem = F.concat(
+        F.lit("value "),
+        column.cast("string"),
+        F.lit(f" of column {name} does not fit its type {wanted.simpleString()}"),
+    )
+    failed = F.raise_error(problem).cast(wanted)
+    return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)
+
+
+def check_columns(columns: Sequence[str], named: Mapping[str, Iterable[str]]) -> None:
+    """Raise when a query gives a column twice or lacks columns that configs name; all problems in one message.
+
+    Args:
+        columns: Columns of the query.
+        named: Config and the columns it names; dots reach into structs, what follows a colon is no part of the name.
+    """
+    times = Counter(name.lower() for name in columns)
+    problems = [
+        f"the column {name!r} is selected {count} times; give each a name of its own"
+        for name, count in times.items()
+        if count > 1
+    ]
+    for config, names in named.items():
+        absent = [name for name in names if name.split(".")[0].split(":")[0].lower() not in times]
+        if absent:
+            problems.append(
+                f"{config} names {', '.join(map(repr, absent))}, but the model's columns are {', '.join(columns)}; "
+                "correct the config or select the column"
+            )
+    if problems:
+        raise DbtRuntimeError("\n".join(problems))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,87 @@
+"""CSV seeds as DataFrames: the parsed table travels as Arrow text and gets its types from Spark."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.types import _parse_datatype_string
+
+from dbt.adapters.hudi.rows.alignment import exact_cast
+
+if TYPE_CHECKING:
+    import agate
+
+_INT64 = 2**63
+
+
+def number_type(agate_table: agate.Table, column: int) -> str:
+    """Spark type of a column of numbers: whole ones are bigint as long as they fit."""
+    largest = 0
+    for value in agate_table.columns[column].values():
+        if value is None:
+            continue
+        if not value.is_finite() or value != value.to_integral_value():
+            return "double"
+        largest = max(largest, abs(int(value)))
+    return "bigint" if largest < _INT64 else "decimal(38,0)"
+
+
+def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[str, str]) -> DataFrame:
+    """Rows of a seed.
+
+    Args:
+        session: The connection's session.
+        agate_table: The parsed CSV file.
+        types: Spark type of each column, in order.
+    """
+    names = list(types)
+    if len(agate_table.rows) == 0:
+        empty = [T.StructField(name, _parse_datatype_string(kind), True) for name, kind in types.items()]
+        return session.createDataFrame([], T.StructType(empty))
+    columns = [
+        pa.array([_text(value) for value in column.values()], pa.string()) for column in agate_table.columns
+    ]
+    table = pa.table(columns, names=[f"c{number}" for number in range(len(names))])
+    text = _arrow_frame(session, table)
+    cast = []
+    for number, (name, kind) in enumerate(types.items()):
+        wanted = _parse_datatype_string(kind)
+        if isinstance(wanted, (T.VarcharType, T.CharType)):
+            wanted = T.StringType()
+        cast.append(exact_cast(f"c{number}", T.StringType(), wanted, name))
+    return text.select(*cast)
+
+
+def _arrow_frame(session: SparkSession, table: pa.Table) -> DataFrame:
+    """PySpark 4 takes Arrow as it is; 3.5 takes it by way of pandas."""
+    if session.version.startswith("3."):
+        return session.createDataFrame(
+            pd.DataFrame(
+                {name: table.column(name).to_pandas().astype(object) for name in table.column_names}
+            ),
+            T.StructType([T.StructField(name, T.StringType(), True) for name in table.column_names]),
+        )
+    return session.createDataFrame(table)
+
+
+def _text(value: Any) -> str | None:
+    """A parsed value as text that Spark casts back to the same value."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, decimal.Decimal):
+        whole = value.is_finite() and value == value.to_integral_value()
+        return str(int(value)) if whole else format(value, "f")
+    if isinstance(value, datetime.datetime):
+        if value.tzinfo is not None:
+            return value.astimezone(datetime.timezone.utc).replace(tzinfo=None).isoformat(sep=" ") + "Z"
+        return value.isoformat(sep=" ")
+    return str(value)

@@ -1,0 +1,71 @@
+"""dbt snapshots: rows are closed and added by one upsert on dbt's version id."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.rows import builds
+from dbt.adapters.hudi.rows.alignment import align
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+_CHANGE = "dbt_change_type"
+_HELPERS = (_CHANGE, "dbt_unique_key")
+
+
+def write(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    staged: DataFrame,
+    valid_to: str,
+    relation: str,
+) -> HudiAdapterResponse:
+    """Write staged changes: a changed or deleted row only gets its end, an inserted one comes whole.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        plan: The snapshot.
+        staged: dbt's staging rows.
+        valid_to: Name of the column that closes a row.
+        relation: Rendered name of the snapshot table.
+    """
+    table = builds.current_table(session, plan)
+    builds.check_shape(plan, table)
+    helpers = [name for name in staged.columns if name.lower().startswith(_HELPERS)]
+    rows = staged.drop(*helpers)
+    schema = _with_new_columns(session, plan, table.schema, rows)
+    update: list[str] | None = [valid_to]
+    if table.partition_by:
+        # a deleted row is staged without its other columns, which say its partition
+        staged_ends = staged.where(F.col(_CHANGE) != "insert").select(*plan.table.record_key, valid_to)
+        kept = session.table(relation).drop(valid_to).join(staged_ends, list(plan.table.record_key))
+        rows = (
+            staged.where(F.col(_CHANGE) == "insert")
+            .drop(*helpers)
+            .unionByName(kept, allowMissingColumns=True)
+        )
+        update = None
+    response = bridge.write(
+        session, plan.base, "upsert", align(rows, schema), plan.write_options, update_columns=update
+    )
+    warehouse.register_plan(session, plan)
+    return response
+
+
+def _with_new_columns(
+    session: SparkSession, plan: ModelPlan, schema: T.StructType, rows: DataFrame
+) -> T.StructType:
+    """The table's columns, with those the source has got since the last run."""
+    known = {name.lower() for name in schema.names}
+    new = {column.name: column.dataType for column in rows.schema.fields if column.name.lower() not in known}
+    if not new:
+        return schema
+    wider = builds.changed_schema(schema, new, [], {})
+    bridge.alter_schema(session, plan.base, wider)
+    return wider

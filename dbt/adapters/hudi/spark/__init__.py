@@ -1,0 +1,1 @@
+"""The Spark session behind the connections, and the names it knows."""

@@ -1,0 +1,272 @@
+"""Connection handle and cursor over a Spark session of this process."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.exceptions import DbtDatabaseError
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi.spark.errors import spark_errors
+from dbt.adapters.hudi.sql.statements import split_statements
+
+_CANCEL_PERIOD_S = 0.3
+_DESCRIPTION_LENGTH = 200
+_DONE_PLANS = ("CommandResult", "LocalRelation")
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A statement that was not left to Spark.
+
+    Args:
+        response: What happened.
+        frame: Rows for the caller, if any.
+    """
+
+    response: AdapterResponse
+    frame: DataFrame | None = None
+
+
+class Router(Protocol):
+    """Takes the statements that must not reach Spark as they are."""
+
+    def route(self, session: SparkSession, statement: str) -> Routed | None:
+        """Run the statement, or return None to let Spark run it."""
+
+
+class HudiHandle:
+    """One dbt connection.
+
+    Args:
+        open_session: Makes the connection's Spark session on first use.
+        router: Takes statements on Hudi tables.
+        writes: Counts commits of this process; when it moved, what the session remembers of table files is stale.
+        prepare: Called before each piece of work, to make names known that it may use.
+    """
+
+    def __init__(
+        self,
+        open_session: Callable[[], SparkSession],
+        router: Router,
+        writes: Callable[[], int],
+        prepare: Callable[[SparkSession], None],
+    ) -> None:
+        self._open_session = open_session
+        self._writes = writes
+        self._prepare = prepare
+        self._seen_writes: int | None = None
+        self._session: SparkSession | None = None
+        self._views: set[str] = set()
+        self._closed = threading.Event()
+        self._cancelled = False
+        self.router = router
+        self.group = f"dbt-hudi-{uuid.uuid4()}"
+
+    @contextmanager
+    def job(self, description: str) -> Iterator[SparkSession]:
+        """The session, with every Spark job started inside belonging to this connection and cancellable."""
+        if self._cancelled:
+            raise DbtDatabaseError("cancelled: this run was interrupted, nothing more is started")
+        with spark_errors(description):
+            if self._session is None:
+                self._session = self._open_session()
+            self._prepare(self._session)
+            if self._seen_writes != self._writes():
+                self._seen_writes = self._writes()
+                self._session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+            context = self._session.sparkContext
+            context.setJobGroup(
+                self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True
+            )
+            yield self._session
+
+    def cursor(self) -> HudiCursor:
+        """A cursor; each statement gets its own."""
+        return HudiCursor(self)
+
+    def track_view(self, name: str) -> None:
+        """Remember a temporary view, to be dropped with the connection."""
+        self._views.add(name)
+
+    def cancel(self) -> None:
+        """Stop the Spark jobs of this connection, also those that start until it is closed."""
+        self._cancelled = True
+        threading.Thread(target=self._cancel_until_closed, name=f"cancel {self.group}", daemon=True).start()
+
+    def _cancel_until_closed(self) -> None:
+        while self._session is not None and self._session.sparkContext._jsc is not None:
+            self._session.sparkContext.cancelJobGroup(self.group)
+            if self._closed.wait(_CANCEL_PERIOD_S):
+                return
+
+    def close(self) -> None:
+        """Drop the connection's temporary views."""
+        self._closed.set()
+        if self._session is not None and self._session.sparkContext._jsc is not None:
+            for name in self._views:
+                self._session.catalog.dropTempView(name)
+        self._views.clear()
+        self._session = None
+
+    def rollback(self, *_: Any) -> None:
+        """Spark has no transactions; dbt calls this when it closes a connection."""
+
+
+class HudiCursor:
+    """Runs statements, keeps the result of the last one."""
+
+    def __init__(self, handle: HudiHandle) -> None:
+        self._handle = handle
+        self._frame: DataFrame | None = None
+        self._rows: list[Any] | None = None
+        self.response = AdapterResponse("OK")
+
+    def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
+        """Run one or more statements separated by semicolons.
+
+        Args:
+            sql: Spark SQL; parameters are written ``?``.
+            bindings: Values of the parameters.
+        """
+        self.close()
+        for statement in split_statements(sql):
+            with self._handle.job(statement) as session:
+                self._run(session, statement, bindings)
+
+    def _run(self, session: SparkSession, statement: str, bindings: Sequence[Any] | None) -> None:
+        self._rows = None
+        if bindings:
+            self._frame = session.sql(statement, args=[_binding(value) for value in bindings])
+            return
+        routed = self._handle.router.route(session, statement)
+        if routed is None:
+            self._frame, self.response = session.sql(statement), AdapterResponse("OK")
+        else:
+            self._frame, self.response = routed.frame, routed.response
+
+    def run_to_end(self) -> None:
+        """Run a query whose rows nobody fetches; commands have run already."""
+        if self._frame is None or self._rows is not None:
+            return
+        with self._handle.job("query without fetch"):
+            plan = self._frame._jdf.queryExecution().commandExecuted()
+            if plan.getClass().getSimpleName() not in _DONE_PLANS:
+                self._frame.write.format("noop").mode("overwrite").save()
+
+    @property
+    def description(self) -> list[tuple[str, str, None, None, None, None, bool]]:
+        """Name and Spark type of each result column."""
+        if self._frame is None:
+            return []
+        return [
+            (column.name, column.dataType.simpleString(), None, None, None, None, column.nullable)
+            for column in self._frame.schema.fields
+        ]
+
+    def fetchall(self) -> list[Any]:
+        """All rows that were not fetched yet."""
+        if self._rows is None:
+            self._rows = self._collect(self._frame)
+        rows, self._rows = self._rows, []
+        return rows
+
+    def fetchmany(self, size: int) -> list[Any]:
+        """The next rows.
+
+        Args:
+            size: Rows to return at most.
+        """
+        if self._rows is None:
+            self._rows = self._collect(None if self._frame is None else self._frame.limit(size))
+        rows, self._rows = self._rows[:size], self._rows[size:]
+        return rows
+
+    def fetchone(self) -> Any | None:
+        """The next row, None after the last."""
+        if self._rows is None:
+            self._rows = self._collect(self._frame)
+        return self._rows.pop(0) if self._rows else None
+
+    def close(self) -> None:
+        """Forget the result."""
+        self._frame, self._rows, self.response = None, None, AdapterResponse("OK")
+
+    def _collect(self, frame: DataFrame | None) -> list[Any]:
+        if frame is None:
+            return []
+        with self._handle.job("fetch"):
+            rows = frame.collect()
+        converters = [_converter(column.dataType) for column in frame.schema.fields]
+        if not any(converters):
+            return rows
+        return [
+            tuple(convert(value) if convert else value for convert, value in zip(converters, row))
+            for row in rows
+        ]
+
+
+Converter = Callable[[Any], Any]
+
+
+def _converter(kind: T.DataType) -> Converter | None:
+    """How a collected value becomes a naive UTC timestamp, also inside arrays, maps and structs."""
+    if isinstance(kind, T.TimestampType):
+        return _naive_utc
+    if isinstance(kind, T.ArrayType):
+        inner = _converter(kind.elementType)
+        return (
+            None
+            if inner is None
+            else lambda value: None if value is None else [inner(item) for item in value]
+        )
+    if isinstance(kind, T.MapType):
+        return _map_converter(_converter(kind.keyType), _converter(kind.valueType))
+    if isinstance(kind, T.StructType):
+        return _struct_converter(kind)
+    return None
+
+
+def _map_converter(keys: Converter | None, values: Converter | None) -> Converter | None:
+    if keys is None and values is None:
+        return None
+    same: Converter = lambda value: value  # noqa: E731
+    key, item = keys or same, values or same
+    return lambda value: None if value is None else {key(k): item(v) for k, v in value.items()}
+
+
+def _struct_converter(kind: T.StructType) -> Converter | None:
+    inner = [_converter(field.dataType) for field in kind.fields]
+    if not any(inner):
+        return None
+    build = Row(*kind.names)
+    return lambda value: (
+        None
+        if value is None
+        else build(*(convert(item) if convert else item for convert, item in zip(inner, value)))
+    )
+
+
+def _naive_utc(value: datetime.datetime | None) -> datetime.datetime | None:
+    """PySpark hands out naive times of the host's zone; dbt reads naive times as UTC."""
+    if value is None:
+        return None
+    try:
+        return value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    except (OverflowError, ValueError):
+        return value
+
+
+def _binding(value: Any) -> Any:
+    if isinstance(value, decimal.Decimal) and value == value.to_integral_value():
+        return int(value)
+    return value

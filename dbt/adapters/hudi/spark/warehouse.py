@@ -1,0 +1,434 @@
+"""The schemas, tables and views of one profile: where they live and under which names Spark knows them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
+from dbt.adapters.hudi.model.plan import ModelPlan, Places
+from dbt.adapters.hudi.spark.session import connection_session
+from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
+
+logger = AdapterLogger("Hudi")
+
+_TABLE_KINDS = ("table", "snapshot")
+_INTERNAL = "files"
+_REALTIME = "_rt"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name of a schema.
+
+    Args:
+        schema: Schema.
+        name: Table or view.
+        is_view: A view of the user, or a second face of a table (``_ro``, ``_rt``).
+        base: Folder of the Hudi table behind the name, None for anything else.
+        comment: Stored comment.
+        foreign: It shows a table of another writer, which is read only where it is.
+    """
+
+    schema: str
+    name: str
+    is_view: bool
+    base: str | None
+    comment: str | None = None
+    foreign: bool = False
+
+    @property
+    def is_hudi_table(self) -> bool:
+        """Whether the name is a Hudi table that can be written."""
+        return self.base is not None and not self.is_view
+
+    @property
+    def main_name(self) -> str:
+        """The table's own name; a second face stands for its table."""
+        return self.name[: -len(_REALTIME)] if self.is_view and self.base is not None else self.name
+
+
+class _Writes:
+    """Counts changes of tables and names in this process, by whichever of its dbt runs."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self.count = 0
+
+    def more(self) -> None:
+        """Count one more."""
+        self.count = next(self._numbers)
+
+
+_writes = _Writes()
+
+
+class Warehouse:
+    """All that a profile's ``location_root`` and catalog hold.
+
+    Args:
+        credentials: The profile; its ``location_root`` becomes absolute.
+        project_root: Folder of ``dbt_project.yml``.
+    """
+
+    def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
+        self._credentials = credentials
+        self.places = Places(credentials.resolve_location_root(project_root), project_root)
+        self._directory = (
+            bridge.DirectoryCatalog(self.places.location_root, recover=bridge.recover_swap)
+            if credentials.catalog == "directory"
+            else None
+        )
+        self._loaded = False
+        self._sources: dict[SourcePlace, str] = {}
+        NOTED.clear()
+        self._lock = threading.Lock()
+        self._writers: dict[str, threading.RLock] = {}
+
+    # --- sessions -----------------------------------------------------------------------------------------------
+
+    def open_session(self) -> SparkSession:
+        """A session for one connection, in a process whose catalog knows the warehouse."""
+        session = connection_session(self._credentials, bridge.session_conf())
+        with self._lock:
+            if not self._loaded:
+                self._load(session)
+                self._loaded = True
+        return session
+
+    def _load(self, session: SparkSession) -> None:
+        if self._directory is None:
+            return
+        with bridge.engine_errors():
+            report = self._directory.load(session)
+        for warning in report.warnings:
+            logger.warning("{}", warning)
+
+    def register_sources(self, session: SparkSession) -> None:
+        """Show the newest commits of the sources dbt has named since; nothing is written into those outside."""
+        for place in NOTED.of_this_node():
+            self._register_source(session, place)
+        for place in NOTED.of_no_node():
+            try:
+                self._register_source(session, place)
+            except DbtRuntimeError as error:
+                logger.warning("{}", error.msg)
+
+    def _register_source(self, session: SparkSession, place: SourcePlace) -> None:
+        with self._lock:
+            try:
+                with bridge.engine_errors():
+                    self._show_newest(session, place)
+            except DbtRuntimeError as error:
+                where = f" at {place.location}" if place.location else ""
+                raise DbtRuntimeError(f"source {place.label}{where}: {error.msg}") from error
+
+    def _show_newest(self, session: SparkSession, place: SourcePlace) -> None:
+        name, base = place.name, place.location
+        if base is None:
+            name, base = self._inside(session, place)
+        else:
+            base = absolute_location(base, self.places.project_root)
+        if base is None:
+            return
+        mark = bridge.timeline_mark(base)
+        if self._sources.get(place) == mark:
+            return
+        if place.location is None:
+            self.register(session, place.schema, name, base)
+        else:
+            self.create_schema(session, place.schema)
+            self._show_foreign(session, place.schema, name, base)
+            if self._directory is not None:
+                self._directory.save_source(place.schema.lower(), name, base)
+            self.changed()
+        self._sources[place] = mark
+
+    def _show_foreign(self, session: SparkSession, schema: str, name: str, base: str) -> None:
+        cache = bridge.source_cache(self.places.location_root, schema, name)
+        with bridge.engine_errors():
+            bridge.register_foreign(session, bridge.TableName(schema, name), base, cache)
+        self.changed()
+
+    def _inside(self, session: SparkSession, place: SourcePlace) -> tuple[str, str | None]:
+        """Name and folder of the warehouse's table behind a source; a second face stands for its table."""
+        entry = self.entry(session, place.schema, place.name)
+        if entry is None:
+            return place.name, self._base_on_disk(place.schema, place.name)
+        return entry.main_name, entry.base
+
+    def writes(self) -> int:
+        """How often this process changed a table or a name."""
+        return _writes.count
+
+    def changed(self) -> None:
+        """Say that tables changed, so that other sessions look again."""
+        _writes.more()
+
+    @contextmanager
+    def one_writer(self, session: SparkSession, base: str) -> Iterator[None]:
+        """One thread of this process writes to a table at a time, as hooks of many models into one log do.
+
+        Args:
+            session: The connection's session; it sees what was committed while it waited.
+            base: Folder of the table.
+        """
+        with self._lock:
+            writer = self._writers.setdefault(_plain(base), threading.RLock())
+        with writer:
+            session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+            yield
+
+    # --- schemas ------------------------------------------------------------------------------------------------
+
+    def schemas(self, session: SparkSession) -> list[str]:
+        """Names of all schemas."""
+        return [row[0] for row in session.sql("show databases").collect()]
+
+    def create_schema(self, session: SparkSession, schema: str) -> None:
+        """Make a schema below the location root when it is not there."""
+        location = f"{self.places.location_root}/{schema}"
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.create_schema(schema.lower())
+                location = self._directory.managed_location(schema.lower())
+        session.sql(f"create database if not exists `{schema}` location {bridge.literal(location)}")
+
+    def drop_schema(self, session: SparkSession, schema: str) -> None:
+        """Drop a schema with everything in it, files included."""
+        for entry in self.entries(session, schema):
+            self.drop(session, schema, entry.name)
+        session.sql(f"drop database if exists `{schema}` cascade")
+        # also what no name leads to, such as the folder of a first build that failed
+        bridge.remove_tree(self.places.schema_folder(schema))
+        self.changed()
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def entries(self, session: SparkSession, schema: str) -> list[Entry]:
+        """All tables and views of a schema; none when the schema does not exist."""
+        if not session.catalog.databaseExists(schema):
+            return []
+        infos = [info for info in bridge.table_entries(session, schema) if info.kind != _INTERNAL]
+        mains = _main_names(infos)
+        return [_entry(schema, info, mains) for info in infos]
+
+    def entry(self, session: SparkSession, schema: str, name: str) -> Entry | None:
+        """One name, None when Spark does not know it."""
+        info = bridge.find_name(session, schema, name)
+        if info is None or info.kind == _INTERNAL:
+            return None
+        siblings = [info]
+        if name.lower().endswith(_REALTIME) and info.base is not None:
+            main = bridge.find_name(session, schema, name[: -len(_REALTIME)])
+            siblings += [main] if main is not None else []
+        return _entry(schema, info, _main_names(siblings))
+
+    def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
+        """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""
+        try:
+            return bridge.registered_base(session, bridge.TableName(schema, name))
+        except AnalysisException:
+            return None
+
+    def require_table(self, session: SparkSession, schema: str, name: str) -> str:
+        """Folder of a Hudi table.
+
+        Raises:
+            DbtRuntimeError: when the name is not a Hudi table.
+        """
+        base = self.hudi_base(session, schema, name)
+        if base is None:
+            known = [entry.name for entry in self.entries(session, schema) if entry.is_hudi_table]
+            listed = ", ".join(sorted(known)) or "none"
+            raise DbtRuntimeError(f"{schema}.{name} is not a Hudi table; Hudi tables of {schema}: {listed}")
+        return base
+
+    def show(self, session: SparkSession, schema: str, name: str, base: str) -> None:
+        """Make Spark's catalog show what a statement or service made of the table that is behind a name."""
+        entry = self.entry(session, schema, name)
+        name = name if entry is None else entry.main_name
+        if entry is not None and entry.foreign:
+            self._show_foreign(session, schema, name, base)
+        elif bridge.has_columns(session, base):
+            self.register(session, schema, name, base)
+        else:
+            self._hide(session, schema, name)
+
+    def register(
+        self,
+        session: SparkSession,
+        schema: str,
+        name: str,
+        base: str,
+        *,
+        comment: str | None = None,
+        column_comments: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Make Spark's catalog show the table as it is now."""
+        # what the session has read of the table's entries would be used to check the new view of a merge-on-read table
+        session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+        with bridge.engine_errors():
+            bridge.register_table(
+                session,
+                bridge.TableName(schema, name),
+                bridge.open_storage(base),
+                comment=comment,
+                column_comments=column_comments,
+                properties=properties,
+            )
+        self.changed()
+
+    def register_plan(self, session: SparkSession, plan: ModelPlan) -> None:
+        """Register the table of a model, and keep a pointer when it lives at a place of its own."""
+        if plan.own_location and self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
+        self.register(session, plan.schema, plan.name, plan.base, properties=plan.properties or None)
+
+    def drop(self, session: SparkSession, schema: str, name: str) -> None:
+        """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there.
+
+        Of a source at a place of its own only the name goes: its files are another writer's.
+        """
+        entry = self.entry(session, schema, name)
+        if entry is not None and entry.base is None:
+            kind = "view" if entry.is_view else "table"
+            session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
+            if entry.is_view and self._directory is not None:
+                with bridge.engine_errors():
+                    self._directory.remove_view(schema.lower(), name)
+        elif entry is not None and entry.is_view:
+            session.sql(f"drop {'table' if name.endswith('_ro') else 'view'} if exists `{schema}`.`{name}`")
+        else:
+            base = entry.base if entry is not None else self._base_on_disk(schema, name)
+            foreign = entry is not None and entry.foreign
+            if base is not None:
+                with bridge.engine_errors():
+                    bridge.drop_table(session, bridge.TableName(schema, name))
+                if not foreign:
+                    bridge.remove_tree(base)
+                self._forget_pointer(schema, name)
+        self.changed()
+
+    def forget(self, session: SparkSession, schema: str, name: str) -> None:
+        """Take a Hudi table's name out of the catalog and leave its files."""
+        with bridge.engine_errors():
+            bridge.drop_table(session, bridge.TableName(schema, name))
+        self._forget_pointer(schema, name)
+        self.changed()
+
+    def rename(self, session: SparkSession, schema: str, name: str, new_schema: str, new_name: str) -> None:
+        """Rename a table or view; a table below the location root moves its folder."""
+        entry = self.entry(session, schema, name)
+        if entry is None:
+            raise DbtRuntimeError(
+                f"{schema}.{name} cannot be renamed to {new_schema}.{new_name}: it does not exist"
+            )
+        if self.entry(session, new_schema, new_name) is not None:
+            raise DbtRuntimeError(
+                f"{schema}.{name} cannot be renamed: {new_schema}.{new_name} already exists; drop it first"
+            )
+        if entry.base is None:
+            self._rename_plain(session, entry, new_schema, new_name)
+        else:
+            self._rename_table(session, entry, new_schema, new_name)
+        self.changed()
+
+    def _rename_plain(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
+        kind = "view" if entry.is_view else "table"
+        session.sql(f"alter {kind} `{entry.schema}`.`{entry.name}` rename to `{new_schema}`.`{new_name}`")
+        if entry.is_view:
+            self.save_view(session, new_schema, new_name)
+            if self._directory is not None:
+                with bridge.engine_errors():
+                    self._directory.remove_view(entry.schema.lower(), entry.name)
+
+    def _rename_table(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
+        assert entry.base is not None
+        old_default = self.places.default_base(entry.schema, entry.name)
+        base = entry.base
+        with bridge.engine_errors():
+            bridge.drop_table(session, bridge.TableName(entry.schema, entry.name))
+        if same_place(base, old_default):
+            base = self.places.default_base(new_schema, new_name)
+            bridge.move_tree(old_default, base)
+        elif self._directory is not None:
+            self._forget_pointer(entry.schema, entry.name)
+            with bridge.engine_errors():
+                self._directory.save_pointer(new_schema.lower(), new_name, base)
+        self.register(session, new_schema, new_name, base)
+
+    def add_comments(
+        self, session: SparkSession, schema: str, name: str, base: str, comments: Mapping[str, str]
+    ) -> None:
+        """Store descriptions of some columns and keep those of the others."""
+        known = {
+            column.name: column.metadata["comment"]
+            for column in session.table(f"`{schema}`.`{name}`").schema.fields
+            if "comment" in column.metadata
+        }
+        self.register(session, schema, name, base, column_comments={**known, **comments})
+
+    def save_view(self, session: SparkSession, schema: str, name: str) -> None:
+        """Keep a view's definition for the next process."""
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.save_view(session, schema.lower(), name)
+        self.changed()
+
+    def _hide(self, session: SparkSession, schema: str, name: str) -> None:
+        """Take the name of a table without a commit out of the catalog, until it is built."""
+        with bridge.engine_errors():
+            bridge.drop_table(session, bridge.TableName(schema, name))
+        self.changed()
+
+    def _base_on_disk(self, schema: str, name: str) -> str | None:
+        if self._directory is None:
+            return None
+        with bridge.engine_errors():
+            return self._directory.table_base(schema.lower(), name)
+
+    def _forget_pointer(self, schema: str, name: str) -> None:
+        if self._directory is not None:
+            with bridge.engine_errors():
+                self._directory.remove_pointer(schema.lower(), name)
+                self._directory.remove_source(schema.lower(), name)
+
+
+def same_place(left: str, right: str) -> bool:
+    """Whether two spellings mean one folder: ``/x``, ``file:/x`` and ``file:///x`` do."""
+    return _plain(left) == _plain(right)
+
+
+def _plain(location: str) -> str:
+    if location.startswith("file:"):
+        location = "/" + location[len("file:") :].lstrip("/")
+    return location.rstrip("/")
+
+
+def _main_names(infos: Iterable[bridge.EntryInfo]) -> dict[str, str]:
+    """The name under which each base path is the table itself: the shortest of its writable entries."""
+    mains: dict[str, str] = {}
+    for info in infos:
+        if info.kind in _TABLE_KINDS and info.base is not None:
+            known = mains.get(info.base)
+            mains[info.base] = info.name if known is None or len(info.name) < len(known) else known
+    return mains
+
+
+def _entry(schema: str, info: bridge.EntryInfo, mains: Mapping[str, str]) -> Entry:
+    if info.base is None:
+        return Entry(schema, info.name, info.kind == "view", None, info.comment)
+    is_face = mains.get(info.base) != info.name
+    return Entry(schema, info.name, is_face, info.base, info.comment, info.foreign)

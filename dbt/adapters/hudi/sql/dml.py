@@ -1,0 +1,168 @@
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE on Hudi tables, run by the engine."""
+
+from __future__ import annotations
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.rows.alignment import align, without_meta_columns
+from dbt.adapters.hudi.spark.handle import Routed
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.merging import merge_rows
+from dbt.adapters.hudi.sql.statements import clause_after, split_outside
+from dbt.adapters.hudi.sql.targets import Statement, Target
+
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+def insert(statement: Statement, target: Target) -> Routed:
+    """INSERT INTO and INSERT OVERWRITE; the latter obeys Spark's partition overwrite mode."""
+    plan = statement.plan
+    table = _facts(statement, target)
+    rows = _query(statement)
+    static = _static_partitions(plan)
+    names = plans.texts(plan.userSpecifiedCols())
+    by_name = plans.hasattr_java(plan, "byName") and plan.byName()
+    frame = _named(rows, names, table.schema, static, by_name, target)
+    frame = align(frame, table.schema, fill_missing=True)
+    if not plan.overwrite():
+        return _done(statement, target, bridge.write(statement.session, target.base, "insert", frame, {}))
+    return _overwrite(statement, target, table, frame, static)
+
+
+def _overwrite(
+    statement: Statement, target: Target, table: bridge.TableFacts, frame: DataFrame, static: dict[str, str]
+) -> Routed:
+    session = statement.session
+    dynamic = session.conf.get(_OVERWRITE_MODE, "static").lower() == "dynamic"
+    if static and set(map(str.lower, static)) != set(map(str.lower, table.partition_by)):
+        if not dynamic:
+            raise DbtRuntimeError(
+                f"INSERT OVERWRITE of some partition columns ({', '.join(static)}) of {target.label} is refused: give all "
+                f"of {', '.join(table.partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
+            )
+    whole = not static and not dynamic and bool(table.partition_by)
+    operation = "insert_overwrite_table" if whole or not table.partition_by else "insert_overwrite"
+    response = bridge.write(session, target.base, operation, frame, {})
+    if static and not response.rows_inserted:
+        # no row names the partition, which must be empty all the same
+        condition = " and ".join(f"`{name}` = {bridge.literal(value)}" for name, value in static.items())
+        response = bridge.delete_where(session, target.base, condition)
+    return _done(statement, target, response)
+
+
+def _query(statement: Statement) -> DataFrame:
+    query = statement.plan.query()
+    if statement.ctes is not None:
+        query = plans.with_child(statement.session, statement.ctes, query)
+    return plans.frame(statement.session, query)
+
+
+def _static_partitions(plan: plans.JavaPlan) -> dict[str, str]:
+    found = {}
+    for pair in plans.items(plan.partitionSpec()):
+        value = plans.option(pair._2())
+        if value is not None:
+            found[str(pair._1())] = str(value)
+    return found
+
+
+def _named(
+    rows: DataFrame,
+    names: list[str],
+    schema: T.StructType,
+    static: dict[str, str],
+    by_name: bool,
+    target: Target,
+) -> DataFrame:
+    """Give the query's columns the names of the table's, by position unless BY NAME."""
+    lowered = {name.lower() for name in static}
+    if not by_name:
+        expected = names or [column.name for column in schema.fields if column.name.lower() not in lowered]
+        rows = _drop_extra_meta(rows, len(expected))
+        if len(rows.columns) != len(expected):
+            raise DbtRuntimeError(
+                f"INSERT into {target.label} has {len(rows.columns)} columns ({', '.join(rows.columns)}) "
+                f"but {len(expected)} are expected: {', '.join(expected)}"
+            )
+        rows = rows.toDF(*expected)
+    unknown = {name.lower() for name in rows.columns} - {column.name.lower() for column in schema.fields}
+    if unknown:
+        raise DbtRuntimeError(
+            f"{target.label} has no column {', '.join(sorted(unknown))}; its columns: {', '.join(schema.names)}"
+        )
+    for name, value in static.items():
+        rows = rows.withColumn(name, F.lit(value))
+    return rows
+
+
+def _drop_extra_meta(rows: DataFrame, expected: int) -> DataFrame:
+    return without_meta_columns(rows) if len(rows.columns) > expected else rows
+
+
+def update(statement: Statement, target: Target) -> Routed:
+    """UPDATE ... SET ... WHERE."""
+    plan, text = statement.plan, statement.text
+    span = clause_after(text, "set")
+    found = list(plans.items(plan.assignments()))
+    pieces = [] if span is None else split_outside(text, *span, ",")
+    if len(pieces) != len(found):
+        raise DbtRuntimeError(
+            f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}"
+        )
+    assignments = {}
+    for item, (start, end) in zip(found, pieces, strict=True):
+        (_, key_end), *_ = split_outside(text, start, end, "=")
+        column = plans.texts(item.key().nameParts())[-1]
+        assignments[column] = plans.without_qualifier(
+            item.value(), text, (key_end + 1, end), target.own_names
+        )
+    condition = _where(statement, target, plans.option(plan.condition()))
+    return _done(
+        statement, target, bridge.update_where(statement.session, target.base, condition, assignments)
+    )
+
+
+def delete(statement: Statement, target: Target) -> Routed:
+    """DELETE FROM ... WHERE."""
+    condition = _where(statement, target, statement.plan.condition())
+    return _done(statement, target, bridge.delete_where(statement.session, target.base, condition))
+
+
+def _where(statement: Statement, target: Target, condition: plans.JavaPlan | None) -> str:
+    span = clause_after(statement.text, "where")
+    if span is None or condition is None:
+        return "true"
+    return plans.without_qualifier(condition, statement.text, span, target.own_names)
+
+
+def truncate(statement: Statement, target: Target) -> Routed:
+    """TRUNCATE TABLE."""
+    return _done(statement, target, bridge.truncate(statement.session, target.base))
+
+
+def merge(statement: Statement, target: Target) -> Routed:
+    """MERGE INTO, as one upsert or one delete."""
+    table = _facts(statement, target)
+    rows = merge_rows(statement, target, table)
+    return _done(
+        statement, target, bridge.write(statement.session, target.base, rows.operation, rows.frame, {})
+    )
+
+
+def _facts(statement: Statement, target: Target) -> bridge.TableFacts:
+    found = bridge.facts(statement.session, target.base)
+    if found is None:
+        raise DbtRuntimeError(
+            f"the catalog says {target.label} is at {target.base}, but no Hudi table is there; drop it and rebuild it"
+        )
+    return found
+
+
+def _done(statement: Statement, target: Target, response: HudiAdapterResponse) -> Routed:
+    statement.warehouse.show(statement.session, target.schema, target.name, target.base)
+    return Routed(response)

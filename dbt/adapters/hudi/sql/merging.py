@@ -1,0 +1,174 @@
+"""MERGE INTO a keyed Hudi table, turned into the rows of one upsert or one delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.rows.alignment import align
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.targets import Statement, Target
+
+_MATCHED = "__dbt_hudi_matched"
+_ACTION = "__dbt_hudi_action"
+
+
+@dataclass(frozen=True)
+class MergeRows:
+    """What a MERGE comes down to.
+
+    Args:
+        operation: ``upsert`` or ``delete``.
+        frame: Rows with the table's columns.
+    """
+
+    operation: str
+    frame: DataFrame
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """One WHEN clause: which rows it takes and what it makes of them (None deletes)."""
+
+    rows: Column
+    values: dict[str, Column] | None
+
+
+def merge_rows(statement: Statement, target: Target, table: bridge.TableFacts) -> MergeRows:
+    """Evaluate the WHEN clauses over the join of target and source.
+
+    Raises:
+        DbtRuntimeError: for what one upsert or delete cannot express.
+    """
+    plan = statement.plan
+    if not table.record_key:
+        raise DbtRuntimeError(
+            f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
+        )
+    if plan.notMatchedBySourceActions().size() > 0:
+        raise DbtRuntimeError(
+            f"WHEN NOT MATCHED BY SOURCE on {target.label} is refused; use DELETE or UPDATE with a condition"
+        )
+    source, source_name = _source(statement)
+    name = target.alias or target.name
+    rows = (
+        statement.session.table(f"`{target.schema}`.`{target.name}`")
+        .alias(name)
+        .withColumn(_MATCHED, F.lit(True))
+    )
+    condition = plans.column(statement.session, plan.mergeCondition())
+    how = "right" if plan.notMatchedActions().size() > 0 else "inner"
+    joined = rows.join(source, condition, how)
+    clauses = _clauses(statement, target, table, name, source_name)
+    deletes = [clause for clause in clauses if clause.values is None]
+    if deletes and len(deletes) != len(clauses):
+        raise DbtRuntimeError(
+            f"MERGE INTO {target.label} mixes DELETE with UPDATE or INSERT, which one commit cannot hold; "
+            "write the DELETE as a MERGE of its own"
+        )
+    if deletes:
+        wanted = F.lit(False)
+        for clause in deletes:
+            wanted = wanted | clause.rows
+        columns = [F.col(f"`{name}`.`{column}`") for column in table.schema.names]
+        return MergeRows("delete", joined.where(wanted).select(*columns))
+    return MergeRows("upsert", _changed(joined, clauses, table))
+
+
+def _changed(joined: DataFrame, clauses: list[_Clause], table: bridge.TableFacts) -> DataFrame:
+    action = F.lit(None).cast("int")
+    for number in reversed(range(len(clauses))):
+        action = F.when(clauses[number].rows, F.lit(number)).otherwise(action)
+    taken = joined.withColumn(_ACTION, action).where(F.col(_ACTION).isNotNull())
+    columns = []
+    for field in table.schema.fields:
+        value = F.lit(None)
+        for number in reversed(range(len(clauses))):
+            values = clauses[number].values or {}
+            value = F.when(F.col(_ACTION) == number, values[field.name]).otherwise(value)
+        columns.append(value.alias(field.name))
+    return align(taken.select(*columns), table.schema)
+
+
+def _source(statement: Statement) -> tuple[DataFrame, str]:
+    node = statement.plan.sourceTable()
+    frame = plans.frame(statement.session, node)
+    if plans.kind(node) == "SubqueryAlias":
+        return frame, str(node.alias())
+    parts, _ = plans.target_parts(node)
+    return frame, parts[-1]
+
+
+def _clauses(
+    statement: Statement, target: Target, table: bridge.TableFacts, name: str, source_name: str
+) -> list[_Clause]:
+    plan = statement.plan
+    found = []
+    for action in plans.items(plan.matchedActions()):
+        found.append(_clause(statement, action, F.col(_MATCHED).isNotNull(), table, name, source_name))
+    for action in plans.items(plan.notMatchedActions()):
+        found.append(_clause(statement, action, F.col(_MATCHED).isNull(), table, None, source_name))
+    keys = {column.lower() for column in table.record_key}
+    for action in plans.items(plan.matchedActions()):
+        if plans.kind(action) == "UpdateAction":
+            changed = {
+                plans.texts(item.key().nameParts())[-1].lower() for item in plans.items(action.assignments())
+            }
+            on_key = [
+                item
+                for item in plans.items(action.assignments())
+                if plans.texts(item.key().nameParts())[-1].lower() in keys
+            ]
+            if changed & keys and not all(_same_column(item) for item in on_key):
+                raise DbtRuntimeError(
+                    f"MERGE INTO {target.label} changes the record key {', '.join(table.record_key)}; delete the row and insert it"
+                )
+    return found
+
+
+def _same_column(assignment: plans.JavaPlan) -> bool:
+    """``key = s.key`` keeps a matched row's key."""
+    value = assignment.value()
+    if plans.kind(value) != "UnresolvedAttribute":
+        return False
+    return plans.texts(value.nameParts())[-1].lower() == plans.texts(assignment.key().nameParts())[-1].lower()
+
+
+def _clause(
+    statement: Statement,
+    action: plans.JavaPlan,
+    rows: Column,
+    table: bridge.TableFacts,
+    name: str | None,
+    source_name: str,
+) -> _Clause:
+    condition = plans.option(action.condition())
+    if condition is not None:
+        rows = rows & F.coalesce(plans.column(statement.session, condition), F.lit(False))
+    kind = plans.kind(action)
+    if kind == "DeleteAction":
+        return _Clause(rows, None)
+    if kind in ("UpdateStarAction", "InsertStarAction"):
+        return _Clause(rows, {column: F.col(f"`{source_name}`.`{column}`") for column in table.schema.names})
+    given = {
+        plans.texts(item.key().nameParts())[-1].lower(): plans.column(statement.session, item.value())
+        for item in plans.items(action.assignments())
+    }
+    unknown = set(given) - {column.lower() for column in table.schema.names}
+    if unknown:
+        raise DbtRuntimeError(
+            f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(table.schema.names)}"
+        )
+    return _Clause(
+        rows,
+        {
+            column: given[column.lower()]
+            if column.lower() in given
+            else (F.lit(None) if name is None else F.col(f"`{name}`.`{column}`"))
+            for column in table.schema.names
+        },
+    )

@@ -1,0 +1,99 @@
+"""A parsed statement and the Hudi table it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.plans import JavaPlan
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Hudi table named in a statement.
+
+    Args:
+        schema: Schema.
+        name: Table.
+        base: Folder.
+        alias: Name the statement gives it.
+        is_face: The name is a read-only face of the table (``_ro``, ``_rt``).
+    """
+
+    schema: str
+    name: str
+    base: str
+    alias: str | None
+    is_face: bool
+
+    @property
+    def label(self) -> str:
+        """The name in messages."""
+        return f"{self.schema}.{self.name}"
+
+    @property
+    def own_names(self) -> list[list[str]]:
+        """Qualifiers that mean this table, longest first."""
+        if self.alias is not None:
+            return [[self.alias]]
+        return [["spark_catalog", self.schema, self.name], [self.schema, self.name], [self.name]]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement.
+
+    Args:
+        session: The connection's session.
+        text: The statement.
+        plan: Its logical plan.
+        warehouse: The profile's tables.
+        ctes: The WITH node around an INSERT.
+    """
+
+    session: SparkSession
+    text: str
+    plan: JavaPlan
+    warehouse: Warehouse
+    ctes: JavaPlan | None = None
+
+    @property
+    def kind(self) -> str:
+        """Class name of the plan."""
+        return plans.kind(self.plan)
+
+    def target(self) -> Target | None:
+        """The Hudi table the statement is about, None when it is about something else."""
+        node = self._target_node()
+        parts, alias = plans.target_parts(node)
+        if (
+            len(parts) == 1
+            and self.session._jsparkSession.sessionState().catalog().getTempView(parts[0]).isDefined()
+        ):
+            return None
+        schema, name = self.names(parts)
+        base = self.warehouse.hudi_base(self.session, schema, name)
+        if base is None:
+            return None
+        entry = self.warehouse.entry(self.session, schema, name)
+        return Target(schema, name, base, alias, is_face=entry is not None and entry.is_view)
+
+    def _target_node(self) -> JavaPlan:
+        if self.kind == "MergeIntoTable":
+            return self.plan.targetTable()
+        for method in ("table", "child"):
+            if plans.hasattr_java(self.plan, method):
+                return getattr(self.plan, method)()
+        raise DbtRuntimeError(f"no target found in {self.kind}")
+
+    def names(self, parts: list[str]) -> tuple[str, str]:
+        """Schema and name of a one, two or three part name."""
+        if len(parts) == 1:
+            return self.session.catalog.currentDatabase(), parts[0]
+        if len(parts) == 3 and parts[0].lower() == "spark_catalog":
+            parts = parts[1:]
+        return parts[-2], parts[-1]

@@ -1,0 +1,244 @@
+"""Locating keys with Spark joins: global indexes on large batches, and partitions too wide for one task.
+
+Stored keys are read natively by Spark (two meta columns of the base files); slices that have logs only are read by tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.across_partitions import settle, stored_columns
+from hudi_engine.index.lookup.unit import (
+    BUCKET,
+    DELETE_FLAG,
+    INSERT_FLAG,
+    PartitionUnit,
+    UnitPlan,
+    split_by_partition,
+)
+from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.read.spark_read import literal_paths, slices_frame
+from hudi_engine.schema.casting import cast_batch
+from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SLOTS = 100
+_STORED_PREFIX = "__hudi_stored_"
+_KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
+
+
+def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
+    """Merge rows of the batch with the same key into one; one shuffle by key.
+
+    With a global index a key is the same in whatever partition it comes, otherwise in one partition only.
+    """
+    if not plan.combine or RECORD_KEY not in frame.columns:
+        return frame
+    names = frame.columns
+    config, everywhere = context.config, plan.index.is_global
+    data = pa.schema(
+        [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
+    )
+
+    def combine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        table = cast_batch(pa.Table.from_batches(held), data)
+        parts = [table]
+        if not everywhere and pc.count_distinct(table.column(RECORD_KEY)).as_py() < table.num_rows:
+            parts = [rows for _, rows in split_by_partition(table, PARTITION_PATH)]
+        for part in parts:
+            yield from combine_batch(part, config).select(names).combine_chunks().to_batches()
+
+    return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.schema)
+
+
+def stored_keys(spark: SparkSession, context: WriteContext, slices: Sequence[FileSlice]) -> DataFrame:
+    """Key, partition path and file name of every stored row."""
+    from pyspark.sql import functions as F
+
+    if any(each.base_file is None for each in slices):
+        raise UnsupportedTableError(
+            f"table {context.config.name!r} has file groups without a base file (another writer's bucket index); compact it "
+            "first, or write in batches below hoodie.engine.small.batch.rows"
+        )
+    paths = [context.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
+    columns = f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"
+    if not paths:
+        return spark.createDataFrame([], f"{columns}, `file` string")
+    frame = literal_paths(spark.read.schema(columns)).parquet(*paths)
+    return frame.select(RECORD_KEY, PARTITION_PATH, F.col("_metadata.file_name").alias("file"))
+
+
+def locate(
+    spark: SparkSession,
+    state: TableState,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+    kept: list[DataFrame],
+) -> tuple[DataFrame, dict[str, int]]:
+    """Global index: give every row its final partition, and add deletes for the partitions keys move away from.
+
+    Args:
+        spark: The session.
+        state: The table as the write found it.
+        context: The write.
+        plan: How rows are treated.
+        units: Every partition of the table.
+        frame: The rows, one a key.
+        kept: Frames that are cached here are added to it.
+
+    Returns:
+        The rows with a delete flag, and their number by partition.
+    """
+    from pyspark.sql import functions as F
+
+    slices = [each for unit in units.values() for each in unit.slices]
+    wanted = stored_columns(context, plan)
+    stored = slices_frame(spark, state, context.read, slices).select(
+        *[F.col(f"`{name}`").alias(f"{_STORED_PREFIX}{number}") for number, name in enumerate(wanted)]
+    )
+    key, partition = (F.col(f"{_STORED_PREFIX}{number}") for number in (0, 1))
+    elsewhere = (F.col(RECORD_KEY) == key) & (F.col(PARTITION_PATH) != partition)
+    if INSERT_FLAG in frame.columns:
+        elsewhere = elsewhere & ~F.col(INSERT_FLAG)
+    pairs = frame.join(stored, elsewhere)
+    pairs = pairs.repartition(RECORD_KEY).persist()
+    kept.append(pairs)
+    settled = _settled(pairs, frame, context, plan, wanted)
+    known = pairs.select(key.alias(_SETTLED)).distinct()
+    rest = frame.join(known, F.col(RECORD_KEY) == F.col(_SETTLED), "left_anti")
+    final = rest.withColumn(DELETE_FLAG, F.lit(False)).unionByName(settled).persist()
+    kept.append(final)
+    rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
+    return final, rows
+
+
+def _settled(
+    pairs: DataFrame, frame: DataFrame, context: WriteContext, plan: UnitPlan, wanted: Sequence[str]
+) -> DataFrame:
+    """Rows whose key is stored elsewhere, after `settle`; pairs of a key are in one task."""
+    from pyspark.sql.types import BooleanType, StructField, StructType
+
+    names = frame.columns
+    data = pa.schema(
+        [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
+    )
+    old = pa.schema([context.schema.field(name) for name in wanted])
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        stored = table.select([f"{_STORED_PREFIX}{number}" for number in range(len(wanted))])
+        stored = cast_batch(stored.rename_columns(list(wanted)), old)
+        rows = cast_batch(table.select(names), data).select(names)
+        yield from settle(context, plan, rows, stored).combine_chunks().to_batches()
+
+    return pairs.mapInArrow(run, StructType([*frame.schema.fields, StructField(DELETE_FLAG, BooleanType())]))
+
+
+def tag_files(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+    rows: Mapping[str, int],
+    kept: list[DataFrame],
+) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
+    """Wide partitions: a bucket is a file group, and new rows are spread over new files.
+
+    Args:
+        spark: The session.
+        context: The write.
+        plan: How rows are treated.
+        units: Every partition of the batch.
+        frame: The rows.
+        rows: Rows by partition.
+        kept: Frames that are cached here are added to it.
+
+    Returns:
+        Rows with their bucket, what is known of each bucket, and the buckets, largest first.
+    """
+    from pyspark.sql import functions as F
+
+    frame = combine_by_key(frame, context, plan)
+    touched = [units[partition] for partition in rows if partition in units]
+    slices = [each for unit in touched for each in unit.slices]
+    stored = stored_keys(spark, context, slices).select(
+        F.col(RECORD_KEY).alias(_KEY), F.col(PARTITION_PATH).alias(_OLD), F.col("file").alias(_FILE)
+    )
+    same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
+    if INSERT_FLAG in frame.columns:
+        same = same & ~F.col(INSERT_FLAG)
+    joined = frame.join(stored, same, "left")
+    file_id = F.element_at(F.split(_FILE, "_"), 1)
+    bucket = F.when(
+        F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), file_id)
+    ).otherwise(F.concat(F.lit("i:"), F.col(PARTITION_PATH)))
+    tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE).persist()
+    kept.append(tagged)
+    counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
+    buckets, known, slots = _plan_buckets(context, plan, units, counts)
+    spread = _spread_inserts(tagged, slots)
+    return spread, known, buckets
+
+
+def _plan_buckets(
+    context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], counts: Mapping[str, int]
+) -> tuple[list[str], dict[str, PartitionUnit], dict[str, list[str]]]:
+    sizes: dict[str, float] = {}
+    known: dict[str, PartitionUnit] = {}
+    slots: dict[str, list[str]] = {}
+    for bucket, count in counts.items():
+        if bucket.startswith("u:"):
+            partition, _, file_id = bucket[2:].rpartition("|")
+            unit = units[partition]
+            chosen = tuple(each for each in unit.slices if each.file_id == file_id)
+            known[bucket] = PartitionUnit(partition, chosen, unit.log_instants, (), True)
+            sizes[bucket] = sum(each.base_file.size for each in chosen if each.base_file) + count
+            continue
+        partition = bucket[2:]
+        unit = units.get(partition) or PartitionUnit(partition)
+        parts = max(1, -(-count // max(1, context.rows_per_file)))
+        names = [f"{bucket}|{number}" for number in range(parts)]
+        for name in names:
+            known[name] = PartitionUnit(partition, (), (), (), unit.exists)
+            sizes[name] = count / parts
+        slots[bucket] = [names[slot * parts // SLOTS] for slot in range(SLOTS)] if parts <= SLOTS else names
+    return sorted(sizes, key=lambda each: (-sizes[each], each)), known, slots
+
+
+def _spread_inserts(tagged: DataFrame, slots: Mapping[str, list[str]]) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    single = {bucket: names[0] for bucket, names in slots.items() if len(set(names)) == 1}
+    spread = {bucket: names for bucket, names in slots.items() if bucket not in single}
+    column = F.col(BUCKET)
+    for bucket, names in spread.items():
+        pick = F.element_at(
+            F.array(*[F.lit(name) for name in names]),
+            (F.pmod(F.xxhash64(RECORD_KEY), F.lit(len(names))) + 1).cast("int"),
+        )
+        column = F.when(F.col(BUCKET) == bucket, pick).otherwise(column)
+    if single:
+        column = F.when(
+            F.col(BUCKET).startswith("i:") & F.col(BUCKET).isin(list(single)),
+            F.concat(F.col(BUCKET), F.lit("|0")),
+        ).otherwise(column)
+    return tagged.withColumn(BUCKET, column)

@@ -1,0 +1,1 @@
+"""Which file slices hold the keys of a batch."""

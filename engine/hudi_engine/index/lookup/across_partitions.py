@@ -1,0 +1,183 @@
+"""Where keys live already, for indexes that look beyond the row's own partition.
+
+A global index finds the partition a key is in. A row that arrives with another partition either moves (a delete in the old
+partition, an insert in the new one) or is written where its key is, as ``*.index.update.partition.path`` says. A row that
+moves is merged with the stored one first, so that it can lose against it, or keep some of its values.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.merge import replace_columns
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.tagging import SliceTag, tag_slice
+from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.keygen.generator import build_key_generator
+from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.merge.modes.registry import combine_batch, merge_rule
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+
+Mask = npt.NDArray[np.bool_]
+
+
+def resolve_globally(
+    context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], batch: pa.Table
+) -> pa.Table:
+    """Rewrite a batch so that every row goes to a partition, with deletes for the partitions keys move away from.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        units: Every partition of the table.
+        batch: All rows with key columns.
+
+    Returns:
+        The rows with their final partition path and a delete flag.
+    """
+    if plan.combine and batch.num_rows:
+        batch = combine_batch(batch, context.config)
+    if batch.num_rows == 0:
+        return batch
+    tags = _tag_all(context, plan, (each for unit in units.values() for each in unit.slices), batch)
+    partitions = np.array(batch.column(PARTITION_PATH).to_pylist(), dtype=object)
+    numbers: list[np.ndarray] = []
+    stored: list[pa.Table] = []
+    for tag in tags:
+        hits = np.asarray(tag.matched)
+        elsewhere = hits[partitions[hits] != tag.file_slice.partition]
+        if len(elsewhere):
+            found = _stored_rows(context, plan, tag.file_slice, batch.take(pa.array(elsewhere)))
+            places = pc.index_in(
+                found.column(RECORD_KEY), value_set=batch.column(RECORD_KEY).combine_chunks()
+            )
+            numbers.append(np.asarray(places))
+            stored.append(found)
+    rest = np.ones(batch.num_rows, dtype=bool)
+    if not numbers:
+        return _flagged(batch, ~rest)
+    rows = np.concatenate(numbers)
+    rest[rows] = False
+    kept = batch.filter(pa.array(rest))
+    settled = settle(context, plan, batch.take(pa.array(rows)), pa.concat_tables(stored))
+    return pa.concat_tables([_flagged(kept, np.zeros(kept.num_rows, dtype=bool)), settled])
+
+
+def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
+    """Columns of a stored row that `settle` looks at."""
+    names = [name for name in context.schema.names if name not in META_FIELDS]
+    fields = [name for name in context.config.ordering_fields if name in names]
+    wanted = [] if plan.delete_only else merge_rule(context.config).needs_old(fields, names)
+    if plan.update_columns is not None:
+        wanted = names
+    return [RECORD_KEY, PARTITION_PATH, *wanted]
+
+
+def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> pa.Table:
+    """What becomes of rows whose key is stored in another partition.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        rows: Incoming rows, one for each pair; a row with several stored ones comes several times.
+        stored: The stored row of each pair, with the columns that `stored_columns` names; all pairs of a key are there.
+
+    Returns:
+        Rows as given with their final partition path, and deletes for the old partition, told apart by a flag.
+    """
+    old = stored.column(PARTITION_PATH).combine_chunks()
+    nothing = np.zeros(rows.num_rows, dtype=bool)
+    if plan.skip_existing:
+        return _flagged(rows.slice(0, 0), nothing[:0])
+    if plan.delete_only or not plan.index.moves_partition:
+        return _unique(_flagged(_with_partitions(rows, old), nothing))
+    marked = delete_mask(rows, context.config)
+    removed = nothing if marked is None else np.asarray(marked)
+    merged, lost = _merge(context, plan, rows, stored)
+    here = np.asarray(pc.equal(merged.column(PARTITION_PATH), old)) | removed
+    loses = np.isin(_codes(rows), _codes(rows)[lost & ~here])
+    moves = ~here & ~loses
+    stays = _flagged(_with_partitions(rows, old), nothing).filter(pa.array(here))
+    gone = _flagged(_with_partitions(rows, old), ~nothing).filter(pa.array(moves))
+    arrives = _flagged(merged, nothing).filter(pa.array(moves & _first_of_key(rows, moves)))
+    return pa.concat_tables([_unique(stays), _unique(gone), arrives])
+
+
+def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> tuple[pa.Table, Mask]:
+    """Each row as it is after the merge with its stored one, in the partition that gives, and which rows lose."""
+    rule = merge_rule(context.config)
+    names = [name for name in stored.column_names if name != PARTITION_PATH]
+    if plan.update_columns is not None:
+        rows = replace_columns(rows, stored, plan.update_columns)
+    if len(names) == 1:
+        return rows, np.zeros(rows.num_rows, dtype=bool)
+    outcome = merge_rows(stored.select(names), rows.select(names), context.config)
+    if rule.fills:
+        for name in names:
+            place = rows.schema.get_field_index(name)
+            rows = rows.set_column(place, rows.schema.field(place), outcome.rows.column(name))
+    if rule.fills or plan.update_columns is not None:
+        generator = build_key_generator(context.config, options=context.options)
+        rows = _with_partitions(rows, generator.partition_paths(rows))
+    return rows, ~np.asarray(outcome.changed)
+
+
+def _stored_rows(context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> pa.Table:
+    """Live rows of a slice that have the key of one of ``rows``."""
+    stored = read_slice(context.read, file_slice, columns=stored_columns(context, plan))
+    known = pc.is_in(stored.column(RECORD_KEY), value_set=rows.column(RECORD_KEY).combine_chunks())
+    return stored.filter(known)
+
+
+def _tag_all(
+    context: WriteContext, plan: UnitPlan, slices: Iterable[FileSlice], batch: pa.Table
+) -> list[SliceTag]:
+    keys = lookup_keys(batch)
+    pruning = plan.index.pruning(context.options)
+    with ThreadPoolExecutor(max_workers=max(1, min(8, os.cpu_count() or 1))) as pool:
+        found = pool.map(lambda each: tag_slice(context.read, each, keys, pruning), list(slices))
+    return [tag for tag in found if tag is not None]
+
+
+def _codes(rows: pa.Table) -> np.ndarray:
+    encoded = pc.dictionary_encode(rows.column(RECORD_KEY)).combine_chunks()
+    return np.asarray(encoded.indices)
+
+
+def _first_of_key(rows: pa.Table, among: Mask) -> Mask:
+    """The first row of each key, of those in ``among``."""
+    first = np.zeros(rows.num_rows, dtype=bool)
+    places = np.flatnonzero(among)
+    _, starts = np.unique(_codes(rows)[places], return_index=True)
+    first[places[starts]] = True
+    return first
+
+
+def _unique(rows: pa.Table) -> pa.Table:
+    """One row for each key and partition."""
+    if rows.num_rows < 2:
+        return rows
+    partitions = np.asarray(
+        pc.dictionary_encode(rows.column(PARTITION_PATH)).combine_chunks().indices, dtype=np.int64
+    )
+    _, starts = np.unique(partitions * rows.num_rows + _codes(rows), return_index=True)
+    return rows.take(pa.array(np.sort(starts)))
+
+
+def _with_partitions(rows: pa.Table, partitions: pa.Array) -> pa.Table:
+    place = rows.schema.get_field_index(PARTITION_PATH)
+    return rows.set_column(place, rows.schema.field(place), partitions)
+
+
+def _flagged(rows: pa.Table, deletes: Mask) -> pa.Table:
+    return rows.append_column(DELETE_FLAG, pa.array(deletes))

@@ -1,0 +1,131 @@
+"""Looking up the rows of one partition: which file slices hold their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.tagging import SliceTag, tag_slice
+from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
+
+
+@dataclass(frozen=True)
+class TaggedUnit:
+    """A partition's rows after the index look-up, ready to be written.
+
+    Args:
+        unit: The partition.
+        batch: Its rows, combined by key where asked.
+        tags: Which slices the rows touch.
+    """
+
+    unit: PartitionUnit
+    batch: pa.Table
+    tags: tuple[SliceTag, ...]
+
+    @property
+    def matched_rows(self) -> int:
+        """Rows of the batch whose key is in the table."""
+        return sum(len(tag.matched) for tag in self.tags)
+
+
+def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> TaggedUnit:
+    """Combine rows with the same key and look the keys up; reads key columns only, writes nothing.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        unit: The partition.
+        batch: Its rows: key columns and data columns of the table's schema.
+    """
+    if plan.combine and batch.num_rows:
+        batch = combine_batch(batch, context.config)
+    if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
+        return TaggedUnit(unit, batch, ())
+    tags = _tags(context, plan, unit, batch)
+    if not plan.combine and tags and OPERATION not in batch.column_names:
+        combined = _combine_known(context, batch, tags)
+        if combined.num_rows < batch.num_rows:
+            batch, tags = combined, _tags(context, plan, unit, combined)
+    if plan.skip_existing and tags:
+        batch, tags = _unknown_rows(context, plan, unit, batch, tags)
+    return TaggedUnit(unit, batch, tuple(_without_dead(context, batch, tags)))
+
+
+def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
+    keys = lookup_keys(batch)
+    pruning = plan.index.pruning(context.options)
+    found = (tag_slice(context.read, each, keys, pruning) for each in unit.slices)
+    tags = [tag for tag in found if tag is not None]
+    return [_every_row(tag, batch) for tag in tags] if OPERATION in batch.column_names else tags
+
+
+def _every_row(tag: SliceTag, batch: pa.Table) -> SliceTag:
+    """The tag of a batch whose rows name their changes, with all rows of a key instead of the first."""
+    keys = batch.column(RECORD_KEY)
+    known = pc.is_in(keys, value_set=keys.take(tag.matched).combine_chunks())
+    return replace(tag, matched=pa.array(np.flatnonzero(np.asarray(known))))
+
+
+def _combine_known(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> pa.Table:
+    """The batch with the rows of a stored key combined into one, which can only be updated once."""
+    known = pc.unique(batch.column(RECORD_KEY).take(_matched(tags)))
+    is_known = pc.is_in(batch.column(RECORD_KEY), value_set=known)
+    if INSERT_FLAG in batch.column_names:
+        is_known = pc.and_(is_known, pc.invert(batch.column(INSERT_FLAG)))
+    updates = combine_batch(batch.filter(is_known), context.config)
+    return pa.concat_tables([updates, batch.filter(pc.invert(is_known))])
+
+
+def _unknown_rows(
+    context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: Sequence[SliceTag]
+) -> tuple[pa.Table, list[SliceTag]]:
+    """Rows whose key is not in the table; a key that only logs deleted is tagged, so that it comes back in its place."""
+    known = np.zeros(batch.num_rows, dtype=bool)
+    for tag in tags:
+        known[_live_matches(context, batch, tag)] = True
+    if not known.any():
+        return batch, list(tags)
+    batch = batch.filter(pa.array(~known))
+    logged = any(tag.file_slice.log_files for tag in tags)
+    return batch, _tags(context, plan, unit, batch) if logged and batch.num_rows else []
+
+
+def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> list[SliceTag]:
+    """Of several slices that hold a key, those whose logs deleted it do not count: an update would bring it back twice."""
+    if len(tags) < 2 or not any(tag.file_slice.log_files for tag in tags):
+        return list(tags)
+    counts = np.bincount(np.asarray(_matched(tags)), minlength=batch.num_rows)
+    if counts.max() < 2:
+        return list(tags)
+    live = [_live_matches(context, batch, tag) for tag in tags]
+    lives = np.bincount(np.concatenate(live), minlength=batch.num_rows)
+    result = []
+    for tag, alive in zip(tags, live, strict=True):
+        matched = np.asarray(tag.matched)
+        dead = matched[(lives[matched] > 0) & ~np.isin(matched, alive)]
+        result.append(tag.without(dead))
+    return [tag for tag in result if len(tag.matched)]
+
+
+def _live_matches(context: WriteContext, batch: pa.Table, tag: SliceTag) -> np.ndarray:
+    """Batch rows of a tag whose key the slice still holds once its logs are merged in."""
+    matched = np.asarray(tag.matched)
+    if not tag.file_slice.log_files:
+        return matched
+    stored = read_slice(context.read, tag.file_slice, columns=[RECORD_KEY]).column(RECORD_KEY)
+    keys = batch.column(RECORD_KEY).take(tag.matched)
+    alive: np.ndarray = matched[np.asarray(pc.is_in(keys, value_set=stored.combine_chunks()))]
+    return alive
+
+
+def _matched(tags: Sequence[SliceTag]) -> pa.Array:
+    return pa.concat_arrays([tag.matched for tag in tags])

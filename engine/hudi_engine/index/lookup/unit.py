@@ -1,0 +1,89 @@
+"""What a write asks of the index, partition by partition, and the columns that carry the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.schema.meta_fields import RECORD_KEY
+
+DELETE_FLAG = "__hudi_delete"
+INSERT_FLAG = "__hudi_insert"
+BUCKET = "__hudi_bucket"
+
+
+@dataclass(frozen=True)
+class UnitPlan:
+    """How the rows of a partition are treated.
+
+    Args:
+        index: Index of the write.
+        lookup: Rows are looked up by key (upsert, delete, insert without duplicates).
+        combine: Rows of the batch with the same key are merged into one first.
+        delete_only: Rows are keys to delete; nothing is inserted.
+        skip_existing: Rows whose key is in the table are dropped (insert without duplicates).
+        packing: New rows may go into small files.
+        replaces: The partition's file groups are taken out by this commit, so none of them is written to.
+        update_columns: Only these columns of a row that is in the table are replaced; None for all.
+    """
+
+    index: IndexKind
+    lookup: bool
+    combine: bool
+    delete_only: bool = False
+    skip_existing: bool = False
+    packing: bool = True
+    replaces: bool = False
+    update_columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class PartitionUnit:
+    """One partition of the table and what a task must know of it.
+
+    Args:
+        partition: Partition path.
+        slices: Latest slices, pending compactions merged in.
+        log_instants: Instant for the next log's name by file id, where it is not the slice's own (pending compaction).
+        frozen: File ids that take no new rows.
+        exists: Whether the partition metadata file is there already.
+    """
+
+    partition: str
+    slices: tuple[FileSlice, ...] = ()
+    log_instants: tuple[tuple[str, str], ...] = ()
+    frozen: tuple[str, ...] = ()
+    exists: bool = False
+
+
+def lookup_keys(batch: pa.Table) -> pa.Array:
+    """Record keys of a batch; null for rows that count as new whether or not their key is stored (match condition)."""
+    keys = batch.column(RECORD_KEY).combine_chunks()
+    if INSERT_FLAG in batch.column_names:
+        keys = pc.if_else(batch.column(INSERT_FLAG).combine_chunks(), pa.scalar(None, keys.type), keys)
+    return keys
+
+
+def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table]]:
+    """Rows grouped by a text column, groups in order of first appearance."""
+    if table.num_rows == 0:
+        return []
+    encoded = table.column(column).combine_chunks()
+    encoded = pc.dictionary_encode(encoded) if not pa.types.is_dictionary(encoded.type) else encoded
+    values = encoded.dictionary.to_pylist()
+    if len(values) == 1:
+        return [(values[0], table)]
+    order = pc.sort_indices(encoded.indices)
+    counts = {entry["values"]: entry["counts"] for entry in pc.value_counts(encoded.indices).to_pylist()}
+    ordered = table.take(order)
+    groups: list[tuple[str, pa.Table]] = []
+    start = 0
+    for code in range(len(values)):
+        size = counts.get(code, 0)
+        groups.append((values[code], ordered.slice(start, size)))
+        start += size
+    return groups

@@ -1,0 +1,1 @@
+"""Avro datums to Arrow columns and back, a whole column at a time."""

@@ -1,0 +1,1 @@
+"""Merge rules of the user's own: loaded only from modules on the trust list."""

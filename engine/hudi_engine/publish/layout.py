@@ -1,0 +1,115 @@
+"""Whether Spark may take partition values from folder names.
+
+With hive-style folders Spark prunes partitions before it opens a file, but it believes the text. Where
+that text is not the stored value (timestamp key generators, folders that are not ``column=value``, values
+that Spark would unescape, an empty string in the folder of nulls), the table is published flat: values come
+from the files and pruning is left to Parquet statistics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_engine.config.enums import KeyGeneratorType
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, unescape_partition_value
+from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.storage.base import Storage
+
+_FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32(), pa.bool_())
+"""Types whose text in a folder name Spark parses back to the stored value."""
+
+_WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
+
+
+def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
+    """Return whether the table's settings make folder names that say each partition value truly.
+
+    Args:
+        config: The table's settings.
+        schema: Its data columns, None while it has none.
+    """
+    if not config.is_partitioned or not config.hive_style or config.key_generator in _WITHOUT_VALUES:
+        return False
+    if schema is None:
+        return True
+    for field in config.partition_fields:
+        position = schema.get_field_index(field.name)
+        if field.kind != "simple" or position < 0 or schema.field(position).type not in _FAITHFUL_TYPES:
+            return False
+    return True
+
+
+def path_holds_values(config: TableConfig, partition: str) -> bool:
+    """Return whether Spark reads each value of one partition path as it is stored.
+
+    The folder of nulls is looked at by :func:`null_folder_columns`.
+    """
+    names = [field.name for field in config.partition_fields]
+    segments = partition.split("/")
+    if len(segments) != len(names):
+        return False
+    for name, segment in zip(names, segments, strict=True):
+        column, equals, value = segment.partition("=")
+        if column != name or not equals or not value:
+            return False
+        if not config.url_encode and unescape_partition_value(value) != value:
+            return False
+    return True
+
+
+def null_folder_columns(config: TableConfig, schema: pa.Schema | None, partition: str) -> list[str]:
+    """Return the string columns whose folder stands for null and for the empty string alike."""
+    if schema is None:
+        return []
+    found = []
+    for field, segment in zip(config.partition_fields, partition.split("/"), strict=True):
+        value = segment.partition("=")[2]
+        if value == DEFAULT_PARTITION_VALUE and schema.field(field.name).type == pa.string():
+            found.append(field.name)
+    return found
+
+
+def choose_layout(
+    config: TableConfig,
+    schema: pa.Schema | None,
+    partitions: Iterable[str],
+    all_null: Callable[[str, str], bool],
+) -> Layout:
+    """Decide how a table is published.
+
+    Args:
+        config: The table's settings.
+        schema: Its data columns, None while it has none.
+        partitions: Partition paths that have files.
+        all_null: Whether a column (second) is null in every file of a partition (first).
+    """
+    hive = folders_hold_values(config, schema) and all(
+        path_holds_values(config, partition)
+        and all(all_null(partition, column) for column in null_folder_columns(config, schema, partition))
+        for partition in partitions
+    )
+    return Layout.HIVE if hive else Layout.FLAT
+
+
+def column_is_null(storage: Storage, path: str, column: str) -> bool:
+    """Return whether the statistics of a Parquet file prove that a column holds nothing but nulls."""
+    with storage.open_input(path) as source:
+        footer = pq.read_metadata(source)
+    if footer.num_rows == 0:
+        return True
+    positions = [n for n in range(footer.num_columns) if footer.schema.column(n).path == column]
+    if not positions:
+        return True
+    for group in range(footer.num_row_groups):
+        statistics = footer.row_group(group).column(positions[0]).statistics
+        if (
+            statistics is None
+            or not statistics.has_null_count
+            or statistics.null_count != footer.row_group(group).num_rows
+        ):
+            return False
+    return True

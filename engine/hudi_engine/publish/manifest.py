@@ -1,0 +1,258 @@
+"""Publishing a table's newest committed state as a snapshot manifest.
+
+Number and content derive from the timeline alone, so anybody may publish at any time: a writer after its
+commit, a session that finds the manifest behind the timeline, or the next run after a killed one. Publishers
+race for the next number with an exclusive create. A publisher reads the newest manifest before it reads the
+timeline, so whoever wins a number shows at least what the manifest before showed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import StorageError, TimelineError, UnsupportedTableError
+from hudi_engine.merge.table_reader import table_schema
+from hudi_engine.publish.derive import RunTasks, run_in_threads
+from hudi_engine.publish.manifest_file import (
+    Layout,
+    Manifest,
+    ManifestEntry,
+    ManifestFolder,
+    Stamp,
+    format_manifest,
+    is_healthy,
+    number_after,
+)
+from hudi_engine.publish.snapshot_files import IsReadable, SnapshotRequest, schema_digest, snapshot_entries
+from hudi_engine.schema.meta_fields import without_meta_columns
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import Look, writes_since
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 20
+_MOVES = 3
+
+
+@dataclass(frozen=True)
+class Published:
+    """The manifest that shows the table as of now.
+
+    Args:
+        number: Its number.
+        published: Whether this call published it; False when it was current already.
+        layout: How Spark gets partition values.
+        instant: Newest completed write it shows, ``""`` for none.
+        files: Files listed.
+        size_bytes: Bytes of those files.
+        schema: The table's data columns, None while it has none.
+    """
+
+    number: int
+    published: bool
+    layout: Layout
+    instant: str
+    files: int
+    size_bytes: int
+    schema: pa.Schema | None
+
+
+def publish(
+    storage: Storage,
+    config: TableConfig | None = None,
+    *,
+    run_sidecars: RunTasks = run_in_threads,
+    target: Storage | None = None,
+    served_at: str | None = None,
+    is_readable: IsReadable | None = None,
+) -> Published:
+    """Make the newest manifest show the newest committed state; nothing is written when it does already.
+
+    Safe to call at any time, by any number of processes, and after a kill anywhere in an earlier call.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings, read when None.
+        run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
+        target: Storage that gets manifest and sidecars, None for the table's own.
+        served_at: URI at which the table will be read, for a table that is moved after this call.
+        is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy, which
+            only makes sense with a ``target`` of its own. None lists all as they are.
+
+    Raises:
+        UnsupportedTableError: when Spark cannot read the table's base files.
+        StorageError: when other publishers won every attempt.
+    """
+    settings = config if config is not None else TableConfig.load(storage)
+    if settings.base_file_format != "PARQUET":
+        raise UnsupportedTableError(
+            f"table {settings.name!r} has base files in {settings.base_file_format}; Spark SQL reads Parquet "
+            "tables by name. Read it with HudiTable.open(...).snapshot()"
+        )
+    place = target if target is not None else storage
+    base = served_at if served_at is not None else storage.uri()
+    moved = 0
+    for _ in range(_ATTEMPTS):
+        found = _newest(place)
+        timeline = Timeline.load(storage, settings)
+        schema = _schema(settings, timeline)
+        stamp = _stamp(base, settings, timeline, schema)
+        if found.manifest is not None and found.healthy and _shows(found.manifest, stamp, timeline):
+            return _published(found.manifest, found.layout, schema, published=False)
+        try:
+            request = SnapshotRequest(
+                storage, settings, timeline, schema, stamp, place, found.layout, is_readable
+            )
+            content = snapshot_entries(request, found.manifest, run_sidecars)
+        except (TimelineError, FileNotFoundError) as error:
+            # Files of a state that was listed go only when a newer state is there.
+            moved += 1
+            if moved == _MOVES:
+                raise
+            logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
+            continue
+        manifest = _create(place, found, content.layout, stamp, content.entries)
+        if manifest is not None:
+            return _published(manifest, content.layout, schema, published=True)
+    raise StorageError(
+        f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
+        f"in {_ATTEMPTS} attempts. The commit stands; publish again"
+    )
+
+
+def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> bool:
+    """Return whether the newest manifest shows this timeline and Spark can read it.
+
+    Args:
+        storage: The table's storage.
+        timeline: Snapshot of its timeline.
+        config: Its settings.
+    """
+    return current_layout(storage, timeline, config) is not None
+
+
+def current_layout(storage: Storage, timeline: Timeline, config: TableConfig) -> Layout | None:
+    """Return the layout of the newest manifest when it shows this timeline and Spark can read it, else None.
+
+    Args:
+        storage: The table's storage.
+        timeline: Snapshot of its timeline.
+        config: Its settings.
+    """
+    found = _newest(storage)
+    if found.manifest is None or not found.healthy:
+        return None
+    stamp = _stamp(storage.uri(), config, timeline, _schema(config, timeline))
+    return found.layout if _shows(found.manifest, stamp, timeline) else None
+
+
+def newest_manifest(storage: Storage) -> Manifest | None:
+    """Return the manifest that Spark reads, None when there is none."""
+    return _newest(storage).manifest
+
+
+def listed_uris(storage: Storage) -> set[str]:
+    """Return every file that a manifest still there lists, the one before the newest included."""
+    found: set[str] = set()
+    for layout in Layout:
+        folder = ManifestFolder(storage, layout)
+        for number in folder.numbers():
+            manifest = folder.read(number)
+            if manifest is not None:
+                found.update(entry.uri for entry in manifest.entries)
+    return found
+
+
+def live_manifest_files(storage: Storage) -> set[str]:
+    """Return the files that readers by name may be reading, relative to the table's base path.
+
+    Clean, rollback and restore publish first, and then delete none of these.
+    """
+    manifest = newest_manifest(storage)
+    if manifest is None or manifest.stamp is None:
+        return set()
+    prefix = manifest.stamp.base + "/"
+    return {entry.uri[len(prefix) :] for entry in manifest.entries if entry.uri.startswith(prefix)}
+
+
+@dataclass(frozen=True)
+class _Newest:
+    """The newest manifest of a table and the state of its folder."""
+
+    layout: Layout
+    numbers: Sequence[int]
+    manifest: Manifest | None
+
+    @property
+    def healthy(self) -> bool:
+        return is_healthy(self.numbers)
+
+
+def _newest(storage: Storage) -> _Newest:
+    """Look at the flat layout first: a table that had to change to it never changes back."""
+    for layout in (Layout.FLAT, Layout.HIVE):
+        folder = ManifestFolder(storage, layout)
+        numbers = folder.numbers()
+        while numbers:
+            manifest = folder.read(numbers[-1])
+            if manifest is not None:
+                return _Newest(layout, numbers, manifest)
+            numbers = folder.numbers()
+    return _Newest(Layout.HIVE, (), None)
+
+
+def _schema(config: TableConfig, timeline: Timeline) -> pa.Schema | None:
+    """Return the data columns of a table, None while it has none."""
+    schema = without_meta_columns(table_schema(config, timeline))
+    return schema if len(schema) else None
+
+
+def _stamp(base: str, config: TableConfig, timeline: Timeline, schema: pa.Schema | None) -> Stamp:
+    look = Look.at(timeline)
+    writes, pending = tuple(sorted(look.writes)), tuple(sorted(look.pending or ()))
+    newest = writes[-1] if writes else ""
+    return Stamp(base, config.table_type.value, newest, writes, schema_digest(schema), pending)
+
+
+def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:
+    stamp = manifest.stamp
+    if stamp is None or not stamp.is_same_table_as(wanted):
+        return False
+    return writes_since(timeline, stamp.look) == ()
+
+
+def _create(
+    place: Storage, found: _Newest, layout: Layout, stamp: Stamp, entries: Iterable[ManifestEntry]
+) -> Manifest | None:
+    """Publish under the next number; None when another publisher was faster."""
+    folder = ManifestFolder(place, layout)
+    number = number_after(found.numbers if layout is found.layout else folder.numbers())
+    manifest = Manifest(number, stamp, tuple(entries))
+    body = format_manifest(stamp, manifest.entries)
+    try:
+        folder.create(number, body)
+    except FileExistsError:
+        return None
+    if not place.exclusive_create and folder.read(number) != manifest:
+        return None
+    folder.trim(number)
+    return manifest
+
+
+def _published(manifest: Manifest, layout: Layout, schema: pa.Schema | None, *, published: bool) -> Published:
+    assert manifest.stamp is not None
+    return Published(
+        manifest.number,
+        published,
+        layout,
+        manifest.stamp.instant,
+        len(manifest.entries),
+        sum(entry.size for entry in manifest.entries),
+        schema,
+    )

@@ -1,0 +1,170 @@
+"""Delta sidecars: what the logs of a file slice change, in a form that Spark reads natively.
+
+A merge-on-read slice with logs gets one small Parquet file that holds the rows the logs add or replace
+("live" rows), and which rows of the base file they replace or delete (the "mask"). It is a bitmap by row
+number: one row for each run of 4096 base rows that has a masked one, 64 words of 64 bits. Mask and live rows
+lie in row groups of their own, told apart by the chunk number, which is null for live rows.
+
+Sidecars lie in the partition folder, since Spark takes partition values from the path. They are named like a
+base file with another extension, so that Hudi readers that parse a name for its instant can, and those that
+look for ``.parquet`` or ``.log`` pass them by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.slice_reader import resolve_delta
+from hudi_engine.publish.derive import size_of
+from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.storage.paths import join
+
+EXTENSION = "delta"
+CHUNK_COLUMN = "_hoodie_delta_chunk"
+WORDS_COLUMN = "_hoodie_delta_words"
+CHUNK_BITS = 12
+"""A mask row covers 2 ** CHUNK_BITS rows of the base file."""
+
+_WORD_BITS = 6
+_WORDS = 1 << (CHUNK_BITS - _WORD_BITS)
+_ROWS_PER_GROUP = 256 * 1024
+_NAME = re.compile(r"^([^_/]+)_(\d+-\d+-\d+)_(\d+)\.delta$")
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """A sidecar file: the slice it belongs to and the newest instant its logs hold."""
+
+    partition: str
+    file_id: str
+    instant: str
+    path: str
+    size: int = 0
+    modified_ms: int = 0
+
+
+@dataclass(frozen=True)
+class SidecarTask:
+    """Building one sidecar, shippable to an executor.
+
+    Args:
+        context: How the slice is read.
+        file_slice: A slice with logs.
+        target: Storage that gets the file.
+        path: Where, relative to ``target``.
+    """
+
+    context: ReadContext
+    file_slice: FileSlice
+    target: Storage
+    path: str
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the logs to read."""
+        return sum(log.size for log in self.file_slice.log_files)
+
+    def run(self) -> int | None:
+        """Merge the logs and write the sidecar; returns its bytes, None when the logs change nothing."""
+        delta = resolve_delta(self.context, self.file_slice)
+        if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
+            return None
+        schema = sidecar_schema(self.context.schema)
+        with (
+            self.target.open_output(self.path) as sink,
+            pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+        ):
+            mask = mask_table(delta.masked_positions, schema)
+            if mask.num_rows:
+                writer.write_table(mask, row_group_size=_ROWS_PER_GROUP)
+            if delta.live.num_rows:
+                writer.write_table(_live_table(delta.live, schema), row_group_size=_ROWS_PER_GROUP)
+        return size_of(self.target, self.path)
+
+
+def sidecar_path(file_slice: FileSlice, instant: str) -> str:
+    """Return a fresh path for a sidecar of this slice; two builders never choose the same.
+
+    Args:
+        file_slice: The slice.
+        instant: Newest instant of the timeline it is made for.
+    """
+    token = f"{secrets.randbelow(10**9)}-0-1"
+    return join(file_slice.partition, f"{file_slice.file_id}_{token}_{instant}.{EXTENSION}")
+
+
+def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -> Sidecar | None:
+    """Parse the name of a sidecar; None for every other file.
+
+    Args:
+        path: Name of the file, with or without folders.
+        partition: Partition path the file lies in.
+        status: Where size and modification time come from; both are 0 without it.
+    """
+    name = path.rpartition("/")[2]
+    match = _NAME.match(name)
+    if match is None:
+        return None
+    size, modified_ms = (status.size, status.modified_ms) if status is not None else (0, 0)
+    return Sidecar(partition, match[1], match[3], join(partition, name), size, modified_ms)
+
+
+def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_digest: str) -> str:
+    """Return the identity of what a sidecar of this slice would hold.
+
+    Writes still in flight count, because their blocks may already be in a log file and become visible
+    without any change to it.
+
+    Args:
+        file_slice: The slice.
+        pending_writes: Requested times of deltacommits that are not completed.
+        schema_digest: Identity of the table's schema.
+    """
+    base = file_slice.base_file.name if file_slice.base_file is not None else ""
+    logs = [f"{log.name}:{log.size}" for log in file_slice.log_files]
+    text = "\n".join([schema_digest, base, *logs, "", *sorted(pending_writes)])
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def sidecar_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a sidecar: the meta and data columns of the table, then the mask."""
+    return schema.append(pa.field(CHUNK_COLUMN, pa.int64())).append(
+        pa.field(WORDS_COLUMN, pa.list_(pa.field("element", pa.int64())))
+    )
+
+
+def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
+    """Turn row numbers of a base file into mask rows.
+
+    Args:
+        positions: Row numbers from 0, each once, in any order.
+        schema: Columns of the sidecar; those of the table are null in mask rows.
+    """
+    rows = np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64)
+    chunks, places = np.unique(rows >> CHUNK_BITS, return_inverse=True)
+    words = np.zeros((len(chunks), _WORDS), dtype=np.uint64)
+    word = (rows & ((1 << CHUNK_BITS) - 1)) >> _WORD_BITS
+    bit = np.uint64(1) << (rows & ((1 << _WORD_BITS) - 1)).astype(np.uint64)
+    np.bitwise_or.at(words, (places.reshape(-1), word), bit)
+    offsets = pa.array(np.arange(len(chunks) + 1) * _WORDS, pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, pa.array(words.view(np.int64).ravel()))
+    columns: list[pa.Array] = [pa.nulls(len(chunks), field.type) for field in schema][:-2]
+    return pa.Table.from_arrays(
+        [*columns, pa.array(chunks), lists.cast(schema.field(WORDS_COLUMN).type)], schema=schema
+    )
+
+
+def _live_table(live: pa.Table, schema: pa.Schema) -> pa.Table:
+    data = live.select(schema.names[:-2])
+    columns = [*data.columns, pa.nulls(len(data), pa.int64()), pa.nulls(len(data), schema.field(-1).type)]
+    return pa.table(columns, names=schema.names).cast(schema)

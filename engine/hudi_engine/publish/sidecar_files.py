@@ -1,0 +1,52 @@
+"""Sidecars that no reader needs any more; clean deletes them together with the data files it retires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_engine.filegroup.base_file import parse_base_file
+from hudi_engine.publish.manifest import live_manifest_files
+from hudi_engine.publish.sidecar import Sidecar, parse_sidecar
+from hudi_engine.storage.base import FileStatus, Storage
+
+
+def sidecar_files(storage: Storage, partition: str) -> list[Sidecar]:
+    """List the sidecars of a partition folder."""
+    found = (parse_sidecar(status.name, partition, status) for status in _files(storage, partition))
+    return [each for each in found if each is not None]
+
+
+def obsolete_sidecars(storage: Storage, partitions: Iterable[str], keep_from_instant: str) -> list[str]:
+    """Return the sidecars that clean may delete, as paths relative to the table's base path.
+
+    Readers of the commits from a sidecar's own instant up to the next sidecar or base file of its file group
+    need it. It is obsolete when the newest manifest does not list it and that next file is older than
+    the oldest instant to keep; one that was never listed, because its publisher died, goes when it is older
+    itself.
+
+    Args:
+        storage: The table's storage.
+        partitions: Partition paths to look at.
+        keep_from_instant: Oldest instant whose readers are still served.
+    """
+    live = live_manifest_files(storage)
+    found = []
+    for partition in partitions:
+        statuses = _files(storage, partition)
+        sidecars = [side for each in statuses if (side := parse_sidecar(each.name, partition, each))]
+        starts: dict[str, set[str]] = {}
+        for status in statuses:
+            base = parse_base_file(status.name, partition, status)
+            if base is not None:
+                starts.setdefault(base.file_id, set()).add(base.instant)
+        for side in sidecars:
+            starts.setdefault(side.file_id, set()).add(side.instant)
+        for side in sidecars:
+            later = [start for start in starts[side.file_id] if start > side.instant]
+            if side.path not in live and min(later, default=side.instant) < keep_from_instant:
+                found.append(side.path)
+    return sorted(found)
+
+
+def _files(storage: Storage, partition: str) -> list[FileStatus]:
+    return [status for status in storage.list(partition) if not status.is_dir]

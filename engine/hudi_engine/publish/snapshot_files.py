@@ -1,0 +1,308 @@
+"""Which files a snapshot manifest lists, and how they are labelled.
+
+Copy-on-write: the newest base file of every file group. Merge-on-read: those, and a delta sidecar for each
+slice whose logs change something. Base and delta stand in one manifest, so a reader always gets both from the
+same commit. The modification time, which Spark shows as ``_metadata.file_modification_time``, carries a label
+there: the slice's ordinal, plus the kind of file. The snapshot view splits and joins by it, and Spark leaves
+out files by it before it opens them.
+
+In a table of another writer a base file that Spark would read wrongly is listed as a rewritten copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.table_reader import read_context
+from hudi_engine.publish.derive import ConversionTask, DeriveTask, RunTasks, conversion_path
+from hudi_engine.publish.layout import choose_layout, column_is_null
+from hudi_engine.publish.manifest_file import Derived, Layout, Manifest, ManifestEntry, Origin, Stamp
+from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import writes_since
+
+MASKED_LABEL = 1 << 40
+"""Added to the ordinal of a base file whose slice has a sidecar; below it are base files read as they are."""
+
+DELTA_LABEL = 1 << 41
+"""Added to the ordinal of a slice to label its sidecar."""
+
+IsReadable = Callable[[ReadContext, BaseFile], bool]
+"""Whether Spark reads a base file right under the table's schema."""
+
+
+@dataclass(frozen=True)
+class SnapshotRequest:
+    """One state of a table to be listed.
+
+    Args:
+        storage: The table's storage.
+        config: Its settings.
+        timeline: Its timeline.
+        schema: Its data columns, None while it has none.
+        stamp: What the manifest will say about itself.
+        target: Storage for derived files.
+        layout: Layout of the manifest before; flat stays flat.
+        is_readable: Test of base files, None when all of them can be listed as they are.
+    """
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+    schema: pa.Schema | None
+    stamp: Stamp
+    target: Storage
+    layout: Layout
+    is_readable: IsReadable | None = None
+
+    @property
+    def is_mor(self) -> bool:
+        """Whether the table is merge-on-read."""
+        return self.config.table_type is TableType.MERGE_ON_READ
+
+    def uri(self, path: str) -> str:
+        """Where readers find a file of the table."""
+        return f"{self.stamp.base}/{path}"
+
+
+@dataclass(frozen=True)
+class SnapshotContent:
+    """Layout and files of a manifest."""
+
+    layout: Layout
+    entries: tuple[ManifestEntry, ...]
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """A base file and its sidecar, either of which may be missing."""
+
+    partition: str
+    base: ManifestEntry | None
+    delta: ManifestEntry | None
+
+    @property
+    def entries(self) -> tuple[ManifestEntry, ...]:
+        return tuple(each for each in (self.base, self.delta) if each is not None)
+
+
+def snapshot_entries(
+    request: SnapshotRequest, previous: Manifest | None, run_tasks: RunTasks
+) -> SnapshotContent:
+    """List the files of a table's newest state.
+
+    Only partitions that were written since the manifest before are listed anew, and only what changed is
+    derived.
+
+    Args:
+        request: The state.
+        previous: Newest manifest so far, None for none.
+        run_tasks: Makes derived files.
+    """
+    touched = None if previous is None else _touched_partitions(request, previous)
+    before = [] if previous is None else _slices_of(request, previous)
+    kept = [] if touched is None else [each for each in before if each.partition not in touched]
+    view = FileSystemView.build(request.storage, request.config, request.timeline, partitions=touched)
+    fresh = _fresh_slices(request, view, before, run_tasks)
+    slices = sorted([*kept, *fresh], key=_sort_key)
+    layout = _layout(request, previous, fresh, slices)
+    entries = _labelled(slices) if request.is_mor else [each for one in slices for each in one.entries]
+    return SnapshotContent(layout, tuple(entries))
+
+
+def schema_digest(schema: pa.Schema | None) -> str:
+    """Return the identity of a table's schema, ``""`` for none."""
+    return "" if schema is None else hashlib.sha256(repr(list(schema)).encode()).hexdigest()[:24]
+
+
+def _touched_partitions(request: SnapshotRequest, previous: Manifest) -> set[str] | None:
+    """Return the partitions written since; None when the manifest before is no base to go on from."""
+    stamp, timeline = previous.stamp, request.timeline
+    if stamp is None or not stamp.is_same_table_as(request.stamp):
+        return None
+    unlisted = writes_since(timeline, stamp.look)
+    if unlisted is None:
+        return None
+    touched: set[str] = set()
+    for instant in unlisted:
+        metadata = timeline.commit_metadata(instant)
+        touched.update(metadata.partition_to_write_stats)
+        touched.update(metadata.partition_to_replace_file_ids or ())
+    return touched
+
+
+def _slices_of(request: SnapshotRequest, previous: Manifest) -> list[_Slice]:
+    """Read a manifest back into slices; base file and sidecar share the ordinal of their label."""
+    if not request.is_mor:
+        return [_Slice(_partition_of(request, entry), entry, None) for entry in previous.entries]
+    bases: dict[int, ManifestEntry] = {}
+    deltas: dict[int, ManifestEntry] = {}
+    for entry in previous.entries:
+        if entry.is_delta:
+            deltas[entry.modified_ms - DELTA_LABEL] = entry
+        else:
+            bases[entry.modified_ms % MASKED_LABEL] = entry
+    return [
+        _Slice(
+            _partition_of(request, bases.get(ordinal) or deltas[ordinal]),
+            bases.get(ordinal),
+            deltas.get(ordinal),
+        )
+        for ordinal in bases.keys() | deltas.keys()
+    ]
+
+
+class _Derivation:
+    """Collects what has to be derived for some slices, and does it in one go."""
+
+    def __init__(self, request: SnapshotRequest, before: Sequence[_Slice]) -> None:
+        self._request = request
+        self._known = {entry.origin: entry for one in before for entry in one.entries if entry.origin}
+        self._pending = [
+            each.requested_time for each in request.timeline.pending if each.action == "deltacommit"
+        ]
+        self._context = (
+            None
+            if request.schema is None
+            else read_context(request.storage, request.config, request.timeline)
+        )
+        self._tasks: dict[Origin, DeriveTask] = {}
+
+    def base_origin(self, base: BaseFile) -> Origin | None:
+        """Return what a base file has to be replaced by, None when it can be listed as it is."""
+        request = self._request
+        if request.is_readable is None or self._context is None or request.is_readable(self._context, base):
+            return None
+        digest = request.stamp.schema_digest
+        origin = Origin(Derived.BASE, base.partition, base.file_id, f"{base.name} {digest}")
+        if origin not in self._known:
+            path = conversion_path(base, digest)
+            self._tasks[origin] = ConversionTask(self._context, base, request.target, path)
+        return origin
+
+    def delta_origin(self, file_slice: FileSlice) -> Origin | None:
+        """Return the sidecar a slice needs, None when it has no logs."""
+        request = self._request
+        if not file_slice.log_files or self._context is None:
+            return None
+        digest = slice_digest(file_slice, self._pending, request.stamp.schema_digest)
+        origin = Origin(Derived.DELTA, file_slice.partition, file_slice.file_id, digest)
+        if origin not in self._known:
+            path = sidecar_path(file_slice, request.stamp.instant)
+            self._tasks[origin] = SidecarTask(self._context, file_slice, request.target, path)
+        return origin
+
+    def run(self, run_tasks: RunTasks) -> None:
+        """Derive what is missing."""
+        request, tasks = self._request, list(self._tasks.items())
+        own = request.target is request.storage
+        sizes = run_tasks([task for _, task in tasks]) if tasks else []
+        for (origin, task), size in zip(tasks, sizes, strict=True):
+            if size is not None:
+                uri = request.uri(task.path) if own else request.target.uri(task.path)
+                self._known[origin] = ManifestEntry(uri, size, 0, origin)
+
+    def entry(self, origin: Origin | None) -> ManifestEntry | None:
+        """Return the derived file, None when none was needed."""
+        return None if origin is None else self._known.get(origin)
+
+
+def _fresh_slices(
+    request: SnapshotRequest, view: FileSystemView, before: Sequence[_Slice], run_tasks: RunTasks
+) -> list[_Slice]:
+    derivation = _Derivation(request, before)
+    if request.is_mor:
+        slices = view.latest_slices()
+    else:
+        slices = [
+            FileSlice(base.partition, base.file_id, base.instant, base) for base in view.latest_base_files()
+        ]
+    origins = [
+        (
+            None if each.base_file is None else derivation.base_origin(each.base_file),
+            derivation.delta_origin(each),
+        )
+        for each in slices
+    ]
+    derivation.run(run_tasks)
+    return [
+        _Slice(
+            each.partition,
+            derivation.entry(base) or (None if each.base_file is None else _entry(request, each.base_file)),
+            derivation.entry(delta),
+        )
+        for each, (base, delta) in zip(slices, origins, strict=True)
+    ]
+
+
+def _labelled(slices: Sequence[_Slice]) -> list[ManifestEntry]:
+    entries = []
+    for ordinal, each in enumerate(slices, start=1):
+        if each.base is not None:
+            label = ordinal if each.delta is None else MASKED_LABEL + ordinal
+            entries.append(replace(each.base, modified_ms=label))
+        if each.delta is not None:
+            entries.append(replace(each.delta, modified_ms=DELTA_LABEL + ordinal))
+    return entries
+
+
+def _layout(
+    request: SnapshotRequest, previous: Manifest | None, fresh: Sequence[_Slice], slices: Sequence[_Slice]
+) -> Layout:
+    """Decide the layout; what an earlier manifest in the hive layout lists was looked at then.
+
+    A manifest outside the table has no base path to end Spark's walk up the folders at, and its derived files
+    are not in the partition folders.
+    """
+    files: dict[str, list[ManifestEntry]] = {}
+    for each in fresh:
+        files.setdefault(each.partition, []).extend(each.entries)
+
+    def all_null(partition: str, column: str) -> bool:
+        return all(_column_is_null(request, entry, column) for entry in files.get(partition, ()))
+
+    layout = Layout.FLAT
+    outside = request.target is not request.storage and (
+        any(entry.origin is not None for each in slices for entry in each.entries)
+        or "=" in request.stamp.base.rpartition("/")[2]
+    )
+    if not outside and (previous is None or request.layout is not Layout.FLAT):
+        layout = choose_layout(request.config, request.schema, {each.partition for each in slices}, all_null)
+    plain = any(each.base is not None and each.base.origin is None for each in slices)
+    if layout is Layout.FLAT and request.config.drop_partition_columns and plain:
+        raise UnsupportedTableError(
+            f"table {request.config.name!r} keeps partition columns out of its files "
+            "(hoodie.datasource.write.drop.partition.columns=true) and its folder names do not hold their "
+            "values, so Spark cannot read it by name; read it with HudiTable.open(...).snapshot()"
+        )
+    return layout
+
+
+def _column_is_null(request: SnapshotRequest, entry: ManifestEntry, column: str) -> bool:
+    return column_is_null(request.storage, entry.uri.removeprefix(f"{request.stamp.base}/"), column)
+
+
+def _entry(request: SnapshotRequest, base: BaseFile) -> ManifestEntry:
+    return ManifestEntry(request.uri(base.path), base.size, base.modified_ms)
+
+
+def _partition_of(request: SnapshotRequest, entry: ManifestEntry) -> str:
+    if entry.origin is not None:
+        return entry.origin.partition
+    return entry.uri.removeprefix(f"{request.stamp.base}/").rpartition("/")[0]
+
+
+def _sort_key(each: _Slice) -> tuple[str, str]:
+    return each.partition, each.entries[0].uri if each.entries else ""

@@ -1,0 +1,99 @@
+"""A merge-on-read table's snapshot as a DataFrame with Hudi's meta columns, read through its manifest.
+
+The same files and the same mask as the view of :mod:`hudi_engine.catalog.snapshot_view`, without catalog entries: logs
+were merged once, when the manifest was published, and every read after that is Spark's own Parquet scan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.publish.manifest import current_layout
+from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN, sidecar_schema
+from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
+from hudi_engine.read.native import AS_STORED, natively_readable
+from hudi_engine.read.session import prepare_session
+from hudi_engine.schema.meta_fields import with_meta_columns
+from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.table_state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_LABEL, _POSITION = "_metadata.file_modification_time", "_metadata.row_index"
+_ROW, _CHUNK, _WORDS = "__hudi_row", "__hudi_chunk", "__hudi_words"
+_RESERVED = ("_metadata", _ROW, _CHUNK, _WORDS)
+
+
+def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | None:
+    """Rows of a merge-on-read table from its manifest, the five meta columns first.
+
+    Args:
+        spark: The session.
+        state: The table.
+
+    Returns:
+        None when the manifest does not show this state, or Spark cannot read the base files under its schema.
+    """
+    data_schema = state.data_schema()
+    if state.config.table_type is not TableType.MERGE_ON_READ or data_schema is None:
+        return None
+    layout = current_layout(state.storage, state.timeline, state.config)
+    if layout is None or any(name.lower() in _RESERVED for name in data_schema.names):
+        return None
+    schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
+    if not all(
+        natively_readable(state.storage, state.config, base.path, schema, spark.version)
+        for base in state.view().latest_base_files()
+    ):
+        return None
+    return _masked(_files(spark, state, schema, layout), schema.names)
+
+
+def _files(spark: SparkSession, state: TableState, schema: pa.Schema, layout: Layout) -> DataFrame:
+    prepare_session(spark)
+    reader = spark.read.schema(arrow_to_spark(sidecar_schema(schema))).options(**AS_STORED)
+    if layout is Layout.FLAT:
+        reader = reader.option("recursiveFileLookup", "true")
+    else:
+        reader = reader.option("basePath", state.storage.uri())
+    return reader.parquet(state.storage.uri(layout.folder))
+
+
+def _masked(files: DataFrame, names: list[str]) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    columns = [F.col(f"`{name.replace('`', '``')}`") for name in names]
+    label, masked, delta = F.col(_LABEL), _moment(MASKED_LABEL), _moment(DELTA_LABEL)
+    is_mask = F.col(CHUNK_COLUMN).isNotNull()
+    plain = files.where(((label < masked) | (label >= delta)) & ~is_mask).select(*columns)
+    row = F.col(_POSITION)
+    base = files.where((label >= masked) & (label < delta)).select(
+        *columns,
+        row.alias(_ROW),
+        (_file(MASKED_LABEL) + F.shiftright(row, CHUNK_BITS)).alias(_CHUNK),
+    )
+    mask = files.where((label >= delta) & is_mask).select(
+        (_file(DELTA_LABEL) + F.col(CHUNK_COLUMN)).alias(_CHUNK), F.col(WORDS_COLUMN).alias(_WORDS)
+    )
+    word = F.expr(f"{_WORDS}[cast(shiftright({_ROW} & {(1 << CHUNK_BITS) - 1}, 6) as int)]")
+    is_kept = F.expr(f"shiftright(__hudi_word, cast({_ROW} & 63 as int)) & 1 = 0")
+    joined = base.join(F.broadcast(mask), _CHUNK, "left").withColumn("__hudi_word", word)
+    return plain.unionByName(joined.where(F.col(_WORDS).isNull() | is_kept).select(*columns))
+
+
+def _moment(label: int):  # type: ignore[no-untyped-def]
+    from pyspark.sql import functions as F
+
+    return F.expr(f"timestamp_millis({label})")
+
+
+def _file(label: int):  # type: ignore[no-untyped-def]
+    """The slice's ordinal in the upper half of a 64-bit number; its chunk goes into the lower half."""
+    from pyspark.sql import functions as F
+
+    return F.expr(f"shiftleft(unix_millis({_LABEL}) - {label}, 32)")

@@ -1,0 +1,128 @@
+"""A table as one write or read finds it: properties, timeline, schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import KeyGeneratorType, MergeMode
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.trusted_rules import RULE_PROPERTY
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.index.filters.footer import read_key_footer
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.table_reader import load_schema_history, table_schema
+from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, with_meta_fields
+from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+
+RECORD_SIZE_DEFAULT = "hoodie.copyonwrite.record.size.estimate"
+COMMITS_LOOKED_AT = 20
+
+
+@dataclass(frozen=True)
+class TableState:
+    """One consistent look at a table.
+
+    Args:
+        storage: The table's storage.
+        config: Its properties.
+        timeline: Its timeline at that moment.
+    """
+
+    storage: Storage
+    config: TableConfig
+    timeline: Timeline
+
+    @classmethod
+    def load(cls, storage: Storage) -> TableState:
+        """Read properties and timeline anew; raises as TableConfig.load does."""
+        config = TableConfig.load(storage)
+        return cls(storage, config, Timeline.load(storage, config))
+
+    def schema_json(self, as_of: str | None = None) -> str | None:
+        """Avro schema of the table's data columns, None for a table that never had one."""
+        return self.timeline.table_schema_json(as_of)
+
+    def data_schema(self, as_of: str | None = None) -> pa.Schema | None:
+        """Arrow schema of the data columns, None for a table that never had one."""
+        if self.schema_json(as_of) is None:
+            return None
+        return without_meta_columns(table_schema(self.config, self.timeline, as_of))
+
+    def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
+        """Avro record of ``data_schema``; the table's own text is kept while nothing changes."""
+        text = self.schema_json()
+        if text is not None and avro_to_arrow(text).equals(data_schema):
+            return load_avro(text)
+        return arrow_to_avro(data_schema, self.config.name)
+
+    def read_context(
+        self, data_schema: pa.Schema, options: Options, *, as_of: str | None = None
+    ) -> ReadContext:
+        """How slices of this state are read into ``data_schema``.
+
+        Raises:
+            ConfigError: The table names a merge rule of the user's own that is not allowed or cannot be imported.
+        """
+        if self.config.merge_mode is MergeMode.CUSTOM and RULE_PROPERTY in self.config.properties:
+            merge_rule(self.config)
+        return ReadContext(
+            storage=self.storage,
+            config=self.config,
+            schema=with_meta_columns(data_schema, operation=self.config.keeps_operations),
+            is_committed=self.timeline.committed(as_of),
+            as_of=as_of,
+            memory_limit_bytes=options.int("hoodie.memory.merge.max.size"),
+            spill_dir=options.text("hoodie.memory.spillable.map.path"),
+            schema_history=load_schema_history(self.storage, self.timeline),
+        )
+
+    def keys_carry_field_name(self) -> bool | None:
+        """Whether the keys of a single-field complex key generator are written ``field:value``; None when it does not matter.
+
+        Hudi releases differ, so a stored key decides (Hudi table format, single-field complex keys).
+        """
+        config = self.config
+        if config.key_generator is not KeyGeneratorType.COMPLEX or len(config.record_key_fields) != 1:
+            return None
+        for base in self.view().latest_base_files():
+            stored = read_key_footer(self.storage, base.path).min_key
+            if stored is not None:
+                return stored.startswith(f"{config.record_key_fields[0]}:")
+        return False
+
+    def view(self, partitions: Iterable[str] | None = None, *, as_of: str | None = None) -> FileSystemView:
+        """File slices of the table, of some partitions if named."""
+        return FileSystemView.build(
+            self.storage, self.config, self.timeline, as_of=as_of, partitions=partitions
+        )
+
+    def average_row_bytes(self, options: Options) -> int:
+        """Bytes a row takes in a base file, from the newest commit that wrote enough (Hudi: more than the small file limit)."""
+        enough = options.int("hoodie.parquet.small.file.limit")
+        for instant in list(reversed(self.timeline.completed_writes))[:COMMITS_LOOKED_AT]:
+            metadata = self.timeline.commit_metadata(instant)
+            stats = [stat for _, stat in metadata.write_stats() if not stat.is_log_file]
+            written = sum(stat.total_write_bytes or 0 for stat in stats)
+            rows = sum(stat.num_writes or 0 for stat in stats)
+            if rows and written > enough:
+                return max(1, -(-written // rows))
+        return options.int(RECORD_SIZE_DEFAULT)
+
+
+def commit_schema_text(avro_schema: dict[str, Any]) -> str:
+    """The text a commit carries as its schema: no meta fields, no blanks."""
+    return json.dumps(avro_schema, separators=(",", ":"))
+
+
+def full_avro(avro_schema: dict[str, Any], config: TableConfig) -> dict[str, Any]:
+    """The record with the table's meta fields first."""
+    return dict(with_meta_fields(avro_schema, operation=config.keeps_operations))

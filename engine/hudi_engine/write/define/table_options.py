@@ -1,0 +1,114 @@
+"""Options that belong to the table: a write takes them from there and may repeat them, but not contradict them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
+from hudi_engine.errors import ConfigError
+from hudi_engine.write.define.definition import (
+    KEY_OPTIONS,
+    NAME_OPTIONS,
+    ORDERING_OPTIONS,
+    PARTITION_OPTIONS,
+    TABLE_TYPES,
+    TYPE_OPTIONS,
+)
+
+KEYGEN_CLASS_OPTION = "hoodie.datasource.write.keygenerator.class"
+KEYGEN_TYPE_OPTION = "hoodie.datasource.write.keygenerator.type"
+
+STICKY_INDEX = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
+"""Index options that a table keeps in its properties."""
+
+_DEFINITION: dict[str, Callable[[TableConfig], str]] = {
+    **dict.fromkeys(NAME_OPTIONS, lambda config: config.name),
+    **dict.fromkeys(KEY_OPTIONS, lambda config: ",".join(config.record_key_fields)),
+    **dict.fromkeys(ORDERING_OPTIONS, lambda config: ",".join(config.ordering_fields)),
+    **dict.fromkeys(
+        PARTITION_OPTIONS, lambda config: ",".join(field.name for field in config.partition_fields)
+    ),
+    **dict.fromkeys(TYPE_OPTIONS, lambda config: config.table_type.value),
+    "hoodie.datasource.write.hive_style_partitioning": lambda config: str(config.hive_style).lower(),
+    "hoodie.datasource.write.partitionpath.urlencode": lambda config: str(config.url_encode).lower(),
+    **dict.fromkeys(
+        ("changelog.enabled", OPERATION_OPTION, CHANGELOG_PROPERTY),
+        lambda config: str(config.keeps_operations).lower(),
+    ),
+    "hoodie.table.base.file.format": lambda config: config.base_file_format,
+}
+
+
+def with_table_options(config: TableConfig, options: Options, operation: str) -> Options:
+    """The options of a call over those the table keeps.
+
+    Args:
+        config: The table's properties.
+        options: Options of the call.
+        operation: Hudi's name of the operation that is called, e.g. ``UPSERT``.
+
+    Raises:
+        ConfigError: Options that contradict the table or the call; all in one message.
+    """
+    problems = [
+        f"{key} is {options.raw[key]!r}, but table {config.name!r} has {stored(config)!r}; leave the option out, or rebuild "
+        "the table"
+        for key, stored in _DEFINITION.items()
+        if key in options.raw and _words(_long(options.raw[key])) != _words(stored(config))
+    ]
+    problems += _rule_problems(config, options)
+    wanted = options.raw.get("hoodie.datasource.write.operation")
+    if wanted is not None and wanted.upper() != operation:
+        problems.append(
+            f"hoodie.datasource.write.operation is {wanted!r}, but {operation.lower()} was called; leave the option out"
+        )
+    kept = {key: config.properties[key] for key in STICKY_INDEX if key in config.properties}
+    if kept.get("hoodie.index.type") == "BUCKET":
+        problems += [
+            f"{key} is {options.raw[key]!r}, but table {config.name!r} was made with {value!r}, which decides where its rows "
+            "are; leave the option out, or rebuild the table"
+            for key, value in kept.items()
+            if key in options.raw and options.raw[key].upper() != value.upper()
+        ]
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+    return options.merged({key: value for key, value in kept.items() if key not in options.raw})
+
+
+def _rule_problems(config: TableConfig, options: Options) -> list[str]:
+    """Key generator and merge rule: said again they must be the table's, where it has one."""
+    said: dict[str, tuple[str, str]] = {}
+    for key in (
+        KEYGEN_CLASS_OPTION,
+        "hoodie.table.keygenerator.class",
+        KEYGEN_TYPE_OPTION,
+        "hoodie.table.keygenerator.type",
+    ):
+        given = options.raw.get(key)
+        if given is not None:
+            field = TYPE_KEY if key.endswith(".type") else CLASS_KEY
+            kind = declared_key_generator({field: given})
+            said[key] = (given if kind is None else kind.value, config.key_generator.value)
+    payload = options.text("hoodie.datasource.write.payload.class")
+    if payload is not None and config.payload_class:
+        said["hoodie.datasource.write.payload.class"] = (payload, config.payload_class)
+    mode = options.text("hoodie.record.merge.mode")
+    if mode is not None:
+        stored = config.merge_mode.value
+        plain = stored in ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
+        said["hoodie.record.merge.mode"] = (mode, stored if plain else "CUSTOM")
+    return [
+        f"{key} is {given!r}, but table {config.name!r} has {stored!r}; leave the option out, or rebuild the table"
+        for key, (given, stored) in said.items()
+        if given.rpartition(".")[2].lower() != stored.rpartition(".")[2].lower()
+    ]
+
+
+def _long(text: str) -> str:
+    return TABLE_TYPES.get(text.lower(), text)
+
+
+def _words(text: str) -> list[str]:
+    return [word.partition(":")[0].strip().lower() for word in text.split(",") if word.strip()]

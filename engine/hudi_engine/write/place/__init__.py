@@ -1,0 +1,1 @@
+"""Which file each row of a partition goes to, and writing it."""

@@ -1,0 +1,139 @@
+"""Rows of a partition under the bucket index: the hash of its key names the file group of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.errors import ConfigError, DataError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.append import LogDeletes, append_log
+from hudi_engine.handles.changelog import settled_rows
+from hudi_engine.handles.create import create_files
+from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.buckets import bucket_ids
+from hudi_engine.index.lookup.tagging import tag_slice
+from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
+from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.place.changelog import append_changes, log_target
+from hudi_engine.write.place.deletes import deletes_of, split_deletes
+
+
+def write_buckets(
+    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, count: int
+) -> Iterator[WriteStat]:
+    """Bucket index: the key's hash names the file group; no lookup over files is needed (Hudi table format, bucket ids)."""
+    if batch.num_rows == 0:
+        return
+    buckets = bucket_ids(batch, task.context.config, count, task.context.options)
+    by_bucket = {} if plan.replaces else _slices_by_bucket(unit, count)
+    for bucket in np.unique(np.asarray(buckets)):
+        rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))
+        yield from _run_bucket(task, plan, unit, int(bucket), by_bucket.get(int(bucket)), rows)
+
+
+def _slices_by_bucket(unit: PartitionUnit, count: int) -> dict[int, FileSlice]:
+    """Slices by the bucket in their file id; refuses file groups that another index or another number of buckets made."""
+    found: dict[int, FileSlice] = {}
+    for each in unit.slices:
+        bucket = int(each.file_id[:8]) if each.file_id[:8].isdigit() else -1
+        if not 0 <= bucket < count or bucket in found:
+            raise ConfigError(
+                f"file group {each.file_id!r} of partition {unit.partition!r} is no bucket of {count}: the table was written with "
+                "another index or another hoodie.bucket.index.num.buckets. Use the index it was made with, or rebuild it"
+            )
+        found[bucket] = each
+    return found
+
+
+def _run_bucket(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    bucket: int,
+    file_slice: FileSlice | None,
+    rows: pa.Table,
+) -> Iterator[WriteStat]:
+    deletes = deletes_of(rows, plan, task.context.config)
+    if file_slice is None:
+        if plan.delete_only:
+            return
+        if OPERATION in rows.column_names:
+            alive = settled_rows(rows)
+        else:
+            alive = rows if deletes is None else rows.filter(pc.invert(deletes.fill_null(False)))
+        if alive.num_rows:
+            yield from create_files(task, unit.partition, alive, file_id=task.new_file_id(f"{bucket:08d}"))
+        return
+    if OPERATION in rows.column_names:
+        yield from append_changes(task, plan, unit, file_slice, rows, deletes)
+        return
+    pruning = plan.index.pruning(task.context.options)
+    tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, with_logs=True)
+    known = np.zeros(rows.num_rows, dtype=bool)
+    if tag is not None:
+        known[np.asarray(tag.matched)] = True
+    if plan.skip_existing:
+        rows, tag, deletes = rows.filter(pa.array(~known)), None, None
+        known = np.zeros(rows.num_rows, dtype=bool)
+    if task.context.config.table_type is TableType.MERGE_ON_READ:
+        _check_new_keys(task, plan, file_slice, rows)
+        yield from _append_bucket(task, plan, unit, file_slice, rows, known, deletes)
+        return
+    fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
+    inserts = None if plan.delete_only else rows.filter(pa.array(fresh))
+    changes = FileChanges(
+        None if tag is None else tag.batch_rows, rows, deletes, plan.delete_only, inserts, plan.update_columns
+    )
+    stat = merge_file(task, file_slice, changes)
+    if stat is not None:
+        yield stat
+
+
+def _check_new_keys(task: WriteTask, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> None:
+    """Refuse rows that a match condition wants beside the stored row of their key: a log has one row a key."""
+    if INSERT_FLAG not in rows.column_names:
+        return
+    keys = rows.filter(rows.column(INSERT_FLAG)).column(RECORD_KEY).combine_chunks()
+    pruning = plan.index.pruning(task.context.options)
+    tag = tag_slice(task.context.read, file_slice, keys, pruning, with_logs=True) if len(keys) else None
+    if tag is not None:
+        raise DataError(
+            f"record key {keys[tag.matched[0].as_py()].as_py()!r} is stored in a row that does not fulfil the match condition, "
+            "and a merge-on-read table with hoodie.index.type=BUCKET holds one row a key, so the new row cannot stand beside "
+            "it. Legal are a condition that every stored row of the batch's keys fulfils, and no condition"
+        )
+
+
+def _append_bucket(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    known: np.ndarray,
+    deletes: pa.Array | None,
+) -> Iterator[WriteStat]:
+    if task.context.config.keeps_operations:
+        if rows.num_rows:
+            yield from append_changes(task, plan, unit, file_slice, rows, deletes)
+        return
+    target = log_target(unit, file_slice)
+    if plan.delete_only:
+        gone = rows.filter(pa.array(known))
+        if gone.num_rows:
+            yield from append_log(task, target, None, LogDeletes(gone.column(RECORD_KEY).combine_chunks()))
+        return
+    if rows.num_rows == 0:
+        return
+    if plan.update_columns is not None:
+        rows = compose_partial(task.context, file_slice, rows, plan.update_columns)
+    updates, removed = split_deletes(task, rows, None if deletes is None else deletes.fill_null(False))
+    alive = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
+    yield from append_log(task, target, updates, removed, inserts=int(alive.sum()))

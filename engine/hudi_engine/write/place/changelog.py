@@ -1,0 +1,50 @@
+"""Changes appended to a slice's log, and the log they go to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.append import LogTarget, append_log
+from hudi_engine.handles.changelog import changes_of, given_changes
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
+from hudi_engine.schema.meta_fields import OPERATION
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+
+def append_changes(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    deletes: pa.Array | None,
+) -> Iterator[WriteStat]:
+    """Changelog mode: the log gets every change with the row before it."""
+    if OPERATION in rows.column_names:
+        changes = given_changes(task.context, rows)
+    else:
+        changes = changes_of(
+            task.context,
+            file_slice,
+            rows,
+            deletes,
+            delete_always=plan.delete_only,
+            update_columns=plan.update_columns,
+        )
+    if changes.rows.num_rows:
+        yield from append_log(
+            task,
+            log_target(unit, file_slice),
+            changes.rows,
+            changes.deletes,
+            inserts=changes.inserted,
+            updated=changes.updated,
+        )
+
+
+def log_target(unit: PartitionUnit, file_slice: FileSlice) -> LogTarget:
+    return LogTarget(file_slice, dict(unit.log_instants).get(file_slice.file_id, file_slice.base_instant))

@@ -1,0 +1,35 @@
+"""Which rows of a batch delete."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.handles.append import LogDeletes
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.unit import DELETE_FLAG, UnitPlan
+from hudi_engine.merge.delete_marker import delete_mask, ordering_values
+from hudi_engine.schema.meta_fields import RECORD_KEY
+
+
+def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array | None:
+    if plan.delete_only:
+        return None
+    marked = delete_mask(batch, config)
+    if DELETE_FLAG not in batch.column_names:
+        return marked
+    flagged = batch.column(DELETE_FLAG).combine_chunks()
+    return flagged if marked is None else pc.or_(flagged, marked.fill_null(False))
+
+
+def split_deletes(
+    task: WriteTask, rows: pa.Table, mask: pa.Array | None
+) -> tuple[pa.Table | None, LogDeletes | None]:
+    if mask is None:
+        return rows, None
+    gone = rows.filter(mask)
+    if gone.num_rows == 0:
+        return rows, None
+    ordering = ordering_values(gone, task.context.config)
+    return rows.filter(pc.invert(mask)), LogDeletes(gone.column(RECORD_KEY).combine_chunks(), ordering)

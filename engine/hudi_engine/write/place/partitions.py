@@ -1,0 +1,38 @@
+"""What writing tasks must know of each partition they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.index.lookup.unit import PartitionUnit
+from hudi_engine.table_state import TableState
+
+
+def partition_units(
+    state: TableState, slices: Iterable[FileSlice], partitions: Iterable[str]
+) -> dict[str, PartitionUnit]:
+    """Group slices by partition, with the instants of pending compactions and the file groups that take no new rows."""
+    compacting = state.timeline.pending_compaction_file_groups()
+    clustering = state.timeline.pending_clustering_file_groups()
+    grouped: dict[str, list[FileSlice]] = {partition: [] for partition in partitions}
+    for each in slices:
+        grouped.setdefault(each.partition, []).append(each)
+    return {
+        partition: PartitionUnit(
+            partition,
+            tuple(found),
+            tuple(
+                (each.file_id, compacting[partition, each.file_id])
+                for each in found
+                if (partition, each.file_id) in compacting
+            ),
+            tuple(
+                each.file_id
+                for each in found
+                if (partition, each.file_id) in compacting or (partition, each.file_id) in clustering
+            ),
+            bool(found),
+        )
+        for partition, found in grouped.items()
+    }

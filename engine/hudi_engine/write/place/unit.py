@@ -1,0 +1,25 @@
+"""One partition's share of a write: tag, merge or append, and place the new rows.
+
+The same function runs on the driver (small batches) and inside executor tasks, so every way of distributing the work gives
+the same files.
+"""
+
+from __future__ import annotations
+
+from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.partition import TaggedUnit
+from hudi_engine.index.lookup.unit import UnitPlan
+from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.place.by_bucket import write_buckets
+from hudi_engine.write.place.by_key import write_keys
+
+
+def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[WriteStat]:
+    """Write one partition's tagged rows; returns the write stats of the files written, possibly none."""
+    unit, batch = tagged.unit, tagged.batch
+    if not unit.exists and batch.num_rows and not plan.delete_only:
+        ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)
+    if plan.index.buckets is not None:
+        return list(write_buckets(task, plan, unit, batch, plan.index.buckets))
+    return list(write_keys(task, plan, unit, batch, list(tagged.tags)))

@@ -1,0 +1,1 @@
+"""The incoming rows: fitted to the table's schema, with their keys."""

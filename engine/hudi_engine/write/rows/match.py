@@ -1,0 +1,75 @@
+"""Rows that count as new although their key may be there: the match condition of a MERGE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError
+from hudi_engine.index.lookup.unit import INSERT_FLAG
+from hudi_engine.read.spark_read import snapshot_frame
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
+from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.key_columns import key_columns
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SOURCE, TARGET = "DBT_INTERNAL_SOURCE", "DBT_INTERNAL_DEST"
+_KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
+
+
+def flag_unmatched(
+    spark: SparkSession,
+    state: TableState,
+    batch: AlignedBatch,
+    condition: str,
+    options: Options,
+    *,
+    everywhere: bool,
+) -> AlignedBatch:
+    """Add a flag to rows that have no stored row with their key for which ``condition`` holds.
+
+    Args:
+        spark: The session.
+        state: The table.
+        batch: Incoming rows.
+        condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST.
+        options: Options of the write.
+        everywhere: Whether keys count in all partitions (global index), not only in the row's own.
+
+    Raises:
+        ConfigError: Spark cannot resolve the condition.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    if state.data_schema() is None or not state.timeline.completed_writes:
+        return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)
+    names = batch.schema.names
+    source = key_columns(
+        batch.frame,
+        state.config,
+        schema=batch.schema,
+        options=options,
+        complex_single_prefix=state.keys_carry_field_name(),
+    )
+    source = source.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
+    target = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
+    same = f"{SOURCE}.{_KEY} = {TARGET}.{RECORD_KEY}"
+    if not everywhere:
+        same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
+    try:
+        joined = source.alias(SOURCE).join(target.alias(TARGET), F.expr(f"{same} and ({condition})"), "left")
+        flagged = joined.select(
+            *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in names],
+            F.col(_FOUND).isNull().alias(INSERT_FLAG),
+        )
+    except PySparkException as error:
+        first = str(error).splitlines()[0]
+        raise ConfigError(
+            f"the match condition {condition!r} cannot be resolved: {first}. Use columns of the table as {TARGET}.column and "
+            f"of the model as {SOURCE}.column"
+        ) from error
+    return AlignedBatch(flagged, batch.schema, batch.carried)

@@ -1,0 +1,1 @@
+"""How a write's work is spread: over threads of the driver, or over executor tasks."""

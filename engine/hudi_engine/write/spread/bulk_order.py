@@ -1,0 +1,75 @@
+"""How the rows of a bulk write are spread over tasks, which decides how many files there are."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+KEY_SORTS = ("GLOBAL_SORT", "PARTITION_SORT")
+"""Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
+
+UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
+"""Files at least this big are left as the tasks of the source give them, when nobody asks for a shuffle."""
+
+
+def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:
+    """Rows distributed and sorted as ``hoodie.bulkinsert.*`` asks.
+
+    Args:
+        frame: Rows with key columns.
+        context: The write.
+        source: The rows without key columns, None when they are not at hand.
+    """
+    from pyspark.sql import functions as F
+
+    options = context.options
+    mode = options.text("hoodie.bulkinsert.sort.mode")
+    tasks = options.int("hoodie.bulkinsert.shuffle.parallelism")
+    order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
+    if mode == "GLOBAL_SORT":
+        return frame.sort(*order)
+    if mode == "PARTITION_SORT":
+        return frame.sortWithinPartitions(*order)
+    if mode != "NONE" or (context.config.is_partitioned and _gathers_partitions(frame, context, source)):
+        shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
+        sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
+        return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
+    return frame.repartition(tasks) if tasks else frame
+
+
+def _gathers_partitions(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> bool:
+    """Whether the rows of a partition are brought together; without a word from the user the file sizes decide.
+
+    They are known when the rows are all those of some Parquet files: then a look at the partition columns alone is cheap.
+    """
+    key = "hoodie.bulkinsert.shuffle.by.partition"
+    if context.options.is_set(key):
+        return context.options.bool(key)
+    if context.options.int("hoodie.bulkinsert.shuffle.parallelism"):
+        return True
+    if source is None or not is_parquet_scan(source, whole=True):
+        return True
+    plan: Any = source._jdf.queryExecution()
+    tasks = int(plan.toRdd().getNumPartitions())
+    share = estimated_bytes(source) // max(1, tasks)
+    most = share // UNSHUFFLED_FILE_BYTES
+    if most == 0:
+        return True
+    return len(frame.select(PARTITION_PATH).distinct().limit(most + 1).collect()) > most
+
+
+def _rebalanced(frame: DataFrame) -> DataFrame:
+    """Rows of a partition path together, in tasks of even size; only SQL takes a column in this hint in every PySpark."""
+    name = f"hudi_rows_{uuid.uuid4().hex}"
+    frame.createTempView(name)
+    try:
+        return frame.sparkSession.sql(f"select /*+ rebalance(`{PARTITION_PATH}`) */ * from {name}")
+    finally:
+        frame.sparkSession.catalog.dropTempView(name)

@@ -1,0 +1,239 @@
+"""Batches that are not small: prepared in the JVM, counted once, written by executor tasks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import DataError, InvalidKeyError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.joins import combine_by_key, locate, tag_files
+from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan
+from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
+from hudi_engine.keygen.partition_path import check_new_partition
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.operation import Operation
+from hudi_engine.write.place.profile import partition_profile
+from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.key_columns import key_columns
+from hudi_engine.write.rows.source_plan import is_parquet_scan
+from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk
+from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
+from hudi_engine.write.spread.shuffle import shuffle_by_bucket
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class DistributedBatch:
+    """Rows with key columns, as a DataFrame.
+
+    Args:
+        frame: The rows.
+        rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
+        schema: Data columns.
+        kept: Frames cached while writing.
+        generator: The table's key rules where the record key can also be made of the data columns, after a shuffle.
+        source: The rows as they came, for bulk writes.
+    """
+
+    frame: DataFrame
+    rows: Mapping[str, int] | None
+    schema: pa.Schema
+    kept: list[DataFrame] = field(default_factory=list)
+    generator: KeyGenerator | None = None
+    source: DataFrame | None = None
+
+    def release(self) -> None:
+        """Free every cache."""
+        for frame in self.kept:
+            frame.unpersist()
+
+
+def prepare_distributed(
+    batch: AlignedBatch,
+    state: TableState,
+    options: Options,
+    operation: Operation,
+    *,
+    prepped: bool,
+    reads_once: bool,
+) -> DistributedBatch:
+    """Add key columns; unless the write is one bulk pass, evaluate the rows once, keep them, count and check them.
+
+    Args:
+        batch: The rows.
+        state: The table.
+        options: Options of the write.
+        operation: The operation.
+        prepped: Rows carry their key columns already.
+        reads_once: After counting the rows are read once only, so that a scan of files need not be kept.
+
+    Raises:
+        InvalidKeyError: Rows without a record key.
+        PathEscapeError: A partition value that would leave the table.
+        DataError: More partitions than one commit may touch.
+    """
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as F
+
+    config = _key_config(state.config, batch.schema, operation)
+    frame = batch.frame
+    generator = None
+    if not prepped:
+        prefix = state.keys_carry_field_name()
+        if config.record_key_fields and not operation.delete_only:
+            generator = build_key_generator(config, options=options, complex_single_prefix=prefix)
+        frame = key_columns(
+            frame,
+            config,
+            schema=batch.schema,
+            options=options,
+            complex_single_prefix=prefix,
+        )
+    if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
+        return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
+    keeps = not reads_once or not is_parquet_scan(batch.frame)
+    if keeps:
+        frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if RECORD_KEY in frame.columns else F.lit(0)
+        limit = options.int("hoodie.engine.max.partitions.per.commit")
+        counted = (
+            frame.groupBy(PARTITION_PATH)
+            .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
+            .coalesce(1)
+            .limit(limit + 1)
+            .collect()
+        )
+        _check_profile(counted, limit, config)
+    except BaseException:
+        if keeps:
+            frame.unpersist()
+        raise
+    rows = {row[PARTITION_PATH]: row["rows"] for row in counted}
+    return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [], generator)
+
+
+def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:
+    """Settings for the key columns; keys to delete may come without partition columns and are then looked up everywhere."""
+    names = {name.lower() for name in schema.names}
+    known = all(field.name.partition(".")[0].lower() in names for field in config.partition_fields)
+    if known or not operation.delete_only:
+        return config
+    return config.with_properties(
+        {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"},
+        removals=("hoodie.table.partition.fields", "hoodie.table.keygenerator.type"),
+    )
+
+
+def _check_profile(counted, limit: int, config: TableConfig) -> None:  # type: ignore[no-untyped-def]
+    if len(counted) > limit:
+        raise DataError(
+            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
+            "check partition_by, or raise the limit"
+        )
+    keyless = sum(row["keyless"] for row in counted)
+    if keyless:
+        fields = ", ".join(config.record_key_fields)
+        raise InvalidKeyError(
+            f"{keyless} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was written"
+        )
+    for row in counted:
+        check_new_partition(row[PARTITION_PATH])
+
+
+def write_distributed(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    batch: DistributedBatch,
+    transaction: WriteTransaction,
+    operation: Operation,
+) -> tuple[str, list[WriteStat]]:
+    """Write a distributed batch.
+
+    Returns:
+        The way taken (``bulk``, ``partitions`` or ``joined``) and the write stats.
+    """
+    if operation.bulk:
+        return "bulk", _write_bulk(spark, context, plan, batch, transaction)
+    rows = dict(batch.rows or {})
+    transaction.inflight(partition_profile(context.operation, rows, units))
+    frame = batch.frame
+    everywhere = plan.index.is_global and (plan.lookup or plan.combine)
+    if everywhere:
+        frame = combine_by_key(frame, context, plan)
+        if plan.lookup:
+            state = TableState(context.storage, context.config, transaction.timeline)
+            frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
+        plan = replace(plan, combine=False)
+    if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
+        frame, units, buckets = tag_files(spark, context, plan, units, frame, rows, batch.kept)
+        plan = replace(plan, combine=False, packing=False)
+        return "joined", run_buckets(
+            spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
+        )
+    keys = None if everywhere else batch.generator
+    bucketed = _without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
+    largest_first = sorted(rows, key=lambda each: (-rows[each], each))
+    shuffled = shuffle_by_bucket(bucketed, largest_first, _tasks(context))
+    return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
+
+
+def _without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
+    """Rows without the record key when the task that writes them makes it: it need not go through the shuffle."""
+    return frame if keys is None else frame.drop(RECORD_KEY)
+
+
+def _write_bulk(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    batch: DistributedBatch,
+    transaction: WriteTransaction,
+) -> list[WriteStat]:
+    transaction.inflight(CommitMetadata(operation_type=context.operation))
+    frame, keys = batch.frame, batch.generator
+    if plan.combine and RECORD_KEY in frame.columns:
+        frame, keys = combine_by_key(frame, context, plan), None
+    if context.options.text("hoodie.bulkinsert.sort.mode") in KEY_SORTS:
+        keys = None
+    return run_bulk(spark, context, ordered_for_bulk(_without_keys(frame, keys), context, batch.source), keys)
+
+
+def _tasks(context: WriteContext) -> int:
+    return context.options.int("hoodie.upsert.shuffle.parallelism")
+
+
+def _is_wide(
+    spark: SparkSession, context: WriteContext, units: Mapping[str, PartitionUnit], rows: Mapping[str, int]
+) -> bool:
+    """Whether partitions are too big, or too few for the machine, to be one task each."""
+    touched = [units[partition] for partition in rows if partition in units]
+    sizes = [sum(_size(each) for each in unit.slices) for unit in touched]
+    limit = context.options.int("hoodie.engine.wide.partition.bytes")
+    if any(size > limit for size in sizes):
+        return True
+    files = sum(len(unit.slices) for unit in touched)
+    cores = spark.sparkContext.defaultParallelism
+    return len(rows) < cores and files > len(rows) and sum(sizes) > 64 * 1024 * 1024
+
+
+def _size(file_slice: FileSlice) -> int:
+    return file_slice.base_file.size if file_slice.base_file is not None else 0

@@ -1,0 +1,264 @@
+"""Distributed writes: the batch is shuffled to the task that owns its bucket, base files are read and written there.
+
+A bucket is a table partition, or a file group where partitions are wide. Base files never go through a shuffle; only the
+incoming batch does.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import (
+    DataError,
+    HudiError,
+    InvalidKeyError,
+    PathEscapeError,
+    SchemaError,
+    WriteConflictError,
+)
+from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.handles.create import create_files
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.partition import tag_unit
+from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan, split_by_partition
+from hudi_engine.keygen.generator import KeyGenerator
+from hudi_engine.keygen.partition_path import check_new_partition
+from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.schema.casting import cast_batch
+from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.place.unit import write_unit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BULK_BUFFER_BYTES = 384 * 1024 * 1024
+MANY_ROWS = 8192
+"""Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
+_STAT_SCHEMA = pa.schema([("stat", pa.string())])
+_WORKER_ERRORS: tuple[type[HudiError], ...] = (
+    InvalidKeyError,
+    SchemaError,
+    PathEscapeError,
+    WriteConflictError,
+    DataError,
+)
+
+
+def run_buckets(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    frame: DataFrame,
+    keys: KeyGenerator | None = None,
+) -> list[WriteStat]:
+    """Write a batch whose rows carry the bucket they belong to in column ``__hudi_bucket``.
+
+    Args:
+        spark: The session.
+        context: The write.
+        plan: How rows are treated.
+        units: What is known of each bucket; a bucket that is not there is a new partition of that path.
+        frame: Rows with key columns, data columns and the bucket, already shuffled so that a bucket is in one task. Without
+            a partition path the bucket is the partition.
+        keys: Key rules for rows that come without a record key; None when they have one, or the writer generates it.
+    """
+    shared = spark.sparkContext.broadcast((context, plan, dict(units), keys))
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held = list(batches)
+        if not held:
+            return
+        own_context, own_plan, own_units, own_keys = shared.value
+        table = pa.Table.from_batches(held)
+        table = cast_batch(table, _data_schema(own_context, table.column_names))
+        task = current_task(own_context)
+        for bucket, rows in split_by_partition(table, BUCKET):
+            partition = (
+                rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
+            )
+            unit = own_units.get(bucket) or PartitionUnit(partition)
+            keyed = _with_record_keys(rows.drop_columns([BUCKET]), own_keys)
+            tagged = tag_unit(own_context, own_plan, unit, keyed)
+            yield stats_batch(write_unit(task, own_plan, tagged))
+
+    try:
+        return collect_stats(frame, write)
+    finally:
+        shared.unpersist()
+
+
+def run_small_batch(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    batch: pa.Table,
+) -> list[WriteStat]:
+    """Write a small batch into big partitions: the rows travel with the tasks, one task a partition (one Spark job)."""
+    items = [
+        (units.get(partition) or PartitionUnit(partition), rows)
+        for partition, rows in split_by_partition(batch, PARTITION_PATH)
+    ]
+    if not items:
+        return []
+
+    def write(item: tuple[PartitionUnit, pa.Table]) -> list[dict[str, Any]]:
+        unit, rows = item
+        tagged = tag_unit(context, plan, unit, rows)
+        return [asdict(stat) for stat in write_unit(current_task(context), plan, tagged)]
+
+    tasks: Any = spark.sparkContext.parallelize(items, len(items))
+    try:
+        found = tasks.map(write).collect()
+    except Exception as error:
+        raise_worker_error(error)
+        raise
+    return [WriteStat(**stat) for stats in found for stat in stats]
+
+
+def _with_record_keys(rows: pa.Table, keys: KeyGenerator | None) -> pa.Table:
+    if keys is None or RECORD_KEY in rows.column_names:
+        return rows
+    return rows.append_column(RECORD_KEY, keys.record_keys(rows))
+
+
+def run_bulk(
+    spark: SparkSession, context: WriteContext, frame: DataFrame, keys: KeyGenerator | None = None
+) -> list[WriteStat]:
+    """Write rows into new file groups only, in one pass; rows of several partitions may be mixed in a task.
+
+    Args:
+        spark: The session.
+        context: The write.
+        frame: Rows with key columns (record key absent when the writer generates keys) and data columns.
+        keys: As in run_buckets.
+    """
+    shared = spark.sparkContext.broadcast((context, keys))
+
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        own_context, own_keys = shared.value
+        buffer = _PartitionBuffer(current_task(own_context), own_keys)
+        for batch in batches:
+            buffer.add(pa.Table.from_batches([batch]))
+        buffer.finish()
+        yield stats_batch(buffer.stats)
+
+    try:
+        return collect_stats(frame, write)
+    finally:
+        shared.unpersist()
+
+
+class _PartitionBuffer:
+    """Rows of one task by partition; the largest partition is written out when the buffer is full."""
+
+    def __init__(self, task: WriteTask, keys: KeyGenerator | None) -> None:
+        self._task = task
+        self._keys = keys
+        self._held: dict[str, list[pa.Table]] = {}
+        self._bytes: dict[str, int] = {}
+        self.stats: list[WriteStat] = []
+
+    def add(self, rows: pa.Table) -> None:
+        check_keys(rows, self._task.context)
+        for partition, part in split_by_partition(rows, PARTITION_PATH):
+            if partition not in self._held:
+                check_new_partition(partition)
+            self._held.setdefault(partition, []).append(part)
+            self._bytes[partition] = self._bytes.get(partition, 0) + part.nbytes
+        while sum(self._bytes.values()) > BULK_BUFFER_BYTES:
+            self._flush(max(self._bytes, key=lambda each: self._bytes[each]))
+
+    def finish(self) -> None:
+        for partition in list(self._held):
+            self._flush(partition)
+
+    def _flush(self, partition: str) -> None:
+        context = self._task.context
+        held = self._held.pop(partition)
+        rows = pa.concat_tables(held)
+        if len(held) * MANY_ROWS > rows.num_rows:
+            rows = rows.combine_chunks()
+        rows = _with_record_keys(cast_batch(rows, _data_schema(context, rows.column_names)), self._keys)
+        del self._bytes[partition]
+        deletes = delete_mask(rows, context.config)
+        if deletes is not None:
+            rows = rows.filter(pc.invert(deletes))
+        if not rows.num_rows:
+            return
+        ensure_partition_metadata(context.storage, partition, context.instant)
+        self.stats += create_files(self._task, partition, rows)
+
+
+def check_keys(rows: pa.Table, context: WriteContext) -> None:
+    """Refuse rows without a record key (a null key means a null or empty key field)."""
+    if RECORD_KEY not in rows.column_names:
+        return
+    keys = rows.column(RECORD_KEY)
+    if keys.null_count:
+        fields = ", ".join(context.config.record_key_fields)
+        raise InvalidKeyError(
+            f"{keys.null_count} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was committed"
+        )
+
+
+def current_task(context: WriteContext) -> WriteTask:
+    """The Spark task this code runs in, as a write task."""
+    from pyspark import TaskContext
+
+    running = TaskContext.get()
+    if running is None:
+        return WriteTask(context)
+    return WriteTask(context, running.partitionId(), running.stageId(), int(running.taskAttemptId()))
+
+
+def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:
+    """Write stats as rows of JSON text, the form in which tasks report to the driver."""
+    return pa.RecordBatch.from_arrays(
+        [pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string())], schema=_STAT_SCHEMA
+    )
+
+
+def collect_stats(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[WriteStat]:
+    """Run a writing function over a frame (one Spark job) and return what its tasks report."""
+    try:
+        rows = frame.mapInArrow(function, "stat string").collect()
+    except Exception as error:
+        raise_worker_error(error)
+        raise
+    return [WriteStat(**json.loads(row.stat)) for row in rows]
+
+
+def raise_worker_error(error: BaseException) -> None:
+    """Raise the engine's own error that an executor task raised, if that is what ``error`` reports."""
+    text = str(error)
+    for kind in _WORKER_ERRORS:
+        found = re.search(rf"hudi_engine\.errors\.{kind.__name__}: (.+)", text)
+        if found:
+            raise _rebuilt(kind, found.group(1).strip()) from error
+
+
+def _rebuilt(kind: type[HudiError], message: str) -> HudiError:
+    rebuilt: Any = kind.__new__(kind)
+    Exception.__init__(rebuilt, message)
+    error: HudiError = rebuilt
+    return error
+
+
+def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:
+    """Data columns of the table that the rows have; keys to delete come with few of them."""
+    names = set(given) - set(META_FIELDS)
+    return pa.schema([field for field in context.schema if field.name in names])

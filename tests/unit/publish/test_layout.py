@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.publish.layout import choose_layout, column_is_null
+from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.storage import open_storage
+
+SCHEMA = pa.schema(
+    [("id", pa.int64()), ("dt", pa.string()), ("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))]
+)
+
+
+def table(partition_fields="dt", **changes):
+    """Settings of a hive-style, url-encoded table; keyword dots are underscores doubled."""
+    values = {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.table.partition.fields": partition_fields,
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+    }
+    return TableConfig.from_properties({**values, **changes})
+
+
+def layout(config, *partitions, schema=SCHEMA, all_null=True):
+    return choose_layout(config, schema, partitions, lambda *_: all_null)
+
+
+@pytest.mark.parametrize("folder", ["dt=x", "dt=01", "dt=a b", "dt=50%25", "dt=x%3Dy", "dt=é", "dt=x%2Fy"])
+def test_an_encoded_hive_folder_says_its_value(folder):
+    assert layout(table(), folder) is Layout.HIVE
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("dt=x", Layout.HIVE),
+        ("dt=x=y", Layout.HIVE),
+        ("dt=50%", Layout.HIVE),
+        ("dt=50%25", Layout.FLAT),
+        ("dt=a b/c", Layout.FLAT),
+    ],
+)
+def test_without_encoding_a_folder_says_its_value_unless_spark_would_unescape_or_split_it(folder, expected):
+    config = table(**{"hoodie.datasource.write.partitionpath.urlencode": "false"})
+    assert layout(config, folder) is expected
+
+
+def test_several_partition_columns_have_a_folder_each():
+    config = table("dt,n")
+    assert layout(config, "dt=x/n=1") is Layout.HIVE
+    assert layout(config, "dt=x") is Layout.FLAT
+    assert layout(config, "n=1/dt=x") is Layout.FLAT
+
+
+def test_the_folder_of_nulls_is_believed_when_no_empty_string_is_in_it():
+    folder = "dt=__HIVE_DEFAULT_PARTITION__"
+    assert layout(table(), folder, all_null=True) is Layout.HIVE
+    assert layout(table(), folder, all_null=False) is Layout.FLAT
+
+
+def test_numbers_have_no_empty_string():
+    assert layout(table("n"), "n=__HIVE_DEFAULT_PARTITION__", all_null=False) is Layout.HIVE
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        table(""),
+        table("at"),
+        table("dt:timestamp"),
+        table("missing"),
+        table(**{"hoodie.datasource.write.hive_style_partitioning": "false"}),
+        table(**{"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"}),
+    ],
+    ids=[
+        "not partitioned",
+        "timestamp column",
+        "timestamp folder",
+        "no such column",
+        "plain folders",
+        "formatted",
+    ],
+)
+def test_other_folders_do_not_say_the_value(config):
+    assert layout(config) is Layout.FLAT
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"), [([None, None], True), ([None, ""], False), (["", ""], False), ([], True)]
+)
+def test_parquet_statistics_tell_nulls_from_empty_strings(tmp_path, values, expected):
+    pq.write_table(
+        pa.table({"id": [1] * len(values), "dt": pa.array(values, pa.string())}), tmp_path / "f.parquet"
+    )
+    assert column_is_null(open_storage(str(tmp_path)), "f.parquet", "dt") is expected
+
+
+def test_without_statistics_a_column_is_not_known_to_be_null(tmp_path):
+    pq.write_table(
+        pa.table({"dt": pa.array([None], pa.string())}), tmp_path / "f.parquet", write_statistics=False
+    )
+    assert not column_is_null(open_storage(str(tmp_path)), "f.parquet", "dt")

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hudi_engine.publish.manifest_file import (
+    Derived,
+    Layout,
+    Manifest,
+    ManifestEntry,
+    ManifestFolder,
+    Origin,
+    Stamp,
+    decode_uri,
+    encode_uri,
+    format_manifest,
+    is_healthy,
+    number_after,
+    parse_manifest,
+)
+from hudi_engine.storage import open_storage
+
+STAMP = Stamp("file:/data/t", "COPY_ON_WRITE", "2", ("1", "2"), "digest")
+
+
+def test_a_manifest_reads_back_as_it_was_written():
+    entries = (
+        ManifestEntry("file:/data/t/dt=50%25/a b#ü.parquet", 10, 7),
+        ManifestEntry("file:/data/t/dt=x/f.delta", 11, 8, Origin(Derived.DELTA, "dt=x", "f-0", "abc")),
+    )
+    assert parse_manifest(9, format_manifest(STAMP, entries)) == Manifest(9, STAMP, entries)
+
+
+def test_every_line_but_the_first_has_the_fields_of_spark_and_the_stamp_looks_like_a_folder():
+    version, stamp, file = (
+        format_manifest(STAMP, [ManifestEntry("file:/data/t/a b", 10, 7)]).decode().split("\n")
+    )
+    fields = {"path", "size", "isDir", "modificationTime", "blockReplication", "blockSize", "action"}
+    assert version == "v1"
+    assert json.loads(stamp)["isDir"] is True and fields <= json.loads(stamp).keys()
+    assert json.loads(file).keys() == fields
+    assert json.loads(file)["path"] == "file:/data/t/a%20b"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"v2\n",
+        b"v1\n{",
+        b"v1\n[]",
+        b"\xff\xfe",
+        b'v1\n{"isDir":false}',
+        b'v1\n{"hudiSnapshot":{"format":2}}',
+    ],
+)
+def test_a_manifest_that_cannot_be_read_has_no_stamp(body):
+    assert parse_manifest(19, body) == Manifest(19, None, ())
+
+
+@pytest.mark.parametrize(
+    "uri", ["file:/a b/c%20d/é?#", "s3a://bucket/x=1/50%", "hdfs://name:8020/a+b", "file:/plain/x=1"]
+)
+def test_uris_survive_percent_encoding(uri):
+    encoded = encode_uri(uri)
+    assert decode_uri(encoded) == uri
+    assert not set(" ?#é") & set(encoded)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "healthy"),
+    [
+        ([], False),
+        ([9], True),
+        ([9, 19], True),
+        ([9, 39], False),
+        ([9, 29, 39], True),
+        ([12], False),
+        ([49], True),
+    ],
+)
+def test_spark_can_read_numbers_whose_newest_two_are_neighbours(numbers, healthy):
+    assert is_healthy(numbers) is healthy
+
+
+@pytest.mark.parametrize(
+    ("numbers", "following"), [([], 9), ([9], 19), ([9, 39], 49), ([12], 19), ([19], 29)]
+)
+def test_the_next_number_comes_after_whatever_is_there(numbers, following):
+    assert number_after(numbers) == following
+
+
+def test_trimming_leaves_the_newest_two_and_removes_the_oldest_first(tmp_path):
+    folder = ManifestFolder(open_storage(str(tmp_path)), Layout.HIVE)
+    for number in (9, 19, 29, 39):
+        folder.create(number, format_manifest(STAMP, []))
+    folder.trim(39)
+    assert folder.numbers() == [29, 39]
+
+
+def test_a_number_that_is_taken_is_refused(tmp_path):
+    folder = ManifestFolder(open_storage(str(tmp_path)), Layout.FLAT)
+    folder.create(9, b"first")
+    with pytest.raises(FileExistsError):
+        folder.create(9, b"second")
