@@ -12,7 +12,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import partition_path_problem
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.rows.key_columns import key_columns, key_problem_column
+from hudi_engine.write.rows.key_columns import key_problem_column, with_key_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -164,7 +164,7 @@ def test_spark_columns_equal_the_key_generators(spark, rows, ansi, zone):
         df = spark.createDataFrame([{"n": n, **row} for n, row in enumerate(rows)], f"n int, {SPARK_DDL}")
         schema = ARROW.insert(0, pa.field("n", pa.int32()))
         for number, config in enumerate(CONFIGS.values()):
-            df = key_columns(df, config, schema=schema)
+            df = with_key_columns(df, config, schema=schema)
             for name, kept in ((RECORD_KEY, f"key{number}"), (PARTITION_PATH, f"path{number}")):
                 if name in df.columns:
                     df = df.withColumnRenamed(name, kept)
@@ -194,7 +194,7 @@ def test_problems_are_named_row_by_row(spark):
     ]
     schema = pa.schema([("s", pa.string()), ("i", pa.int32()), ("part", pa.string())])
     df = spark.createDataFrame([case[:3] for case in cases], "s string, i int, part string").coalesce(1)
-    keyed = key_columns(df, config, schema=schema)
+    keyed = with_key_columns(df, config, schema=schema)
     found = keyed.select(key_problem_column(config, schema=schema).alias("problem")).collect()
     assert [row.problem for row in found] == [case[3] for case in cases]
 
@@ -221,7 +221,7 @@ def test_unsafe_partition_paths_are_the_same_in_spark_and_python(spark, rows):
     ]
     legal = ["C:", "dt=C:/x", ".hoodiex", "a/..b", "...", "x..", "／", "..／x", "%2e%2e", "a\u0085b"]
     values = sorted({str(row["part"]) for row in rows if row["part"]} | {*refused, *legal})
-    df = key_columns(
+    df = with_key_columns(
         spark.createDataFrame([(value,) for value in values], "part string"), config, schema=schema
     )
     found = df.select("part", key_problem_column(config, schema=schema).isNotNull().alias("bad")).collect()
@@ -234,7 +234,7 @@ def test_a_column_that_cannot_be_a_key_is_refused_before_spark_runs(spark):
     schema = pa.schema([("tags", pa.list_(pa.string()))])
     df = spark.createDataFrame([(["a"],)], "tags array<string>")
     with pytest.raises(SchemaError, match="list<.*cannot be a record key"):
-        key_columns(df, table_config("tags"), schema=schema)
+        with_key_columns(df, table_config("tags"), schema=schema)
 
 
 def test_numbers_without_a_timestamp_type_are_refused_before_spark_runs(spark):
@@ -242,11 +242,11 @@ def test_numbers_without_a_timestamp_type_are_refused_before_spark_runs(spark):
     df = spark.createDataFrame([("a", 1)], "s string, n bigint")
     config = table_config("s", "n", "TIMESTAMP", keygen__timebased__output__dateformat="yyyy")
     with pytest.raises(ConfigError, match=r"timestamp\.type is not set"):
-        key_columns(df, config, schema=schema)
+        with_key_columns(df, config, schema=schema)
 
 
 def test_columns_with_odd_names_are_found(spark):
     schema = pa.schema([("a`b", pa.string()), ("Mixed", pa.int32())])
     df = spark.createDataFrame([("x", 7)], "`a``b` string, Mixed int")
-    row = key_columns(df, table_config("a`b,mixed"), schema=schema).collect()[0]
+    row = with_key_columns(df, table_config("a`b,mixed"), schema=schema).collect()[0]
     assert row[RECORD_KEY] == "a`b:x,mixed:7"

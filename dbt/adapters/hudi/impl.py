@@ -28,7 +28,7 @@ from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
-from dbt.adapters.hudi.rows.alignment import chosen_columns, legal_names, without_meta_columns
+from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, legal_names
 from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 from dbt.adapters.hudi.rows.python_models import run_python_model
@@ -255,7 +255,7 @@ class HudiAdapter(TableServices, SparkAdapter):
             columns: Columns to take, as dbt's schema change handling left them; all when empty.
         """
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
-            frame = without_meta_columns(session.table(source.identifier))
+            frame = drop_meta_columns(session.table(source.identifier))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
                 raise DbtRuntimeError(

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
 from hudi_engine.keygen.joda.columns import DateColumnReader
 from hudi_engine.keygen.joda.parser import DateTextError, JodaParser, ParsedInstant
-from hudi_engine.keygen.joda.pattern import format_instant, tokenize
+from hudi_engine.keygen.joda.pattern import format_millis, tokenize
 from hudi_engine.keygen.joda.time_zone import find_zone
 from hudi_engine.keygen.text import map_distinct
 
@@ -193,7 +193,7 @@ class TimestampFormat:
         step = self._granularity(millis, zone)
         tokens = tokenize(self.output_format)
         buckets = pa.array(np.floor_divide(millis, step))
-        return map_distinct(buckets, lambda bucket: format_instant(tokens, int(str(bucket)) * step, zone))
+        return map_distinct(buckets, lambda bucket: format_millis(tokens, int(str(bucket)) * step, zone))
 
     def _granularity(self, millis: npt.NDArray[np.int64], zone: tzinfo) -> int:
         """Milliseconds within which all instants have the same output."""
@@ -242,7 +242,7 @@ class TimestampFormat:
         def convert(text: object) -> str:
             parsed = self._parse(str(text), field)
             zone = find_zone(named) if named else parsed.zone
-            return format_instant(tokens, parsed.millis, zone)
+            return format_millis(tokens, parsed.millis, zone)
 
         return pa.array([convert(text) for text in texts.to_pylist()], pa.string())
 
@@ -261,7 +261,7 @@ class TimestampFormat:
 
     def _text_of_null(self) -> str:
         zone = find_zone(self.input_timezone or self.output_timezone or "UTC")
-        return format_instant(tokenize(self.input_formats[0]), _NULL_STANDS_FOR, zone)
+        return format_millis(tokenize(self.input_formats[0]), _NULL_STANDS_FOR, zone)
 
 
 def _to_millis(numbers: pa.Array, unit: str, field: str) -> pa.Array:

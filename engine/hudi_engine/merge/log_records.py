@@ -21,7 +21,7 @@ from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.ordering import is_default
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, range_allows
-from hudi_engine.merge.record_keys import key_columns, record_keys
+from hudi_engine.merge.record_keys import key_column_names, record_keys
 from hudi_engine.merge.spill import SpillStore
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.meta_fields import COMMIT_TIME, META_FIELDS, PARTITION_PATH, RECORD_KEY
@@ -86,7 +86,7 @@ def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
         columns: Columns of the result.
     """
     known = set(context.schema.names)
-    extra = [*key_columns(context.config), *context.config.ordering_fields]
+    extra = [*key_column_names(context.config), *context.config.ordering_fields]
     if context.instant_range is not None:
         extra.append(COMMIT_TIME)
     return list(dict.fromkeys([*columns, *(name for name in extra if name in known)]))

@@ -14,7 +14,7 @@ from hudi_engine.keygen.text import key_text
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 
-def key_columns(config: TableConfig) -> list[str]:
+def key_column_names(config: TableConfig) -> list[str]:
     """Top-level columns that :func:`record_keys` looks at.
 
     Args:
@@ -29,7 +29,7 @@ def record_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
     """Key of each row.
 
     Args:
-        table: Rows with the columns of :func:`key_columns`.
+        table: Rows with the columns of :func:`key_column_names`.
         config: The table's settings.
 
     Raises:

@@ -23,7 +23,7 @@ from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, rows_in_range
-from hudi_engine.merge.record_keys import key_columns, record_keys
+from hudi_engine.merge.record_keys import key_column_names, record_keys
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
 __all__ = [
@@ -120,7 +120,7 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     needed = needed_columns(context, names)
     records: LogRecords | None = None
     if not file_slice.log_files:
-        base = _read_base(context, file_slice, key_columns(context.config))
+        base = _read_base(context, file_slice, key_column_names(context.config))
         masked, live = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table()
     elif rule.fills_one_by_one:
         base = _read_base(context, file_slice, needed)
@@ -184,7 +184,7 @@ def _columns_of_old(
     if winners.provided is not None:
         return list(names)
     fields = [name for name in context.config.ordering_fields if name in context.schema.names]
-    columns = [*key_columns(context.config), *rule.needs_old(fields, names)]
+    columns = [*key_column_names(context.config), *rule.needs_old(fields, names)]
     if context.instant_range is not None:
         columns.append(COMMIT_TIME)
     return list(dict.fromkeys(columns))

@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.joda.parser import DateTextError, JodaParser
-from hudi_engine.keygen.joda.pattern import format_instant, tokenize
+from hudi_engine.keygen.joda.pattern import format_millis, tokenize
 from hudi_engine.keygen.joda.time_zone import find_zone
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ SATURDAY = 1706933106123
 
 
 def written(pattern: str, millis: int = SATURDAY, zone: str = "UTC") -> str:
-    return format_instant(tokenize(pattern), millis, find_zone(zone))
+    return format_millis(tokenize(pattern), millis, find_zone(zone))
 
 
 def read(pattern: str, text: str, zone: str = "UTC") -> str:

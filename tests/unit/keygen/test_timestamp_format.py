@@ -9,7 +9,7 @@ import pickle
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
-from hudi_engine.keygen.joda.pattern import format_instant, tokenize
+from hudi_engine.keygen.joda.pattern import format_millis, tokenize
 from hudi_engine.keygen.joda.time_zone import find_zone
 from hudi_engine.keygen.timestamp_format import TimestampFormat
 from hypothesis import given
@@ -135,7 +135,7 @@ def test_columns_are_formatted_like_single_values(millis, zone, pattern):
         output_dateformat=pattern,
         output_timezone=zone,
     )
-    assert found == [format_instant(tokenize(pattern), each, find_zone(zone)) for each in millis]
+    assert found == [format_millis(tokenize(pattern), each, find_zone(zone)) for each in millis]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_every_quarter_of_an_hour_is_told_apart(zone):
         millis, timestamp_type="EPOCHMILLISECONDS", output_dateformat="yyyyMMddHH Z", output_timezone=zone
     )
     tokens = tokenize("yyyyMMddHH Z")
-    assert found == [format_instant(tokens, each, find_zone(zone)) for each in millis]
+    assert found == [format_millis(tokens, each, find_zone(zone)) for each in millis]
 
 
 def test_microseconds_before_1970_are_cut_towards_zero():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.hudi.model.reading import Problems, choice, option_text
-from dbt.adapters.hudi.model.table import RawConfig, TableConfig
+from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 INDEX_TYPES = ("simple", "bloom", "bucket", "global_simple", "global_bloom")
 _TYPE = "hoodie.index.type"
@@ -39,7 +39,7 @@ class IndexConfig:
         return {_TYPE: self.type, **dict(self.settings)}
 
 
-def read_index(raw: RawConfig, table: TableConfig) -> IndexConfig:
+def read_index(raw: RawConfig, table: ModelTable) -> IndexConfig:
     """The index a model asks for, or the one its key implies.
 
     dbt's ``unique_key`` means unique in the table, so a key that lacks a partition column gets a global index whose rows

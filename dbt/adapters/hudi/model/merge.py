@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.hudi.model.reading import Problems, names
-from dbt.adapters.hudi.model.table import RawConfig, TableConfig
+from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 STRATEGIES = (
     "upsert",
@@ -63,7 +63,7 @@ class MergeConfig:
         return " AND ".join(f"({predicate})" for predicate in self.predicates) or None
 
 
-def read_merge(raw: RawConfig, table: TableConfig) -> MergeConfig:
+def read_merge(raw: RawConfig, table: ModelTable) -> MergeConfig:
     """The incremental run a model asks for; collects every contradiction.
 
     Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
@@ -113,7 +113,7 @@ def _asked(raw: RawConfig, problems: Problems) -> str:
     return str(given or operation)
 
 
-def _strategy(strategy: str, table: TableConfig, problems: Problems) -> str:
+def _strategy(strategy: str, table: ModelTable, problems: Problems) -> str:
     if strategy == "default":
         return "upsert" if table.record_key else "insert"
     if strategy in _REFUSED:

@@ -11,7 +11,7 @@ from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.merge import MERGING, MergeConfig, read_merge
 from dbt.adapters.hudi.model.reading import Problems, mapping
 from dbt.adapters.hudi.model.services import ServicesConfig, read_services
-from dbt.adapters.hudi.model.table import RawConfig, TableConfig, read_table
+from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
 
 SNAPSHOT_KEY = "dbt_scd_id"
 _COMBINE = "hoodie.combine.before.insert"
@@ -60,7 +60,7 @@ class ModelPlan:
     name: str
     base: str
     own_location: bool
-    table: TableConfig
+    table: ModelTable
     index: IndexConfig
     merge: MergeConfig
     services: ServicesConfig
@@ -115,7 +115,7 @@ def resolve_plan(
     problems = Problems()
     config = mapping("config", model.get("config"), problems)
     raw = RawConfig(config, problems)
-    table = read_table(raw, _snapshot_key(config))
+    table = read_model_table(raw, _snapshot_key(config))
     index = read_index(raw, table)
     merge = read_merge(raw, table)
     services = read_services(raw, table)

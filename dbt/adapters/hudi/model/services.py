@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.hudi.model.reading import Problems, boolean, option_text
-from dbt.adapters.hudi.model.table import RawConfig, TableConfig
+from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 COMPACTION_KEYS: Mapping[str, str] = {
     "trigger": "hoodie.compact.inline.trigger.strategy",
@@ -41,13 +41,13 @@ class ServicesConfig:
         return dict(self.settings)
 
 
-def read_services(raw: RawConfig, table: TableConfig) -> ServicesConfig:
+def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
     """The inline services a model asks for."""
     settings = {**_compaction(raw, table), **_clean(raw)}
     return ServicesConfig(tuple(sorted(settings.items())))
 
 
-def _compaction(raw: RawConfig, table: TableConfig) -> dict[str, str]:
+def _compaction(raw: RawConfig, table: ModelTable) -> dict[str, str]:
     value, problems = raw.config.get("compaction"), raw.problems
     if value is None:
         return {}

@@ -49,7 +49,7 @@ _SHORT_OPTIONS = ("type", "primaryKey", "preCombineField", "precombineKey", "pre
 
 
 @dataclass(frozen=True)
-class TableConfig:
+class ModelTable:
     """Shape of a table.
 
     Args:
@@ -128,7 +128,7 @@ class RawConfig:
         return chosen
 
 
-def read_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> TableConfig:
+def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> ModelTable:
     """The table's shape.
 
     Args:
@@ -144,7 +144,7 @@ def read_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> T
             f"precombine_field is {list(ordering)!r}; one column can order the versions of a row, give one name"
         )
     hive_style = boolean("hive_style_partitioning", raw.value(*_HIVE_KEYS), problems, True)
-    return TableConfig(
+    return ModelTable(
         table_type=table_type,
         record_key=record_key if key_override is None else key_override,
         precombine_field=ordering[0] if ordering else None,

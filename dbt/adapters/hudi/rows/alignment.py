@@ -19,7 +19,7 @@ META_PREFIX = "_hoodie_"
 _ALLOWED_RESERVED = ("_hoodie_is_deleted",)
 
 
-def without_meta_columns(frame: DataFrame) -> DataFrame:
+def drop_meta_columns(frame: DataFrame) -> DataFrame:
     """The frame without Hudi's own columns, which ``select *`` over a Hudi source brings along."""
     drop = [
         c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _ALLOWED_RESERVED
@@ -27,7 +27,7 @@ def without_meta_columns(frame: DataFrame) -> DataFrame:
     return frame.drop(*drop) if drop else frame
 
 
-def align(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) -> DataFrame:
+def fit_to_table(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) -> DataFrame:
     """Name, order and cast the columns as the table has them.
 
     Args:
@@ -121,7 +121,7 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
     return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)
 
 
-def check_columns(columns: Sequence[str], named: Mapping[str, Iterable[str]]) -> None:
+def check_named_columns(columns: Sequence[str], named: Mapping[str, Iterable[str]]) -> None:
     """Raise when a query gives a column twice or lacks columns that configs name; all problems in one message.
 
     Args:

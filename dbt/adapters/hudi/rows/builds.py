@@ -12,11 +12,11 @@ from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows.alignment import (
-    align,
-    check_columns,
+    check_named_columns,
+    drop_meta_columns,
+    fit_to_table,
     missing_columns,
     with_delete_mark,
-    without_meta_columns,
 )
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.spark.warehouse import Warehouse, same_place
@@ -32,8 +32,8 @@ def rebuild(
     constraints: Sequence[Constraint] = (),
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
-    frame = without_meta_columns(frame)
-    check_columns(frame.columns, plan.named_columns)
+    frame = drop_meta_columns(frame)
+    check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
     if entry is not None and entry.base is None and not entry.is_view:
@@ -76,16 +76,18 @@ def write(
     if operation not in OPERATIONS:
         raise DbtRuntimeError(f"operation {operation!r} is not known; legal values: {', '.join(OPERATIONS)}")
     table = current_table(session, plan)
-    frame = without_meta_columns(frame)
+    frame = drop_meta_columns(frame)
     check_fit(plan, table, frame.columns)
     frame = checked(frame, constraints)
     if operation == "delete":
-        response = bridge.write(session, plan.base, operation, align(frame, table.schema), plan.write_options)
+        response = bridge.write(
+            session, plan.base, operation, fit_to_table(frame, table.schema), plan.write_options
+        )
     elif operation == "upsert" and plan.table.record_key:
         response = _upsert(session, plan, table, frame)
     else:
         operation = "insert" if operation == "upsert" else operation
-        rows = align(frame, table.schema, fill_missing=True)
+        rows = fit_to_table(frame, table.schema, fill_missing=True)
         response = bridge.write(session, plan.base, operation, rows, plan.write_options)
     warehouse.register_plan(session, plan)
     return response
@@ -97,9 +99,9 @@ def _upsert(
     columns = tuple(table.schema.names)
     update = plan.merge.columns_to_update(columns)
     if plan.merge.update_columns is not None:
-        check_columns(frame.columns, {"merge_update_columns": plan.merge.update_columns})
+        check_named_columns(frame.columns, {"merge_update_columns": plan.merge.update_columns})
     known = list({name.lower(): name for name in (*frame.columns, *columns)}.values())
-    check_columns(known, {"merge_exclude_columns": plan.merge.exclude_columns or ()})
+    check_named_columns(known, {"merge_exclude_columns": plan.merge.exclude_columns or ()})
     absent = missing_columns(frame, table.schema)
     if absent:
         # a matched row keeps what the model no longer selects
@@ -108,7 +110,7 @@ def _upsert(
         session,
         plan.base,
         "upsert",
-        align(frame, with_delete_mark(table.schema, frame), fill_missing=True),
+        fit_to_table(frame, with_delete_mark(table.schema, frame), fill_missing=True),
         plan.write_options,
         update_columns=update,
         match_condition=plan.merge.condition,
@@ -134,7 +136,7 @@ def check_fit(plan: ModelPlan, table: bridge.TableFacts, columns: Sequence[str])
         columns: Columns of the query.
     """
     check_shape(plan, table)
-    check_columns(columns, {"unique_key": plan.table.record_key})
+    check_named_columns(columns, {"unique_key": plan.table.record_key})
 
 
 def check_shape(plan: ModelPlan, table: bridge.TableFacts) -> None:

@@ -10,7 +10,7 @@ from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds
-from dbt.adapters.hudi.rows.alignment import align
+from dbt.adapters.hudi.rows.alignment import fit_to_table
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
@@ -52,7 +52,7 @@ def write(
         )
         update = None
     response = bridge.write(
-        session, plan.base, "upsert", align(rows, schema), plan.write_options, update_columns=update
+        session, plan.base, "upsert", fit_to_table(rows, schema), plan.write_options, update_columns=update
     )
     warehouse.register_plan(session, plan)
     return response

@@ -12,7 +12,7 @@ from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.response import HudiAdapterResponse
-from dbt.adapters.hudi.rows.alignment import without_meta_columns
+from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.targets import Statement, Target
@@ -241,7 +241,7 @@ def _schema_parts(node: plans.JavaPlan) -> list[str]:
 # --- CREATE TABLE ---------------------------------------------------------------------------------------------------
 
 
-def create_table(statement: Statement) -> Routed | None:
+def create_from_columns(statement: Statement) -> Routed | None:
     """CREATE TABLE with columns: a Hudi table when it says USING hudi or nothing."""
     plan = _table_plan(statement)
     if plan is None:
@@ -261,7 +261,7 @@ def create_table_as_select(statement: Statement) -> Routed | None:
         return None
     if _exists(statement, plan):
         return Routed(_OK)
-    frame = without_meta_columns(plans.frame(statement.session, statement.plan.query()))
+    frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
     return _made(statement, plan, bridge.rebuild(statement.session, plan, frame))
 
 

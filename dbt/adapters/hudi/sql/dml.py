@@ -9,10 +9,10 @@ from pyspark.sql import types as T
 
 from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.response import HudiAdapterResponse
-from dbt.adapters.hudi.rows.alignment import align, without_meta_columns
+from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merging import merge_rows
+from dbt.adapters.hudi.sql.merging import rows_to_merge
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -28,7 +28,7 @@ def insert(statement: Statement, target: Target) -> Routed:
     names = plans.texts(plan.userSpecifiedCols())
     by_name = plans.hasattr_java(plan, "byName") and plan.byName()
     frame = _named(rows, names, table.schema, static, by_name, target)
-    frame = align(frame, table.schema, fill_missing=True)
+    frame = fit_to_table(frame, table.schema, fill_missing=True)
     if not plan.overwrite():
         return _done(statement, target, bridge.write(statement.session, target.base, "insert", frame, {}))
     return _overwrite(statement, target, table, frame, static)
@@ -101,7 +101,7 @@ def _named(
 
 
 def _drop_extra_meta(rows: DataFrame, expected: int) -> DataFrame:
-    return without_meta_columns(rows) if len(rows.columns) > expected else rows
+    return drop_meta_columns(rows) if len(rows.columns) > expected else rows
 
 
 def update(statement: Statement, target: Target) -> Routed:
@@ -148,7 +148,7 @@ def truncate(statement: Statement, target: Target) -> Routed:
 def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, as one upsert or one delete."""
     table = _facts(statement, target)
-    rows = merge_rows(statement, target, table)
+    rows = rows_to_merge(statement, target, table)
     return _done(
         statement, target, bridge.write(statement.session, target.base, rows.operation, rows.frame, {})
     )

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi import bridge
-from dbt.adapters.hudi.rows.alignment import align
+from dbt.adapters.hudi.rows.alignment import fit_to_table
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -38,7 +38,7 @@ class _Clause:
     values: dict[str, Column] | None
 
 
-def merge_rows(statement: Statement, target: Target, table: bridge.TableFacts) -> MergeRows:
+def rows_to_merge(statement: Statement, target: Target, table: bridge.TableFacts) -> MergeRows:
     """Evaluate the WHEN clauses over the join of target and source.
 
     Raises:
@@ -91,7 +91,7 @@ def _changed(joined: DataFrame, clauses: list[_Clause], table: bridge.TableFacts
             values = clauses[number].values or {}
             value = F.when(F.col(_ACTION) == number, values[field.name]).otherwise(value)
         columns.append(value.alias(field.name))
-    return align(taken.select(*columns), table.schema)
+    return fit_to_table(taken.select(*columns), table.schema)
 
 
 def _source(statement: Statement) -> tuple[DataFrame, str]:

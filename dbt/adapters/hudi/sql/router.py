@@ -65,9 +65,9 @@ _REFUSED: Mapping[str, str] = {
 }
 # Statements that make or drop names and need the warehouse whatever the target is.
 _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
-    "CreateTable": ddl.create_table,
+    "CreateTable": ddl.create_from_columns,
     "CreateTableAsSelect": ddl.create_table_as_select,
-    "ReplaceTable": ddl.create_table,
+    "ReplaceTable": ddl.create_from_columns,
     "ReplaceTableAsSelect": ddl.create_table_as_select,
     "CreateView": ddl.create_view,
     "AlterViewAs": ddl.alter_view,

@@ -84,7 +84,7 @@ def _literal(pattern: str, position: int) -> tuple[str, int]:
     return text, position
 
 
-def format_instant(tokens: tuple[Token, ...], millis: int, zone: tzinfo) -> str:
+def format_millis(tokens: tuple[Token, ...], millis: int, zone: tzinfo) -> str:
     """Write an instant by a pattern.
 
     Args:

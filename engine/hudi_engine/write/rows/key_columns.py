@@ -71,7 +71,7 @@ class _FieldText:
         return key_text(typed, consistent_logical_timestamp=consistent)
 
 
-def key_columns(
+def with_key_columns(
     df: DataFrame,
     config: TableConfig,
     *,
@@ -114,7 +114,7 @@ def key_columns(
 def key_problem_column(config: TableConfig, *, schema: pa.Schema) -> Column:
     """Say in words why a row cannot be written; null when it can.
 
-    Use it on the result of `key_columns`: one aggregate counts the rows where it is not null and takes an
+    Use it on the result of `with_key_columns`: one aggregate counts the rows where it is not null and takes an
     example.
 
     Args:

@@ -11,7 +11,7 @@ from hudi_engine.read.spark_read import snapshot_frame
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.key_columns import key_columns
+from hudi_engine.write.rows.key_columns import with_key_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def flag_unmatched(
     if state.data_schema() is None or not state.timeline.completed_writes:
         return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)
     names = batch.schema.names
-    source = key_columns(
+    source = with_key_columns(
         batch.frame,
         state.config,
         schema=batch.schema,

@@ -25,7 +25,7 @@ from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.place.profile import partition_profile
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.key_columns import key_columns
+from hudi_engine.write.rows.key_columns import with_key_columns
 from hudi_engine.write.rows.source_plan import is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk
 from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
@@ -97,7 +97,7 @@ def prepare_distributed(
         prefix = state.keys_carry_field_name()
         if config.record_key_fields and not operation.delete_only:
             generator = build_key_generator(config, options=options, complex_single_prefix=prefix)
-        frame = key_columns(
+        frame = with_key_columns(
             frame,
             config,
             schema=batch.schema,
