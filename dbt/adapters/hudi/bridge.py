@@ -36,6 +36,7 @@ from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.storage import open_storage
+from hudi_engine.timeline.clock import parse_instant_time
 from hudi_engine.write.define.create_table import table_properties
 from hudi_engine.write.define.rebuild import recover_swap
 from pyspark.sql import DataFrame, SparkSession
@@ -456,8 +457,10 @@ def _service(name: str, result: Any, details: str) -> HudiAdapterResponse:
 
 def last_commit_time(session: SparkSession, base: str) -> datetime.datetime | None:
     """UTC time of the newest completed instant, None for a table without one."""
-    done = [item for item in timeline(session, base) if item.state == "COMPLETED"]
-    return _instant_time(done[-1].instant) if done else None
+    with engine_errors():
+        table = HudiTable.open(session, base)
+        done = [item.requested_time for item in table.timeline() if item.is_completed]
+        return parse_instant_time(done[-1], table.config.timeline_zone) if done else None
 
 
 def statistics(session: SparkSession, base: str) -> dict[str, Any]:
@@ -487,10 +490,3 @@ def live_files(base: str) -> dict[str, int]:
             if status is not None:
                 sizes[path] = status.size
         return sizes
-
-
-def _instant_time(instant: str) -> datetime.datetime:
-    """Instant times are UTC with milliseconds: yyyyMMddHHmmssSSS."""
-    return datetime.datetime.strptime(instant[:17].ljust(17, "0") + "000", "%Y%m%d%H%M%S%f").replace(
-        tzinfo=datetime.timezone.utc
-    )

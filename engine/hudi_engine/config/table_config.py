@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -321,8 +321,22 @@ class TableConfig:
 
     @cached_property
     def timeline_timezone(self) -> str:
-        """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them."""
-        return self._text("hoodie.table.timeline.timezone", "LOCAL").upper()
+        """``UTC``, or ``LOCAL`` when instants are in the zone of whoever wrote them, Hudi's default.
+
+        Raises:
+            CorruptTableError: The property says something else.
+        """
+        value = self._text("hoodie.table.timeline.timezone", "LOCAL").upper()
+        if value not in ("UTC", "LOCAL"):
+            raise CorruptTableError(
+                f"table {self.name!r} has hoodie.table.timeline.timezone={value!r}; legal are UTC and LOCAL"
+            )
+        return value
+
+    @property
+    def timeline_zone(self) -> tzinfo | None:
+        """Zone of the digits of instants; None for the zone of this machine."""
+        return timezone.utc if self.timeline_timezone == "UTC" else None
 
     @cached_property
     def metadata_partitions(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ right as long as one goes by the names of log files, as this engine does (Hudi t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import tzinfo
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -68,6 +69,11 @@ class Timeline:
             if instant is not None:
                 found.append(instant)
         return cls(storage, config, found)
+
+    @property
+    def zone(self) -> tzinfo | None:
+        """Zone of the digits of instants; None for the zone of this machine."""
+        return self._config.timeline_zone
 
     @cached_property
     def completed(self) -> tuple[Instant, ...]:

@@ -1,28 +1,49 @@
-"""Where new instants come from."""
+"""Where new instants come from, and which moment an instant stands for.
+
+The digits of a timeline are in the zone that ``hoodie.table.timeline.timezone`` names: ``UTC``, or ``LOCAL``, the
+zone of the machine that writes. The newest slice is the one with the greatest digits, so all writers of a table
+have to use the same zone.
+"""
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone, tzinfo
 
 from hudi_engine.errors import TimelineError
 
+logger = logging.getLogger(__name__)
+
+LOCAL: None = None
+"""The zone of this machine, as the operating system has it at a moment."""
+
+_AHEAD = timedelta(minutes=5)
 _MILLISECOND = timedelta(milliseconds=1)
 _POINT_IN_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{3}))?)?")
 
 
-def format_instant(moment: datetime) -> str:
-    """Return ``yyyyMMddHHmmssSSS`` of a moment, in UTC."""
-    utc = moment.astimezone(timezone.utc)
-    return f"{utc:%Y%m%d%H%M%S}{utc.microsecond // 1000:03d}"
+def format_instant(moment: datetime, zone: tzinfo | None = timezone.utc) -> str:
+    """Return ``yyyyMMddHHmmssSSS`` of a moment.
+
+    Args:
+        moment: An aware datetime.
+        zone: Zone of the digits, ``LOCAL`` for this machine's.
+    """
+    there = moment.astimezone(zone)
+    return f"{there:%Y%m%d%H%M%S}{there.microsecond // 1000:03d}"
 
 
-def parse_instant_time(instant: str) -> datetime:
-    """Return the moment of a 14 or 17 digit instant, taken as UTC.
+def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> datetime:
+    """Return the moment of a 14 or 17 digit instant, in UTC.
 
     A 14-digit instant stands for the last millisecond of its second, as in Hudi.
+
+    Args:
+        instant: The digits.
+        zone: Zone of the digits, ``LOCAL`` for this machine's. Of an hour that comes twice it is the first.
 
     Raises:
         TimelineError: when the digits are no date.
@@ -36,7 +57,11 @@ def parse_instant_time(instant: str) -> datetime:
         raise TimelineError(
             f"{instant!r} is no instant time: {error}. Legal are yyyyMMddHHmmss and yyyyMMddHHmmssSSS"
         ) from error
-    return moment.replace(microsecond=int(padded[14:]) * 1000, tzinfo=timezone.utc)
+    moment = moment.replace(microsecond=int(padded[14:]) * 1000, tzinfo=zone)
+    try:
+        return moment.astimezone(timezone.utc)
+    except (OverflowError, OSError) as error:
+        raise TimelineError(f"{instant!r} is no instant time: its year cannot be converted to UTC") from error
 
 
 def query_instant(text: str) -> str:
@@ -68,7 +93,7 @@ def query_instant(text: str) -> str:
 
 
 class InstantClock:
-    """Hands out strictly increasing instants in UTC; safe under threads.
+    """Hands out strictly increasing instants; safe under threads.
 
     Args:
         now: Source of the current time; it must return an aware datetime.
@@ -79,23 +104,42 @@ class InstantClock:
         self._last = ""
         self._lock = threading.Lock()
 
-    def next(self, after: str | None = None) -> str:
+    def next(self, after: str | None = None, zone: tzinfo | None = timezone.utc) -> str:
         """Return a 17-digit instant greater than ``after`` and than every one handed out before.
 
         Args:
             after: Newest instant of the table, None for an empty timeline. When it lies ahead of this
                 machine's clock, the next millisecond after it is taken.
+            zone: Zone of the table's timeline, ``LOCAL`` for this machine's.
 
         Raises:
             TimelineError: when ``after`` lies ahead of the clock and is no date that can be continued.
         """
         with self._lock:
             floor = max(self._last, after or "")
-            candidate = format_instant(self._now())
+            now = self._now()
+            candidate = format_instant(now, zone)
             if candidate <= floor:
                 candidate = _millisecond_after(floor)
+                _warn_when_ahead(floor, now, zone)
             self._last = candidate
             return candidate
+
+
+def _warn_when_ahead(newest: str, now: datetime, zone: tzinfo | None) -> None:
+    """Say that a timeline is ahead of the present: a writer in another zone, or with a wrong clock.
+
+    What such a writer commits by its own clock may sort before what follows the newest instant, and be invisible.
+    """
+    ahead = parse_instant_time(newest) - parse_instant_time(format_instant(now, zone))
+    if ahead > _AHEAD:
+        logger.warning(
+            "the newest instant %s lies %s ahead of the present in the zone of its timeline (%s). Writers of a table "
+            "need the same zone and right clocks, or rows of the one that is behind may not be seen until then",
+            newest,
+            ahead,
+            "UTC" if zone is not LOCAL else f"LOCAL, here {now.astimezone():%Z %z}",
+        )
 
 
 def _millisecond_after(instant: str) -> str:

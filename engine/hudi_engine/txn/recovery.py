@@ -55,12 +55,12 @@ def table_lock(storage: Storage, options: Options) -> TableLock:
 
 
 def next_instant(timeline: Timeline, clock: InstantClock | None = None) -> str:
-    """Return an instant greater than all of the timeline.
+    """Return an instant greater than all of the timeline, in its zone.
 
     Without ``clock`` a fresh one is taken, so that a table with instants in the future does not drag the
     others of this process along.
     """
-    return (clock or InstantClock()).next(timeline.latest_instant_time)
+    return (clock or InstantClock()).next(timeline.latest_instant_time, timeline.zone)
 
 
 def recover(

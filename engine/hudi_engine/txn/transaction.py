@@ -249,7 +249,7 @@ class WriteTransaction:
         newest = self.timeline.latest_instant_time
         register(self._owner)
         for _ in range(_BEGIN_ATTEMPTS):
-            newest = self.instant = (self._clock or InstantClock()).next(newest)
+            newest = self.instant = (self._clock or InstantClock()).next(newest, self.timeline.zone)
             if self._try_announce():
                 break
         else:

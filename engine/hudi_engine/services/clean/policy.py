@@ -70,7 +70,8 @@ class Policy:
                 return None
             chosen = writes[len(writes) - self.amount]
         elif self.name == BY_HOURS:
-            limit = format_instant(parse_instant_time(now) - timedelta(hours=self.amount))
+            zone = timeline.zone
+            limit = format_instant(parse_instant_time(now, zone) - timedelta(hours=self.amount), zone)
             later = [write for write in writes if write.requested_time >= limit]
             if not writes or (later and later[0] is writes[0]):
                 return None

@@ -6,6 +6,7 @@ An explicit compaction does not ask (Hudi's compaction triggers).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import tzinfo
 
 from hudi_engine.config.options import Options
 from hudi_engine.timeline.active import Timeline
@@ -34,7 +35,7 @@ def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
         return since_last_compaction(timeline, requested=True).count >= enough
     commits = since_last_compaction(timeline)
     by_number = commits.count >= enough
-    by_time = commits.count > 0 and _seconds(commits.since, now) >= options.int(
+    by_time = commits.count > 0 and _seconds(commits.since, now, timeline.zone) >= options.int(
         "hoodie.compact.inline.max.delta.seconds"
     )
     return {
@@ -64,7 +65,7 @@ def since_last_compaction(timeline: Timeline, *, requested: bool = False) -> Del
     return DeltaCommits(len(deltas), last if last is not None else min(deltas, default=None))
 
 
-def _seconds(since: str | None, now: str) -> float:
+def _seconds(since: str | None, now: str, zone: tzinfo | None) -> float:
     if since is None:
         return 0.0
-    return (parse_instant_time(now) - parse_instant_time(since)).total_seconds()
+    return (parse_instant_time(now, zone) - parse_instant_time(since, zone)).total_seconds()
