@@ -27,12 +27,15 @@ from hudi_engine.read.spark_read import (
 )
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 from hudi_engine.services import (
+    ArchiveResult,
     CleanResult,
     CompactionResult,
     PendingCompaction,
     Publication,
     RunTasks,
+    archive,
     clean,
+    drop_savepoint,
     run_after_commit,
     run_compaction,
     run_in_spark,
@@ -50,7 +53,7 @@ from hudi_engine.txn.recovery import next_instant, recover, table_lock
 from hudi_engine.txn.restore import restore
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult, rollback_instant
-from hudi_engine.txn.savepoint import Savepoint, create_savepoint, delete_savepoint, list_savepoints
+from hudi_engine.txn.savepoint import Savepoint, create_savepoint, list_savepoints
 from hudi_engine.write import operation as operations
 from hudi_engine.write.define.create_table import create_table, table_properties
 from hudi_engine.write.define.rebuild import recover_swap
@@ -410,7 +413,7 @@ class HudiTable:
 
     def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
         """Give a saved commit free to clean; raises TimelineError when it is not saved."""
-        delete_savepoint(self.storage, self._resolved(options), str(instant))
+        drop_savepoint(self.storage, self._resolved(options), str(instant))
 
     def restore(self, instant: str, *, options: RawOptions | None = None) -> RestoreResult:
         """Take the table back to a commit; every later write goes for good, with its files.
@@ -480,6 +483,31 @@ class HudiTable:
             retain_commits=retain_commits,
             publish=self._publication(),
         )
+
+    def archive(
+        self,
+        min_commits: int | None = None,
+        max_commits: int | None = None,
+        *,
+        dry_run: bool = False,
+        options: RawOptions | None = None,
+    ) -> ArchiveResult:
+        """Move the oldest instants from the active timeline to the archive when there are too many.
+
+        Nothing goes that a savepoint, a pending instant, the cleaner, a due compaction or a reader still needs there.
+
+        Args:
+            min_commits: Completed commits that stay; None for ``hoodie.keep.min.commits`` (default 20).
+            max_commits: Completed commits above which older ones go; None for ``hoodie.keep.max.commits`` (default 30).
+            dry_run: Only say which instants would go.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: Limits that make no sense.
+        """
+        given = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
+        resolved = self._resolved(options).merged(given)
+        return archive(self.storage, resolved, publish=self._publication(), dry_run=dry_run)
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""

@@ -1,5 +1,7 @@
-"""Table services: compaction and clean, asked for by name or run after a commit."""
+"""Table services: compaction, clean and archive, asked for by name or run after a commit."""
 
+from hudi_engine.services.archive.execute import archive
+from hudi_engine.services.archive.savepoints import drop_savepoint
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import show_compactions
@@ -7,6 +9,7 @@ from hudi_engine.services.compaction.plan import schedule_compaction
 from hudi_engine.services.inline import run_after_commit
 from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import (
+    ArchiveResult,
     CleanResult,
     CompactionResult,
     PendingCompaction,
@@ -15,13 +18,16 @@ from hudi_engine.services.result import (
 from hudi_engine.services.tasks import RunTasks, run_in_spark, run_in_threads
 
 __all__ = [
+    "ArchiveResult",
     "CleanResult",
     "CompactionResult",
     "PendingCompaction",
     "Publication",
     "RunTasks",
     "ServicesReport",
+    "archive",
     "clean",
+    "drop_savepoint",
     "run_after_commit",
     "run_compaction",
     "run_in_spark",

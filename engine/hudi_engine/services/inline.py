@@ -1,4 +1,4 @@
-"""What runs by itself after a good commit: compaction when its trigger fires, and clean.
+"""What runs by itself after a good commit: compaction when its trigger fires, clean, then archive.
 
 Each service is isolated. A failure is logged and reported, and the commit stands; only with
 ``hoodie.engine.services.strict`` it is raised.
@@ -14,13 +14,15 @@ from typing import TypeVar
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
+from hudi_engine.services.archive.execute import archive
+from hudi_engine.services.archive.select import archive_due
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import is_running, pending_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
 from hudi_engine.services.compaction.triggers import compaction_due
 from hudi_engine.services.publication import Publication
-from hudi_engine.services.result import CleanResult, CompactionResult, ServicesReport
+from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
 from hudi_engine.services.tasks import RunTasks
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -44,8 +46,8 @@ def run_after_commit(
 
     Args:
         storage: The table's storage.
-        options: ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``
-            and the options of the services.
+        options: ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``,
+            ``hoodie.archive.automatic`` and the options of the services.
         run_tasks: Spreads the file groups of a compaction.
         publish: Published file lists.
         clock: Source of instants, for tests.
@@ -57,15 +59,27 @@ def run_after_commit(
     compactions = _isolated(
         "compaction", lambda: _compact(storage, options, run_tasks, publish, clock), failures
     )
+    archiving = options.bool("hoodie.archive.automatic") and _archive_due(storage, options, clock)
     cleaned: CleanResult | None = None
-    if options.bool("hoodie.clean.automatic") and _clean_due(storage, options):
-        cleaned = _isolated("clean", lambda: clean(storage, options, publish=publish, clock=clock), failures)
+    if options.bool("hoodie.clean.automatic") and (archiving or _clean_due(storage, options)):
+        # Before instants leave the timeline a clean says how far it has looked, so that the next one goes on from there.
+        run_clean = partial(clean, storage, options, even_if_empty=archiving, publish=publish, clock=clock)
+        cleaned = _isolated("clean", run_clean, failures)
+    archived: ArchiveResult | None = None
+    if archiving:
+        run_archive = partial(archive, storage, options, publish=publish, clock=clock)
+        archived = _isolated("archive", run_archive, failures)
     if failures and options.bool("hoodie.engine.services.strict"):
         raise ServiceError(
             f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
             f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
         )
-    return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures))
+    return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures), archived)
+
+
+def _archive_due(storage: Storage, options: Options, clock: InstantClock | None) -> bool:
+    timeline = TableState.load(storage).timeline
+    return archive_due(timeline, options, next_instant(timeline, clock)) == ""
 
 
 def _clean_due(storage: Storage, options: Options) -> bool:

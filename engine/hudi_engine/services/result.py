@@ -74,6 +74,23 @@ class CleanResult:
 
 
 @dataclass(frozen=True)
+class ArchiveResult:
+    """An archiving that was run, or would be.
+
+    Args:
+        instants: Instants that left the active timeline, as ``<requested time>.<action>``.
+        file: The new file of the archive, relative to the base path; None when none was written.
+        merged_files: Small files of the archive that were merged into one.
+        reason: Why there was nothing to do, ``""`` otherwise.
+    """
+
+    instants: tuple[str, ...] = ()
+    file: str | None = None
+    merged_files: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class ServicesReport:
     """What ran after a commit.
 
@@ -81,8 +98,10 @@ class ServicesReport:
         compactions: Compactions that were scheduled or run.
         clean: The clean, None when none was asked for.
         failures: One message for every service that failed; the commit stands all the same.
+        archive: The archiving, None when none was asked for.
     """
 
     compactions: tuple[CompactionResult, ...] = ()
     clean: CleanResult | None = None
     failures: tuple[str, ...] = ()
+    archive: ArchiveResult | None = None

@@ -8,7 +8,6 @@ specification).
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,11 +18,11 @@ import pyarrow.parquet as pq
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.archive_files import list_archive_files
 from hudi_engine.timeline.archive_log import read_archive_log
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import Instant, State, newest_states
 
-_ARCHIVE_LOG = re.compile(r"^\.commits_\.archive\.(\d+)(?:_[0-9-]+)?$")
 _COMMIT_FIELDS = ("hoodieCommitMetadata", "hoodieReplaceCommitMetadata")
 
 
@@ -92,19 +91,14 @@ def archived_completion_times(storage: Storage, config: TableConfig) -> dict[str
 
 
 def _load_layout_1(storage: Storage, config: TableConfig) -> tuple[list[Instant], dict[str, CommitMetadata]]:
-    numbered = []
-    for status in storage.list(config.archive_folder):
-        match = _ARCHIVE_LOG.match(status.name)
-        if match is not None and not status.is_dir:
-            numbered.append((int(match.group(1)), status.path))
     instants: list[Instant] = []
     metadata: dict[str, CommitMetadata] = {}
-    for _, path in sorted(numbered):
-        for record in read_archive_log(storage.read(path), path):
-            instant = _archived_instant(record, path)
+    for file in list_archive_files(storage, config.archive_folder):
+        for record in read_archive_log(storage.read(file.path), file.path):
+            instant = _archived_instant(record, file.path)
             instants.append(instant)
             if instant.is_completed:
-                metadata.update(_archived_metadata(record, instant, path))
+                metadata.update(_archived_metadata(record, instant, file.path))
     return instants, metadata
 
 

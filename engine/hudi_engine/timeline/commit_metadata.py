@@ -170,8 +170,8 @@ class CommitMetadata:
                 f"{source} does not have the shape of commit metadata: {error}"
             ) from error
 
-    def to_json(self) -> bytes:
-        """Format as the JSON of table version 6."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form with Hudi's keys that JSON and Avro share."""
         raw: dict[str, Any] = {
             "partitionToWriteStats": {
                 partition: [stat.to_dict() for stat in stats]
@@ -183,7 +183,11 @@ class CommitMetadata:
         }
         if self.partition_to_replace_file_ids is not None:
             raw["partitionToReplaceFileIds"] = self.partition_to_replace_file_ids
-        return json.dumps(raw, indent=2, separators=(",", " : "), ensure_ascii=False).encode()
+        return raw
+
+    def to_json(self) -> bytes:
+        """Format as the JSON of table version 6."""
+        return json.dumps(self.to_dict(), indent=2, separators=(",", " : "), ensure_ascii=False).encode()
 
 
 _ALWAYS = {

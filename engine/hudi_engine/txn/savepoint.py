@@ -7,6 +7,7 @@ the table as of T (Hudi table format, savepoint). Deleting it removes both; no d
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,8 +87,17 @@ def create_savepoint(
         return savepoint
 
 
-def delete_savepoint(storage: Storage, options: Options, instant_time: str) -> None:
+def delete_savepoint(
+    storage: Storage,
+    options: Options,
+    instant_time: str,
+    *,
+    release: Callable[[TableConfig, Timeline], None] | None = None,
+) -> None:
     """Give a saved commit free to the cleaner, under the table's lock.
+
+    Args:
+        release: Called before the savepoint goes.
 
     Raises:
         TimelineError: when there is no such savepoint.
@@ -99,6 +109,8 @@ def delete_savepoint(storage: Storage, options: Options, instant_time: str) -> N
         config.check_writable()
         timeline = Timeline.load(storage, config)
         check_savepoint(storage, timeline, instant_time)
+        if release is not None:
+            release(config, timeline)
         TimelineWriter(storage, config).delete(instant_time, "savepoint", State.COMPLETED, State.INFLIGHT)
 
 

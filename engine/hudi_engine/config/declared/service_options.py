@@ -6,6 +6,7 @@ from hudi_engine.config.option import Option, bool_option, choice_option, int_op
 
 COMPACTION = "Compaction"
 CLEAN = "Clean"
+ARCHIVE = "Archive"
 COMPACTION_TRIGGERS = (
     "NUM_COMMITS",
     "NUM_COMMITS_AFTER_LAST_REQUEST",
@@ -141,5 +142,49 @@ SERVICE_OPTIONS: tuple[Option, ...] = (
         CLEAN,
         "Only partitions touched since the last clean are looked at.",
         aliases=("hoodie.cleaner.incremental.mode",),
+    ),
+    bool_option(
+        "hoodie.archive.automatic",
+        True,
+        ARCHIVE,
+        "Old instants leave the active timeline for the archive after a commit when there are too many.",
+    ),
+    int_option(
+        "hoodie.keep.min.commits",
+        20,
+        ARCHIVE,
+        "Completed commits that stay on the active timeline when older ones are archived; raised to what the cleaner retains.",
+        minimum=1,
+    ),
+    int_option(
+        "hoodie.keep.max.commits",
+        30,
+        ARCHIVE,
+        "Completed commits above which older ones are archived.",
+        minimum=2,
+    ),
+    int_option(
+        "hoodie.commits.archival.batch", 10, ARCHIVE, "Entries in a block of an archive file.", minimum=1
+    ),
+    bool_option(
+        "hoodie.archive.beyond.savepoint",
+        False,
+        ARCHIVE,
+        "Commits after the oldest savepoint are archived too; the saved ones stay.",
+    ),
+    bool_option("hoodie.archive.merge.enable", False, ARCHIVE, "Small files of the archive are merged."),
+    int_option(
+        "hoodie.archive.merge.files.batch.size",
+        10,
+        ARCHIVE,
+        "Small files of the archive that are merged at once.",
+        minimum=2,
+    ),
+    int_option(
+        "hoodie.archive.merge.small.file.limit.bytes",
+        20 * 1024 * 1024,
+        ARCHIVE,
+        "Bytes up to which a file of the archive counts as small.",
+        minimum=0,
     ),
 )

@@ -50,6 +50,7 @@ def clean(
     options: Options,
     *,
     retain_commits: int | None = None,
+    even_if_empty: bool = False,
     publish: Publication | None = None,
     clock: InstantClock | None = None,
 ) -> CleanResult:
@@ -59,6 +60,8 @@ def clean(
         storage: The table's storage.
         options: ``hoodie.clean.*``.
         retain_commits: Keep the files of this many commits, instead of what the options say.
+        even_if_empty: Whether a clean that finds nothing is put on the timeline too, so that the next one and the
+            archive know how far it looked.
         publish: Published file lists.
         clock: Source of instants, for tests.
 
@@ -86,7 +89,7 @@ def clean(
     total = CleanResult()
     while True:
         with storage_errors(storage, "clean"), ExitStack() as stack:
-            run = _begin(storage, options, publish, clock, stack)
+            run = _begin(storage, options, publish, clock, stack, even_if_empty)
             if isinstance(run, CleanResult):
                 return run if total.instant is None else total
             total = _sum(total, run.carry_out(publish))
@@ -120,6 +123,7 @@ def _begin(
     publication: Publication | None,
     clock: InstantClock | None,
     stack: ExitStack,
+    even_if_empty: bool,
 ) -> _Run | CleanResult:
     with table_lock(storage, options):
         state = open_locked(storage, options, clock=clock, publication=publication)
@@ -130,7 +134,9 @@ def _begin(
             if stored is not None:
                 logger.info("finishing clean %s", pending.requested_time)
                 return _start(state, pending.requested_time, stored, options, stack, resumed=True)
-        plan = make_plan(state, options, publication, now=next_instant(state.timeline, clock))
+        plan = make_plan(
+            state, options, publication, now=next_instant(state.timeline, clock), even_if_empty=even_if_empty
+        )
         if isinstance(plan, CleanResult):
             return plan
         instant = next_instant(state.timeline, clock)
@@ -140,7 +146,12 @@ def _begin(
 
 
 def make_plan(
-    state: TableState, options: Options, publication: Publication | None, *, now: str
+    state: TableState,
+    options: Options,
+    publication: Publication | None,
+    *,
+    now: str,
+    even_if_empty: bool = False,
 ) -> CleanPlan | CleanResult:
     """Plan a clean of a table that was just read, or say why there is nothing to do.
 
@@ -149,6 +160,7 @@ def make_plan(
         options: ``hoodie.clean.*``.
         publication: Published file lists.
         now: The present as an instant.
+        even_if_empty: Whether a plan without files is worth having.
     """
     policy = Policy.from_options(options)
     retained = policy.earliest_retained(state.timeline, now)
@@ -170,7 +182,7 @@ def make_plan(
         writes = state.timeline.completed_writes
         keep_from = retained.time if retained is not None else writes[-1].requested_time if writes else ""
         _delete_sidecars(state.storage, publication, view, keep_from)
-    if not files:
+    if not files and not (even_if_empty and retained is not None):
         return CleanResult(reason="no file slice is obsolete")
     savepoints = ",".join(instant.requested_time for instant in state.timeline.savepoints)
     extra = {COMPLETE: "true" if complete else "false"}

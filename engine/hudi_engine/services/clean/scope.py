@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
 from hudi_engine.services.clean.plan import SAVEPOINTED, RetainedInstant
@@ -13,6 +12,43 @@ from hudi_engine.timeline.avro_file import decode_avro_file
 COMPLETE = "hoodie.engine.clean.complete"
 """Extra metadata: ``true`` when a clean left nothing behind that its policy gave up, save what savepoints
 hold."""
+
+
+@dataclass(frozen=True)
+class LastClean:
+    """What the newest completed clean says about itself.
+
+    Args:
+        since: Oldest instant that it retained, ``""`` when its policy goes by file versions.
+        complete: Whether it left nothing behind that its policy gave up, save what savepoints held.
+        savepoints: Savepoints that held files back.
+    """
+
+    since: str
+    complete: bool
+    savepoints: frozenset[str]
+
+    @property
+    def left_nothing(self) -> bool:
+        """Whether no file that was obsolete before ``since`` can be left."""
+        return self.complete and not self.savepoints
+
+    @classmethod
+    def of(cls, state: TableState) -> LastClean | None:
+        """Read it; None when the timeline has no clean."""
+        cleans = [instant for instant in state.timeline.completed if instant.action == "clean"]
+        if not cleans:
+            return None
+        name = cleans[-1].file_name
+        record = decode_avro_file(state.timeline.read_file(name), f"{state.config.timeline_path}/{name}")
+        extra = record.get("extraMetadata") or {}
+        partitions = (record.get("partitionMetadata") or {}).values()
+        failed = any(each.get("failedDeleteFiles") for each in partitions)
+        return cls(
+            str(record.get("earliestCommitToRetain") or ""),
+            extra.get(COMPLETE) == "true" and not failed,
+            frozenset(str(extra.get(SAVEPOINTED) or "").split(",")) - {""},
+        )
 
 
 def partitions_to_clean(
@@ -32,33 +68,20 @@ def partitions_to_clean(
     """
     if retained is None or not options.bool("hoodie.clean.incremental.enabled"):
         return None
-    last = _last_clean(state)
-    if last is None:
-        return None
-    since = str(last.get("earliestCommitToRetain") or "")
-    extra = last.get("extraMetadata") or {}
-    saved = set(str(extra.get(SAVEPOINTED) or "").split(",")) - {""}
+    last = LastClean.of(state)
     writes = state.timeline.completed_writes
     if (
-        extra.get(COMPLETE) != "true"
-        or any(each.get("failedDeleteFiles") for each in (last.get("partitionMetadata") or {}).values())
-        or not saved <= {instant.requested_time for instant in state.timeline.savepoints}
-        or not since
-        or since < (state.timeline.first_write_time or "")
+        last is None
+        or not last.complete
+        or not last.savepoints <= {instant.requested_time for instant in state.timeline.savepoints}
+        or not last.since
+        or last.since < (state.timeline.first_write_time or "")
     ):
         return None
     found: set[str] = set()
     for write in writes:
-        if since <= write.requested_time < retained.time:
+        if last.since <= write.requested_time < retained.time:
             metadata = state.timeline.commit_metadata(write)
             found.update(metadata.partition_to_write_stats)
             found.update(metadata.partition_to_replace_file_ids or ())
     return frozenset(found)
-
-
-def _last_clean(state: TableState) -> Mapping[str, Any] | None:
-    cleans = [instant for instant in state.timeline.completed if instant.action == "clean"]
-    if not cleans:
-        return None
-    name = cleans[-1].file_name
-    return decode_avro_file(state.timeline.read_file(name), f"{state.config.timeline_path}/{name}")

@@ -1,0 +1,138 @@
+"""Entries of the archive: one for every timeline file of an instant, with what the file holds.
+
+Source: Hudi table format, archived timeline (``HoodieArchivedMetaEntry``); which payload goes into which
+field is what Apache Hudi 0.15 does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.archive_files import EntryKey
+from hudi_engine.timeline.archive_log import encode_archive_block
+from hudi_engine.timeline.avro_file import decode_avro_file
+from hudi_engine.timeline.clock import format_instant
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import COMPLETED_ACTION, Instant, State, parse_instant
+
+_AVRO_FIELDS: Mapping[tuple[str, State], str] = {
+    ("clean", State.REQUESTED): "hoodieCleanerPlan",
+    ("clean", State.INFLIGHT): "hoodieCleanerPlan",
+    ("clean", State.COMPLETED): "hoodieCleanMetadata",
+    ("rollback", State.COMPLETED): "hoodieRollbackMetadata",
+    ("compaction", State.REQUESTED): "hoodieCompactionPlan",
+    ("compaction", State.INFLIGHT): "hoodieCompactionPlan",
+    ("logcompaction", State.REQUESTED): "hoodieCompactionPlan",
+    ("logcompaction", State.INFLIGHT): "hoodieCompactionPlan",
+    ("replacecommit", State.REQUESTED): "hoodieRequestedReplaceMetadata",
+}
+_COMMIT_FIELDS: Mapping[tuple[str, State], str] = {
+    ("commit", State.INFLIGHT): "hoodieCommitMetadata",
+    ("commit", State.COMPLETED): "hoodieCommitMetadata",
+    ("deltacommit", State.INFLIGHT): "hoodieCommitMetadata",
+    ("deltacommit", State.COMPLETED): "hoodieCommitMetadata",
+    ("replacecommit", State.INFLIGHT): "HoodieInflightReplaceMetadata",
+    ("replacecommit", State.COMPLETED): "hoodieReplaceCommitMetadata",
+}
+
+
+@dataclass(frozen=True)
+class TimelineFile:
+    """One file of the active timeline.
+
+    Args:
+        instant: The state that the file stands for.
+        path: Path relative to the base path.
+        modified_ms: When it was written, in epoch milliseconds.
+    """
+
+    instant: Instant
+    path: str
+    modified_ms: int
+
+    @property
+    def key(self) -> EntryKey:
+        """What the entry of the file is known by."""
+        return self.instant.requested_time, self.instant.action, self.instant.state.value
+
+
+def files_of(storage: Storage, config: TableConfig, instants: Iterable[Instant]) -> list[TimelineFile]:
+    """Return the timeline files of completed instants in the order of the instants and their states.
+
+    A completed compaction has its plan under the action ``compaction``, and so on.
+    """
+    wanted = {(instant.requested_time, instant.action) for instant in instants}
+    found = []
+    for status in storage.list(config.timeline_path):
+        instant = None if status.is_dir else parse_instant(status.name, config.layout_version)
+        if instant is None:
+            continue
+        done = COMPLETED_ACTION.get(instant.action, instant.action)
+        if (instant.requested_time, done) in wanted:
+            found.append(TimelineFile(instant, status.path, status.modified_ms))
+    return sorted(found, key=lambda file: (file.instant.requested_time, file.instant.state.rank))
+
+
+def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int) -> bytes:
+    """Return the content of an archive file.
+
+    Args:
+        storage: The table's storage.
+        files: Timeline files to take over.
+        batch: Entries a block.
+
+    Raises:
+        CorruptTableError: when the file of a completed instant cannot be read.
+    """
+    entries: list[dict[str, Any]] = []
+    blocks = []
+    for entry in _entries(storage, files):
+        entries.append(entry)
+        if len(entries) == batch:
+            blocks.append(encode_archive_block(entries))
+            entries = []
+    if entries:
+        blocks.append(encode_archive_block(entries))
+    return b"".join(blocks)
+
+
+def _entries(storage: Storage, files: Iterable[TimelineFile]) -> Iterator[dict[str, Any]]:
+    for file in files:
+        instant = file.instant
+        changed = datetime.fromtimestamp(file.modified_ms / 1000, timezone.utc)
+        yield {
+            "commitTime": instant.requested_time,
+            "actionType": instant.action,
+            "actionState": instant.state.value,
+            "version": None,
+            "stateTransitionTime": format_instant(changed),
+            **_payload(instant, storage.read(file.path), f"{storage.base}/{file.path}"),
+        }
+
+
+def _payload(instant: Instant, body: bytes, source: str) -> dict[str, Any]:
+    """Return the field that holds what the file says; a plan that nobody needs any more may be unreadable."""
+    kind = instant.action, instant.state
+    if not body:
+        return {}
+    try:
+        if kind in _AVRO_FIELDS:
+            return {_AVRO_FIELDS[kind]: decode_avro_file(body, source)}
+        if kind in _COMMIT_FIELDS:
+            return {_COMMIT_FIELDS[kind]: _commit_record(CommitMetadata.from_bytes(body, source))}
+    except CorruptTableError:
+        if instant.is_completed:
+            raise
+    return {}
+
+
+def _commit_record(metadata: CommitMetadata) -> dict[str, Any]:
+    record = metadata.to_dict()
+    record["extraMetadata"] = {key: str(value) for key, value in metadata.extra_metadata.items()}
+    return record

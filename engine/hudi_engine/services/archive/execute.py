@@ -1,0 +1,140 @@
+"""Archiving: entries are written to ``archived/``, then the files leave the active timeline.
+
+The archive has no instant of its own; it works under the table's lock. A killed one is finished by the next:
+what is in the archive already is not written again, and what is still on the active timeline goes. Files of
+pending states go before completed ones, and completed ones from the oldest on, so that nobody takes a done
+instant for a pending one or finds a hole (as Apache Hudi does).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from hudi_engine.config.options import Options
+from hudi_engine.read.state import TableState
+from hudi_engine.services.archive.entries import TimelineFile, encode_entries, files_of
+from hudi_engine.services.archive.merge_files import finish_merge, merge_small_files
+from hudi_engine.services.archive.select import Selection, archive_due, select_instants
+from hudi_engine.services.archive.strays import remove_strays
+from hudi_engine.services.opening import open_locked
+from hudi_engine.services.publication import Publication
+from hudi_engine.services.result import ArchiveResult
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.archive_files import archived_since, create_archive_file, list_archive_files
+from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.timeline.instant import Instant
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
+from hudi_engine.txn.owner import HEARTBEAT_FOLDER
+from hudi_engine.txn.recovery import next_instant, table_lock
+from hudi_engine.txn.storage_errors import storage_errors
+
+logger = logging.getLogger(__name__)
+
+_DELETING_THREADS = 8
+
+
+def archive(
+    storage: Storage,
+    options: Options,
+    *,
+    publish: Publication | None = None,
+    clock: InstantClock | None = None,
+    dry_run: bool = False,
+) -> ArchiveResult:
+    """Move the oldest instants to the archive when there are too many on the active timeline.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
+        publish: Published file lists.
+        clock: Source of instants, for tests.
+        dry_run: Only say which instants would go.
+
+    Returns:
+        What was done, or the reason why there was nothing to do.
+
+    Raises:
+        ConfigError: when the options contradict each other.
+        CorruptTableError: when the file of an instant that is to go cannot be read; it stays where it is.
+        StorageError: when the storage failed; the next archiving finishes the work.
+    """
+    state = TableState.load(storage)
+    now = next_instant(state.timeline, clock)
+    reason = archive_due(state.timeline, options, now)
+    if reason:
+        return ArchiveResult(reason=reason)
+    if dry_run:
+        return _told(select_instants(state, options, now))
+    with storage_errors(storage, "archive"), table_lock(storage, options):
+        state = open_locked(storage, options, clock=clock, publication=publish)
+        drop_foreign_metadata_table(storage, state.config)
+        finish_merge(storage, state.config.archive_folder)
+        chosen = select_instants(state, options, next_instant(state.timeline, clock))
+        if not chosen.instants:
+            return _told(chosen)
+        path = archive_instants(state, chosen.instants, options)
+        merged = merge_small_files(storage, state.config.archive_folder, options)
+    logger.info("archived %d instants of %s", len(chosen.instants), storage.base)
+    return ArchiveResult(_names(chosen.instants), path, merged)
+
+
+def archive_instants(state: TableState, instants: Sequence[Instant], options: Options) -> str | None:
+    """Write the entries of instants and remove their files; the caller holds the lock and has chosen well.
+
+    Args:
+        state: The table, read under its lock.
+        instants: Completed instants, by requested time.
+        options: ``hoodie.commits.archival.batch``.
+
+    Returns:
+        The new file of the archive, None when the entries were there already.
+    """
+    storage, folder = state.storage, state.config.archive_folder
+    going = {(each.requested_time, each.action) for each in instants}
+    left = [each for each in state.timeline.completed if (each.requested_time, each.action) not in going]
+    _remove_strays(state, left)
+    files = files_of(storage, state.config, instants)
+    archived = list_archive_files(storage, folder)
+    known = archived_since(storage, archived, instants[0].requested_time)
+    missing = [file for file in files if file.key not in known]
+    path = None
+    if missing:
+        number = archived[-1].number + 1 if archived else 1
+        body = encode_entries(storage, missing, options.int("hoodie.commits.archival.batch"))
+        path = create_archive_file(storage, folder, number, body)
+    _remove_traces(storage, instants)
+    _remove(storage, [file for file in files if not file.instant.is_completed])
+    for file in files:
+        if file.instant.is_completed:
+            storage.delete(file.path)
+    return path
+
+
+def _remove_strays(state: TableState, left: Sequence[Instant]) -> None:
+    first = state.timeline.first_write_time
+    later = type(state.timeline)(state.storage, state.config, left).first_write_time
+    if first is not None and later is not None and first < later:
+        remove_strays(state, first, later)
+
+
+def _remove(storage: Storage, files: Sequence[TimelineFile]) -> None:
+    with ThreadPoolExecutor(max_workers=_DELETING_THREADS) as pool:
+        list(pool.map(lambda file: storage.delete(file.path), files))
+
+
+def _remove_traces(storage: Storage, instants: Sequence[Instant]) -> None:
+    """Remove owner files of instants that are long done; their marker folders went when the lock was taken."""
+    times = {each.requested_time for each in instants}
+    for status in storage.list(HEARTBEAT_FOLDER):
+        if status.name in times:
+            storage.delete(status.path)
+
+
+def _told(chosen: Selection) -> ArchiveResult:
+    return ArchiveResult(_names(chosen.instants), reason=chosen.reason)
+
+
+def _names(instants: Sequence[Instant]) -> tuple[str, ...]:
+    return tuple(f"{each.requested_time}.{each.action}" for each in instants)

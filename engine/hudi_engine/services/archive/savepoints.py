@@ -1,0 +1,57 @@
+"""Deleting a savepoint that archiving has left behind (``hoodie.archive.beyond.savepoint``).
+
+The saved commit then stands alone before a gap. Once nothing saves it, a reader takes it for the first write,
+and the archived ones after it for uncommitted. So it goes to the archive before its savepoint goes.
+"""
+
+from __future__ import annotations
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
+from hudi_engine.read.state import TableState
+from hudi_engine.services.archive.execute import archive_instants
+from hudi_engine.services.archive.replaced import ReplacedGroups
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.archive_files import archived_since, list_archive_files
+from hudi_engine.timeline.instant import WRITE_ACTIONS
+from hudi_engine.txn.savepoint import delete_savepoint
+
+
+def drop_savepoint(storage: Storage, options: Options, instant_time: str) -> None:
+    """Give a saved commit free to the cleaner, under the table's lock.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.*`` options.
+        instant_time: Requested time of the saved commit.
+
+    Raises:
+        TimelineError: when there is no such savepoint, or files must be cleaned before it can go.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed.
+    """
+
+    def release(config: TableConfig, timeline: Timeline) -> None:
+        _archive_left_behind(TableState(storage, config, timeline), instant_time, options)
+
+    delete_savepoint(storage, options, instant_time, release=release)
+
+
+def _archive_left_behind(state: TableState, saved: str, options: Options) -> None:
+    writes = [each for each in state.timeline.completed_writes if each.requested_time == saved]
+    files = list_archive_files(state.storage, state.config.archive_folder)
+    passed = any(
+        time > saved and action in WRITE_ACTIONS
+        for time, action, _ in archived_since(state.storage, files, saved)
+    )
+    if not writes or not passed:
+        return
+    replaced = ReplacedGroups(state)
+    if any(replaced.may_show_again(write) for write in writes):
+        raise TimelineError(
+            f"the savepoint {saved} of the table at {state.storage.base!r} cannot be deleted yet: files that the saved "
+            "commit replaced are still there, and younger commits are archived already. Run a clean first"
+        )
+    archive_instants(state, writes, options)
