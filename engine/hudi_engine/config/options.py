@@ -115,6 +115,7 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
             given[option.key] = option.parse(value)
         except ConfigError as error:
             problems.append(str(error))
+    problems += _contradictions(given)
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
     trust_rules(texts.get(RULE_PROPERTY))
@@ -126,6 +127,19 @@ def _not_done(key: str, text: str) -> str | None:
     if text.strip().lower() == harmless.lower():
         return None
     return f"{key} is {text!r}; legal values: {harmless or 'none'}. {advice[0].upper()}{advice[1:]}"
+
+
+def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
+    smaller, greater = (
+        (key, given.get(key, OPTIONS[key].default))
+        for key in ("hoodie.keep.min.commits", "hoodie.keep.max.commits")
+    )
+    if isinstance(smaller[1], int) and isinstance(greater[1], int) and smaller[1] >= greater[1]:
+        return [
+            f"{greater[0]} is {greater[1]} and {smaller[0]} is {smaller[1]}; the maximum must be greater than the "
+            "minimum, such as 30 and 20"
+        ]
+    return []
 
 
 def _unknown(key: str) -> str | None:

@@ -15,7 +15,7 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
 from hudi_engine.services.archive.execute import archive
-from hudi_engine.services.archive.select import archive_due
+from hudi_engine.services.archive.select import clean_lags
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import is_running, pending_compactions
@@ -26,6 +26,7 @@ from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionRe
 from hudi_engine.services.tasks import RunTasks
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.txn.recovery import next_instant
 
@@ -59,14 +60,9 @@ def run_after_commit(
     compactions = _isolated(
         "compaction", lambda: _compact(storage, options, run_tasks, publish, clock), failures
     )
-    archiving = options.bool("hoodie.archive.automatic") and _archive_due(storage, options, clock)
-    cleaned: CleanResult | None = None
-    if options.bool("hoodie.clean.automatic") and (archiving or _clean_due(storage, options)):
-        # Before instants leave the timeline a clean says how far it has looked, so that the next one goes on from there.
-        run_clean = partial(clean, storage, options, even_if_empty=archiving, publish=publish, clock=clock)
-        cleaned = _isolated("clean", run_clean, failures)
+    cleaned = _isolated("clean", partial(_clean, storage, options, publish, clock), failures)
     archived: ArchiveResult | None = None
-    if archiving:
+    if options.bool("hoodie.archive.automatic"):
         run_archive = partial(archive, storage, options, publish=publish, clock=clock)
         archived = _isolated("archive", run_archive, failures)
     if failures and options.bool("hoodie.engine.services.strict"):
@@ -77,17 +73,26 @@ def run_after_commit(
     return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures), archived)
 
 
-def _archive_due(storage: Storage, options: Options, clock: InstantClock | None) -> bool:
-    timeline = TableState.load(storage).timeline
-    return archive_due(timeline, options, next_instant(timeline, clock)) == ""
+def _clean(
+    storage: Storage, options: Options, publication: Publication | None, clock: InstantClock | None
+) -> CleanResult | None:
+    """Clean when it is due; before instants leave the timeline a clean says how far it has looked."""
+    if not options.bool("hoodie.clean.automatic"):
+        return None
+    state = TableState.load(storage)
+    mark = options.bool("hoodie.archive.automatic") and clean_lags(
+        state, options, next_instant(state.timeline, clock)
+    )
+    if not mark and not _clean_due(state.timeline, options):
+        return None
+    return clean(storage, options, even_if_empty=mark, publish=publication, clock=clock)
 
 
-def _clean_due(storage: Storage, options: Options) -> bool:
+def _clean_due(timeline: Timeline, options: Options) -> bool:
     """Whether enough was committed since the last clean; a clean that was cut short is always due."""
     needed = options.int("hoodie.clean.trigger.max.commits")
     if needed <= 1:
         return True
-    timeline = TableState.load(storage).timeline
     if any(each.action == "clean" for each in timeline.pending):
         return True
     cleans = [each.requested_time for each in timeline.completed if each.action == "clean"]

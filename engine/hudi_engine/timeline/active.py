@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.base import Storage
-from hudi_engine.timeline.archived import archived_completion_times
+from hudi_engine.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.committed import CommittedInstants
@@ -129,6 +129,11 @@ class Timeline:
         return self._committed_now(requested_time)
 
     @cached_property
+    def archived(self) -> ArchivedTimeline:
+        """The archived timeline, read when it is asked for."""
+        return ArchivedTimeline.load(self._storage, self._config)
+
+    @cached_property
     def _completion_times(self) -> dict[str, str]:
         return {
             instant.requested_time: instant.completion_time or instant.requested_time
@@ -186,17 +191,21 @@ class Timeline:
                 "write"
             )
         if instant.file_name not in self._metadata:
-            try:
-                body = self.read_file(instant.file_name)
-            except FileNotFoundError as error:
-                raise TimelineError(
-                    f"{instant.file_name!r} left the timeline of {self._storage.base!r} after it was "
-                    "listed: it was rolled back or archived. Load the timeline again"
-                ) from error
-            self._metadata[instant.file_name] = CommitMetadata.from_bytes(
-                body, self._describe(instant.file_name)
-            )
+            self._metadata[instant.file_name] = self._read_metadata(instant)
         return self._metadata[instant.file_name]
+
+    def _read_metadata(self, instant: Instant) -> CommitMetadata:
+        try:
+            body = self.read_file(instant.file_name)
+        except FileNotFoundError as error:
+            archived = self.archived
+            if any(each.requested_time == instant.requested_time for each in archived.instants):
+                return archived.commit_metadata(instant)
+            raise TimelineError(
+                f"{instant.file_name!r} left the timeline of {self._storage.base!r} after it was "
+                "listed: it was rolled back. Load the timeline again"
+            ) from error
+        return CommitMetadata.from_bytes(body, self._describe(instant.file_name))
 
     def planned_metadata(self, instant: Instant) -> CommitMetadata | None:
         """Return the workload a write stored when it went in flight; None when it stored none."""
@@ -250,7 +259,9 @@ class Timeline:
                 schema = self.commit_metadata(instant).schema_json
                 if schema is not None:
                     return schema
-        return self._config.create_schema
+        oldest = self.completed_writes[0].requested_time if self.completed_writes else ""
+        found = self.archived.find_schema(min(as_of or oldest, oldest)) if oldest else None
+        return found if found is not None else self._config.create_schema
 
     def pending_compaction_plans(self) -> dict[str, dict[str, Any]]:
         """Return the plans of compactions that have not completed, by instant."""
@@ -300,6 +311,10 @@ class Timeline:
         if as_of is None or any(each.requested_time == as_of for each in self.savepoints):
             return
         bound = self.cleaned_up_to
+        if self.first_write_time is not None and as_of < self.first_write_time:
+            bound = max(
+                bound or CleanBound("", ""), CleanBound(self.archived.cleaned_up_to, "of the archive")
+            )
         if bound is not None and as_of < bound.oldest:
             raise TimelineError(
                 f"as_of is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "

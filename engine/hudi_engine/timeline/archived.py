@@ -21,7 +21,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.archive_files import list_archive_files
 from hudi_engine.timeline.archive_log import read_archive_log
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import Instant, State, newest_states
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, newest_states
 
 _COMMIT_FIELDS = ("hoodieCommitMetadata", "hoodieReplaceCommitMetadata")
 
@@ -32,6 +32,7 @@ class ArchivedTimeline:
     Attributes:
         instants: Archived instants in their newest state, by requested time. In layout 2 ``file_name`` is the
             Parquet file that holds the instant.
+        cleaned_up_to: Oldest point in time whose files all archived cleans let stand; ``""`` when none says one.
     """
 
     def __init__(
@@ -40,10 +41,12 @@ class ArchivedTimeline:
         config: TableConfig,
         instants: Iterable[Instant],
         metadata: dict[str, CommitMetadata],
+        cleaned_up_to: str = "",
     ) -> None:
         self._storage = storage
         self._config = config
         self._metadata = metadata
+        self.cleaned_up_to = cleaned_up_to
         self.instants: tuple[Instant, ...] = newest_states(instants)
 
     @classmethod
@@ -74,6 +77,15 @@ class ArchivedTimeline:
         self._metadata[instant.requested_time] = found
         return found
 
+    def find_schema(self, as_of: str) -> str | None:
+        """Return the Avro schema (JSON) of the newest archived write up to ``as_of`` that carries one."""
+        for instant in reversed(self.instants):
+            if instant.requested_time <= as_of and instant.is_completed and instant.action in WRITE_ACTIONS:
+                schema = self.commit_metadata(instant).schema_json
+                if schema is not None:
+                    return schema
+        return None
+
     def _read_layout_2_metadata(self, instant: Instant) -> CommitMetadata | None:
         path = f"{self._config.archive_folder}/{instant.file_name}"
         rows = _read_parquet(self._storage, path, ["instantTime", "metadata"])
@@ -90,16 +102,20 @@ def archived_completion_times(storage: Storage, config: TableConfig) -> dict[str
     }
 
 
-def _load_layout_1(storage: Storage, config: TableConfig) -> tuple[list[Instant], dict[str, CommitMetadata]]:
+def _load_layout_1(
+    storage: Storage, config: TableConfig
+) -> tuple[list[Instant], dict[str, CommitMetadata], str]:
     instants: list[Instant] = []
     metadata: dict[str, CommitMetadata] = {}
+    cleaned = ""
     for file in list_archive_files(storage, config.archive_folder):
         for record in read_archive_log(storage.read(file.path), file.path):
             instant = _archived_instant(record, file.path)
             instants.append(instant)
             if instant.is_completed:
                 metadata.update(_archived_metadata(record, instant, file.path))
-    return instants, metadata
+                cleaned = max(cleaned, _cleaned_up_to(record))
+    return instants, metadata, cleaned
 
 
 def _archived_instant(record: dict[str, Any], path: str) -> Instant:
@@ -116,6 +132,12 @@ def _archived_metadata(record: dict[str, Any], instant: Instant, path: str) -> d
         if record.get(field) is not None:
             return {instant.requested_time: CommitMetadata.from_dict(record[field], path)}
     return {}
+
+
+def _cleaned_up_to(record: dict[str, Any]) -> str:
+    """Return how far back the clean of an entry left the table whole; a clean by versions keeps the newest."""
+    clean = record.get("hoodieCleanMetadata") or {}
+    return str(clean.get("earliestCommitToRetain") or clean.get("lastCompletedCommitTimestamp") or "")
 
 
 def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hudi_engine.config.options import Options
-from hudi_engine.read.state import TableState
 from hudi_engine.services.archive.entries import TimelineFile, encode_entries, files_of
 from hudi_engine.services.archive.merge_files import finish_merge, merge_small_files
 from hudi_engine.services.archive.select import Selection, archive_due, select_instants
@@ -22,6 +21,7 @@ from hudi_engine.services.opening import open_locked
 from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import ArchiveResult
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.archive_files import archived_since, create_archive_file, list_archive_files
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import Instant

@@ -9,8 +9,8 @@ from __future__ import annotations
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.log_file import parse_log_file
-from hudi_engine.read.state import TableState
 from hudi_engine.services.clean.scope import LastClean
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.instant import Instant
 
 

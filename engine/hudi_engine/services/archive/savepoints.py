@@ -9,10 +9,10 @@ from __future__ import annotations
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
-from hudi_engine.read.state import TableState
 from hudi_engine.services.archive.execute import archive_instants
 from hudi_engine.services.archive.replaced import ReplacedGroups
 from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import archived_since, list_archive_files
 from hudi_engine.timeline.instant import WRITE_ACTIONS

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ConfigError
-from hudi_engine.read.state import TableState
 from hudi_engine.services.archive.replaced import ReplacedGroups
 from hudi_engine.services.clean.policy import BY_COMMITS, Policy
+from hudi_engine.services.clean.scope import LastClean
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant
 
@@ -33,17 +33,8 @@ class Limits:
 
     @classmethod
     def of(cls, timeline: Timeline, options: Options, now: str) -> Limits | None:
-        """Take ``hoodie.keep.*``, raised to what the cleaner retains; None when it retains everything.
-
-        Raises:
-            ConfigError: when the maximum is not greater than the minimum.
-        """
+        """Take ``hoodie.keep.*``, raised to what the cleaner retains; None when it retains everything."""
         keep_min, keep_max = options.int("hoodie.keep.min.commits"), options.int("hoodie.keep.max.commits")
-        if keep_max <= keep_min:
-            raise ConfigError(
-                f"hoodie.keep.max.commits is {keep_max} and hoodie.keep.min.commits is {keep_min}; the maximum must be "
-                "greater than the minimum, such as 30 and 20"
-            )
         needed = _kept_for_clean(timeline, options, now)
         if needed is None:
             return None
@@ -83,6 +74,22 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
     if any(limits.due(count) for count in counts):
         return ""
     return f"the timeline has {counts[0]} completed commits; archiving begins above {limits.keep_max}"
+
+
+def clean_lags(state: TableState, options: Options, now: str) -> bool:
+    """Return whether the last clean has not looked as far as archiving would go.
+
+    Args:
+        state: The table.
+        options: As for :func:`archive_due`.
+        now: The present as an instant.
+    """
+    limits = Limits.of(state.timeline, options, now)
+    writes = state.timeline.completed_writes
+    if limits is None or not limits.due(len(writes)):
+        return False
+    last = LastClean.of(state)
+    return last is None or last.since < writes[len(writes) - limits.keep_min].requested_time
 
 
 def select_instants(state: TableState, options: Options, now: str) -> Selection:

@@ -18,9 +18,9 @@ from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import scan_blocks
 from hudi_engine.logformat.source import FileSource
-from hudi_engine.read.state import TableState
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import relative_path
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.instant import Instant
 
