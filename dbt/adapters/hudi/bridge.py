@@ -356,6 +356,15 @@ def clean(
     )
 
 
+def archive(session: SparkSession, base: str, dry_run: bool, options: Mapping[str, str]) -> AdapterResponse:
+    """Move the oldest instants to the archive, or say which would go."""
+    with service_errors():
+        result = HudiTable.open(session, base).archive(dry_run=dry_run, options=options)
+    done = f"{len(result.instants)} instants {'would go' if dry_run else 'archived'}"
+    names = f": {', '.join(result.instants)}" if dry_run and result.instants else ""
+    return HudiAdapterResponse(_message=f"ARCHIVE: {result.reason or done + names}", code="ARCHIVE")
+
+
 def rollback(session: SparkSession, base: str, instant: str) -> AdapterResponse:
     """Undo the newest commit."""
     with engine_errors():

@@ -54,6 +54,7 @@ class HudiConfig(SparkConfig):
     merge_exclude_columns: Any | None = None
     compaction: Any | None = None
     clean: Any | None = None
+    archive: Any | None = None
 
 
 class HudiAdapter(TableServices, SparkAdapter):

@@ -100,6 +100,26 @@ class TableServices(metaclass=AdapterMeta):
         )
 
     @available.parse_none
+    def hudi_archive(
+        self,
+        relation: BaseRelation | str,
+        min_commits: int | None = None,
+        max_commits: int | None = None,
+        *,
+        dry_run: bool = False,
+        options: Mapping[str, str] | None = None,
+    ) -> AdapterResponse:
+        """Move the oldest instants to the archive."""
+        limits = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
+        given = {key: value for key, value in limits.items() if value is not None}
+        return self._service(
+            relation,
+            "archive",
+            _options({**(options or {}), **given}),
+            lambda session, base, chosen: bridge.archive(session, base, dry_run, chosen),
+        )
+
+    @available.parse_none
     def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
         """Undo the newest commit; a table whose only commit it was is as if it had never been built."""
         return self._change(relation, "roll back", lambda *place: bridge.rollback(*place, str(instant)))

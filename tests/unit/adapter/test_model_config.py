@@ -129,6 +129,7 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
             "compaction has the unknown key 'every'",
         ),
         ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
+        ({"archive": {"keep": 3}}, "archive has the unknown key 'keep'; legal keys: enabled, min_commits"),
         ({"buckets": 4, "clustered_by": "id"}, "clustered_by and buckets have no meaning"),
     ],
 )
@@ -164,6 +165,11 @@ def test_services_become_options_of_each_write() -> None:
         "hoodie.clean.commits.retained": "2",
     }
     assert plan(clean=False).services.options() == {"hoodie.clean.automatic": "false"}
+    assert plan(archive=False).services.options() == {"hoodie.archive.automatic": "false"}
+    assert plan(archive={"min_commits": 5, "max_commits": 9}).services.options() == {
+        "hoodie.keep.min.commits": "5",
+        "hoodie.keep.max.commits": "9",
+    }
 
 
 def test_excluded_columns_leave_the_others_to_update() -> None:

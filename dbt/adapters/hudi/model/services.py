@@ -1,4 +1,4 @@
-"""Inline table services of a model: the ``compaction:`` and ``clean:`` configs."""
+"""Inline table services of a model: the ``compaction:``, ``clean:`` and ``archive:`` configs."""
 
 from __future__ import annotations
 
@@ -22,12 +22,20 @@ CLEAN_KEYS: Mapping[str, str] = {
     "retain_versions": "hoodie.clean.fileversions.retained",
     "retain_hours": "hoodie.clean.hours.retained",
 }
+ARCHIVE_KEYS: Mapping[str, str] = {
+    "min_commits": "hoodie.keep.min.commits",
+    "max_commits": "hoodie.keep.max.commits",
+    "batch": "hoodie.commits.archival.batch",
+    "beyond_savepoint": "hoodie.archive.beyond.savepoint",
+    "merge": "hoodie.archive.merge.enable",
+}
 _EXECUTE: Mapping[str, dict[str, str]] = {
     "inline": {"hoodie.compact.inline": "true"},
     "schedule": {"hoodie.compact.schedule.inline": "true"},
     "off": {"hoodie.compact.inline": "false"},
 }
 _AUTOMATIC_CLEAN = "hoodie.clean.automatic"
+_AUTOMATIC_ARCHIVE = "hoodie.archive.automatic"
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,11 @@ class ServicesConfig:
 
 def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
     """The inline services a model asks for."""
-    settings = {**_compaction(raw, table), **_clean(raw)}
+    settings = {
+        **_compaction(raw, table),
+        **_switched(raw, "clean", _AUTOMATIC_CLEAN, CLEAN_KEYS),
+        **_switched(raw, "archive", _AUTOMATIC_ARCHIVE, ARCHIVE_KEYS),
+    }
     return ServicesConfig(tuple(sorted(settings.items())))
 
 
@@ -72,17 +84,18 @@ def _execute(key: str, value: object, problems: Problems) -> dict[str, str]:
     return dict(_EXECUTE[word])
 
 
-def _clean(raw: RawConfig) -> dict[str, str]:
-    value, problems = raw.config.get("clean"), raw.problems
+def _switched(raw: RawConfig, name: str, switch: str, keys: Mapping[str, str]) -> dict[str, str]:
+    """Options of a service that is on unless said otherwise: true, false or a mapping."""
+    value, problems = raw.config.get(name), raw.problems
     if value is None:
         return {}
     if isinstance(value, bool):
-        return {_AUTOMATIC_CLEAN: option_text(value)}
+        return {switch: option_text(value)}
     if isinstance(value, str) and value.lower() in ("on", "off", "true", "false"):
-        return {_AUTOMATIC_CLEAN: option_text(value.lower() in ("on", "true"))}
-    settings = _mapped("clean", value, CLEAN_KEYS, ("enabled",), problems)
+        return {switch: option_text(value.lower() in ("on", "true"))}
+    settings = _mapped(name, value, keys, ("enabled",), problems)
     if isinstance(value, Mapping) and "enabled" in value:
-        settings[_AUTOMATIC_CLEAN] = option_text(boolean("clean.enabled", value["enabled"], problems, True))
+        settings[switch] = option_text(boolean(f"{name}.enabled", value["enabled"], problems, True))
     return settings
 
 

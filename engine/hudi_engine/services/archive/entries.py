@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timezone, tzinfo
 from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
@@ -79,20 +79,21 @@ def files_of(storage: Storage, config: TableConfig, instants: Iterable[Instant])
     return sorted(found, key=lambda file: (file.instant.requested_time, file.instant.state.rank))
 
 
-def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int) -> bytes:
+def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int, zone: tzinfo | None) -> bytes:
     """Return the content of an archive file.
 
     Args:
         storage: The table's storage.
         files: Timeline files to take over.
         batch: Entries a block.
+        zone: Zone of the timeline's digits.
 
     Raises:
         CorruptTableError: when the file of a completed instant cannot be read.
     """
     entries: list[dict[str, Any]] = []
     blocks = []
-    for entry in _entries(storage, files):
+    for entry in _entries(storage, files, zone):
         entries.append(entry)
         if len(entries) == batch:
             blocks.append(encode_archive_block(entries))
@@ -102,7 +103,9 @@ def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int) 
     return b"".join(blocks)
 
 
-def _entries(storage: Storage, files: Iterable[TimelineFile]) -> Iterator[dict[str, Any]]:
+def _entries(
+    storage: Storage, files: Iterable[TimelineFile], zone: tzinfo | None
+) -> Iterator[dict[str, Any]]:
     for file in files:
         instant = file.instant
         changed = datetime.fromtimestamp(file.modified_ms / 1000, timezone.utc)
@@ -111,7 +114,7 @@ def _entries(storage: Storage, files: Iterable[TimelineFile]) -> Iterator[dict[s
             "actionType": instant.action,
             "actionState": instant.state.value,
             "version": None,
-            "stateTransitionTime": format_instant(changed),
+            "stateTransitionTime": format_instant(changed, zone),
             **_payload(instant, storage.read(file.path), f"{storage.base}/{file.path}"),
         }
 

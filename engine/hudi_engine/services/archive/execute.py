@@ -102,7 +102,8 @@ def archive_instants(state: TableState, instants: Sequence[Instant], options: Op
     path = None
     if missing:
         number = archived[-1].number + 1 if archived else 1
-        body = encode_entries(storage, missing, options.int("hoodie.commits.archival.batch"))
+        batch = options.int("hoodie.commits.archival.batch")
+        body = encode_entries(storage, missing, batch, state.timeline.zone)
         path = create_archive_file(storage, folder, number, body)
     _remove_traces(storage, instants)
     _remove(storage, [file for file in files if not file.instant.is_completed])

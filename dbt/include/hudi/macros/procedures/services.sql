@@ -23,6 +23,12 @@
   {% endif %}
 {% endmacro %}
 
+{% macro hudi_archive(table, min_commits=none, max_commits=none, dry_run=false, options=none) %}
+  {% if execute %}
+    {% do log('archive of ' ~ table ~ ': ' ~ adapter.hudi_archive(table, min_commits, max_commits, dry_run=dry_run, options=options), info=true) %}
+  {% endif %}
+{% endmacro %}
+
 {% macro hudi_rollback(table, instant) %}
   {% if execute %}
     {% do log('rollback of ' ~ table ~ ': ' ~ adapter.hudi_rollback(table, instant), info=true) %}
