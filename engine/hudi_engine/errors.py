@@ -13,6 +13,7 @@
     ├── CorruptTableError        a file of the table cannot be parsed
     ├── UnsupportedTableError    a real Hudi table or feature that this engine does not handle
     ├── TimelineError            an instant is not there, or is in the wrong state
+    │   └── HistoryGapError      clean, archive or a restore took what a window of changes needs
     ├── WriteConflictError       another writer won
     ├── StorageError             the storage failed or cannot give a needed guarantee
     └── ServiceError             a table service (compaction, clean, ...) failed
@@ -81,6 +82,24 @@ class UnsupportedTableError(HudiError):
 
 class TimelineError(HudiError):
     """An instant does not exist or is not in the state the call needs."""
+
+
+class HistoryGapError(TimelineError):
+    """The changes since an instant cannot be told any more.
+
+    Args:
+        message: What is lost, and the choices.
+        start: Where the changes were to begin.
+        oldest: Oldest start from which they can still be told, None when unknown.
+    """
+
+    def __init__(self, message: str, start: str, oldest: str | None = None) -> None:
+        super().__init__(message)
+        self.start = start
+        self.oldest = oldest
+
+    def __reduce__(self) -> tuple[type[HistoryGapError], tuple[str, str, str | None]]:
+        return HistoryGapError, (str(self), self.start, self.oldest)
 
 
 class WriteConflictError(HudiError):

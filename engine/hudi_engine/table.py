@@ -8,13 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.changes.as_of import instant_as_of
+from hudi_engine.changes.changelog import changes_frame
+from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.changes.read import changes_between
+from hudi_engine.changes.window import Moment
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.publish.manifest import live_manifest_files, publish
 from hudi_engine.publish.sidecar_files import obsolete_sidecars
-from hudi_engine.read.changes import changes_frame
 from hudi_engine.read.published import published_snapshot
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.spark_read import (
@@ -312,6 +316,18 @@ class HudiTable:
         """
         return self._read(SNAPSHOT, as_of, options)
 
+    def as_of(self, when: Moment, *, options: RawOptions | None = None) -> DataFrame:
+        """The table's rows as they were, Hudi's five meta columns first.
+
+        Args:
+            when: Instant, moment (``2026-01-01``, ``2026-01-01 09:30:00``, a datetime), comment of a savepoint, or ``latest``.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            TimelineError: It is none of these, or a clean has deleted files of that state.
+        """
+        return self._read(SNAPSHOT, instant_as_of(TableState.load(self.storage), when), options)
+
     def read_optimized(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
         """Rows of the base files only: merge-on-read tables as of their last compaction."""
         return self._read(READ_OPTIMIZED, as_of, options)
@@ -330,6 +346,40 @@ class HudiTable:
         return self._read(LOG_ONLY if merge else UNMERGED_LOGS, None, options)
 
     def changes(
+        self,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        mode: str = "net",
+        *,
+        on_gap: str = "fail",
+        options: RawOptions | None = None,
+    ) -> DataFrame:
+        """The rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
+
+        The columns are those of the table, ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``)
+        and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
+
+        Args:
+            start: Instant or moment, excluded; None for all rows as inserts.
+            end: Instant or moment, included; None for now.
+            mode: ``net`` tells one change a key, ``all`` every commit's with the rows before updates, ``latest`` the rows
+                written and still there, without deletes and without a look at what was before.
+            on_gap: What to do when clean, archive or a restore took what the window needs: ``fail``, or ``snapshot`` for
+                all rows as inserts.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            HistoryGapError: The changes cannot be told in full any more.
+            ConfigError: A mode or choice that is none.
+            TimelineError: A point in time that is none, or an end before the start.
+        """
+        state, resolved = TableState.load(self.storage), self._resolved(options)
+        frame = changes_between(self.spark, state, resolved, start, end, mode=mode, on_gap=on_gap)
+        if frame is None:
+            return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
+        return frame
+
+    def changelog(
         self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
     ) -> DataFrame:
         """What the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.

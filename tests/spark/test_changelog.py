@@ -68,8 +68,8 @@ def test_changes_are_told_in_order_and_compaction_keeps_the_rows(spark, tmp_path
     ]
 
     assert (second.rows_inserted, second.rows_updated) == (1, 1)
-    assert sorted(told(table.changes())[:2]) == [("I", 1, 10, "one"), ("I", 2, 10, "two")]
-    after_first = told(table.changes(start=table.timeline()[0].requested_time))
+    assert sorted(told(table.changelog())[:2]) == [("I", 1, 10, "one"), ("I", 2, 10, "two")]
+    after_first = told(table.changelog(start=table.timeline()[0].requested_time))
     assert sorted(after_first) == sorted(changes)
     assert after_first.index(changes[0]) < after_first.index(changes[1])
     assert after_first[-1] == changes[-1]
@@ -82,7 +82,7 @@ def test_changes_are_told_in_order_and_compaction_keeps_the_rows(spark, tmp_path
     assert {row["_hoodie_operation"] for row in table.snapshot().collect()} <= {"I", "U"}
     assert table.snapshot().columns[5] == "_hoodie_operation"
     assert table.schema.names == ["id", "ts", "dt", "name"]
-    assert sorted(told(table.changes(start=second.instant))) == [("D", 2, 10, "two")]
+    assert sorted(told(table.changelog(start=second.instant))) == [("D", 2, 10, "two")]
 
 
 def test_changes_that_the_rows_name_are_kept_and_others_refused(spark, tmp_path):
@@ -97,7 +97,7 @@ def test_changes_that_the_rows_name_are_kept_and_others_refused(spark, tmp_path)
     ]
     table.upsert(named(spark, *changes))
 
-    assert told(table.changes(start=first.instant)) == [(row[4], row[0], row[1], row[3]) for row in changes]
+    assert told(table.changelog(start=first.instant)) == [(row[4], row[0], row[1], row[3]) for row in changes]
     check_rows(table, [(1, 30, "a", "One")])
     with pytest.raises(DataError, match="'INSERT'; legal values: I, -U, U, D"):
         table.upsert(named(spark, (1, 40, "a", "x", "INSERT")))
@@ -110,7 +110,7 @@ def test_a_global_index_leaves_keys_in_their_partition(spark, tmp_path):
     first = table.upsert(frame(spark, (1, 10, "a", "one")))
     table.upsert(frame(spark, (1, 20, "b", "moved")))
 
-    assert told(table.changes(start=first.instant)) == [("-U", 1, 10, "one"), ("U", 1, 20, "moved")]
+    assert told(table.changelog(start=first.instant)) == [("-U", 1, 10, "one"), ("U", 1, 20, "moved")]
     assert [row["_hoodie_partition_path"] for row in table.snapshot().collect()] == ["a"]
     with pytest.raises(ConfigError, match="changelog mode"):
         table.upsert(
@@ -125,7 +125,7 @@ def test_conditions_update_and_delete_with_the_rows_before(spark, tmp_path):
     table.update_where("id = 1", {"name": "'ONE'"})
     table.delete_where("id = 2")
 
-    assert told(table.changes(start=first.instant)) == [
+    assert told(table.changelog(start=first.instant)) == [
         ("-U", 1, 10, "one"),
         ("U", 1, 10, "ONE"),
         ("D", 2, 10, "two"),
@@ -140,7 +140,7 @@ def test_history_that_clean_removed_is_told_as_rows_with_a_warning(spark, tmp_pa
         table.compact()
     table.clean(retain_commits=1)
     with caplog.at_level(logging.WARNING):
-        changes = told(table.changes())
+        changes = told(table.changelog())
 
     assert ("I", 1, 10, "one") not in changes
     assert changes[-1] == ("U", 1, 30, "at 30")
@@ -150,6 +150,6 @@ def test_history_that_clean_removed_is_told_as_rows_with_a_warning(spark, tmp_pa
 def test_a_table_without_a_changelog_says_so(spark, tmp_path):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type="mor")
     with pytest.raises(UnsupportedTableError, match=r"hoodie\.allow\.operation\.metadata\.field=true"):
-        table.changes()
+        table.changelog()
     with pytest.raises(ConfigError, match="has 'false'"):
         table.upsert(frame(spark, (1, 1, "a", "x")), options={"changelog.enabled": "true"})

@@ -59,7 +59,7 @@ class FileSystemView:
             is_committed=timeline.committed(as_of),
             completion_time=timeline.completion_time,
             as_of=as_of,
-            choose=_Chooser(timeline),
+            choose=ChosenByCommit(timeline),
         )
         slices = {
             partition: _partition_slices(rules, partition, statuses) for partition, statuses in files.items()
@@ -107,6 +107,18 @@ class FileSystemView:
 def _partition_slices(
     rules: SliceRules, partition: str, statuses: Iterable[FileStatus]
 ) -> dict[str, list[FileSlice]]:
+    groups = file_groups(partition, statuses)
+    found = ((file_id, rules.slices(groups[file_id])) for file_id in sorted(groups))
+    return {file_id: slices for file_id, slices in found if slices}
+
+
+def file_groups(partition: str, statuses: Iterable[FileStatus]) -> dict[str, FileGroup]:
+    """Return the data files of a folder by file id, committed or not.
+
+    Args:
+        partition: Partition path of the folder.
+        statuses: The files in it; those that are no data files are left out.
+    """
     groups: dict[str, FileGroup] = {}
     for status in statuses:
         base = parse_base_file(status.name, partition, status)
@@ -122,11 +134,10 @@ def _partition_slices(
                 log.file_id, FileGroup(partition, log.file_id)
             )
             group.log_files.append(log)
-    found = ((file_id, rules.slices(groups[file_id])) for file_id in sorted(groups))
-    return {file_id: slices for file_id, slices in found if slices}
+    return groups
 
 
-class _Chooser:
+class ChosenByCommit:
     """Decides between base files of one group and instant that attempts at one task left behind."""
 
     def __init__(self, timeline: Timeline) -> None:

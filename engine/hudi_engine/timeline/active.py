@@ -240,11 +240,14 @@ class Timeline:
         for instant in self.completed_writes:
             if instant.action != "replacecommit" or (as_of is not None and instant.requested_time > as_of):
                 continue
-            replaced = self.commit_metadata(instant).partition_to_replace_file_ids or {}
-            for partition, file_ids in replaced.items():
-                for file_id in file_ids:
-                    found.setdefault((partition, file_id), instant.requested_time)
+            for key in self.replaced_by(instant):
+                found.setdefault(key, instant.requested_time)
         return found
+
+    def replaced_by(self, instant: Instant) -> list[FileGroupKey]:
+        """Return the file groups that a completed replacecommit took out; raises as commit_metadata does."""
+        replaced = self.commit_metadata(instant).partition_to_replace_file_ids or {}
+        return [(partition, file_id) for partition, file_ids in replaced.items() for file_id in file_ids]
 
     def table_schema_json(self, as_of: str | None = None) -> str | None:
         """Return the Avro schema (JSON, without meta columns) of the newest write that carries one.

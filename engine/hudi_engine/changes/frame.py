@@ -1,0 +1,137 @@
+"""The changes of a window as a Spark DataFrame: a task for each touched file group, nothing through the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.changes.columns import AFTER, CHANGE_TYPE, COMMITTED, INSERT, STEP, task_schema, told_columns
+from hudi_engine.changes.group import Comparison, meet
+from hudi_engine.changes.plan import ChangePlan, context_at
+from hudi_engine.changes.slices import StatesOfGroups
+from hudi_engine.changes.touched import Step
+from hudi_engine.changes.window import Point
+from hudi_engine.config.options import Options
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.read.session import prepare_session
+from hudi_engine.read.spark_read import map_slices, slices_frame
+from hudi_engine.schema.meta_fields import COMMIT_TIME, IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.table_state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the changes of a table are read.
+
+    Args:
+        spark: The session.
+        state: The table.
+        read: How its slices are read, in the columns it has at the end of the window.
+    """
+
+    spark: SparkSession
+    state: TableState
+    read: ReadContext
+
+    @classmethod
+    def of(cls, spark: SparkSession, state: TableState, options: Options, last: Point) -> Reading | None:
+        """Prepare a read of the columns at the last state; None when the table has none yet."""
+        prepare_session(spark)
+        data_schema = state.data_schema(last.newest)
+        if data_schema is None:
+            return None
+        return cls(spark, state, state.read_context(data_schema, options))
+
+    def at(self, point: Point) -> ReadContext:
+        """Return how the slices of a state are read."""
+        return context_at(self.read, point)
+
+
+def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
+    """Return all rows of a state as inserts.
+
+    Args:
+        reading: The read.
+        point: The state.
+        commit: Commit time of rows that carry none.
+    """
+    slices = StatesOfGroups(reading.state).live_slices(point)
+    frame = slices_frame(reading.spark, reading.state, reading.at(point), slices)
+    return _typed(frame, INSERT, commit)
+
+
+def newest_images(reading: Reading, step: Step) -> DataFrame:
+    """Return the rows that the step wrote and that are still there, as updates; nothing of before is opened."""
+    from pyspark.sql import functions as F
+
+    states = StatesOfGroups(reading.state, {partition for partition, _ in step.groups})
+    found = (
+        states.slice_at(key, step.after)
+        for key in sorted(step.groups)
+        if not states.is_replaced(key, step.after)
+    )
+    slices = [each for each in found if each is not None]
+    frame = slices_frame(reading.spark, reading.state, reading.at(step.after), slices)
+    return _typed(frame.where(F.col(COMMIT_TIME).isin(sorted(step.writes))), AFTER, "")
+
+
+def compared_rows(reading: Reading, plan: ChangePlan) -> DataFrame:
+    """Return what the comparisons of a plan tell."""
+    frames = [
+        _compared(reading, plan, [unit for unit in plan.units if not unit.meets_others]),
+        _joined(reading, plan, [unit for unit in plan.units if unit.meets_others]),
+    ]
+    found = [frame for frame in frames if frame is not None]
+    if not found:
+        return nothing(reading)
+    names = [f"`{name}`" for name in told_columns(reading.read.schema)]
+    told = [frame.select(*names) for frame in found]
+    return told[0] if len(told) == 1 else told[0].unionByName(told[1])
+
+
+def nothing(reading: Reading) -> DataFrame:
+    """Return no changes, in the columns of changes."""
+    empty = reading.spark.createDataFrame([], arrow_to_spark(task_schema(reading.read.schema)))
+    return empty.select(*(f"`{name}`" for name in told_columns(reading.read.schema)))
+
+
+def _compared(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame | None:
+    if not units:
+        return None
+    return map_slices(reading.spark, units, task_schema(plan.read.schema), replace(plan, units=()).compare)
+
+
+def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame | None:
+    """The changes of file groups between which rows may have moved, brought together by key."""
+    from pyspark.sql import functions as F
+
+    frame = _compared(reading, plan, units)
+    if frame is None:
+        return None
+    mode = plan.mode
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = list(batches)
+        if rows:
+            yield from (
+                meet(pa.Table.from_batches(rows), mode).combine_chunks().to_batches(max_chunksize=65536)
+            )
+
+    parts = min(len(units), int(reading.spark.conf.get("spark.sql.shuffle.partitions") or 200))
+    together = frame.repartition(parts, F.col(STEP), F.col(PARTITION_PATH), F.col(RECORD_KEY))
+    return together.mapInArrow(run, frame.schema)
+
+
+def _typed(frame: DataFrame, kind: str, commit: str) -> DataFrame:
+    from pyspark.sql import functions as F
+
+    written = F.coalesce(F.col(COMMIT_TIME), F.lit(commit)) if commit else F.col(COMMIT_TIME)
+    names = [f"`{name}`" for name in frame.columns if not name.startswith("_hoodie_") or name == IS_DELETED]
+    return frame.select(*names, F.lit(kind).alias(CHANGE_TYPE), written.alias(COMMITTED))

@@ -1,0 +1,162 @@
+"""The changes of one file group in one step; runs in a Spark task, with Arrow alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.changes.columns import AFTER, ALL, BEFORE, CHANGE_TYPE, COMMITTED, DELETE, INSERT, STEP
+from hudi_engine.changes.compare import Matched, compare_rows
+from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.record_keys import record_keys
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.schema.meta_fields import (
+    COMMIT_TIME,
+    PARTITION_PATH,
+    RECORD_KEY,
+)
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A file group in a step.
+
+    Args:
+        step: Number of the step.
+        partition: Partition path.
+        before: Slice before the step; None when the group was not in the table.
+        after: Slice after it; None when the group is not in the table any more.
+        commit: Newest write of the step that touched the group.
+        meets_others: Rows may have moved between this file group and others of its partition.
+    """
+
+    step: int
+    partition: str
+    before: FileSlice | None
+    after: FileSlice | None
+    commit: str
+    meets_others: bool
+
+
+def compare_group(
+    reads: tuple[ReadContext, ReadContext], unit: Comparison, writes: frozenset[str], mode: str
+) -> pa.Table:
+    """Return the changed rows of a file group in one step.
+
+    Args:
+        reads: How the slices of before and after are read.
+        unit: The group.
+        writes: Instants of the step that may have changed rows.
+        mode: ``net`` or ``all``; in ``all`` updates come with the row before.
+
+    Raises:
+        CorruptTableError: A file of a slice is damaged.
+        TimelineError: A file has gone since it was listed.
+    """
+    before, after = (
+        _rows(read, file_slice, unit.partition)
+        for read, file_slice in zip(reads, (unit.before, unit.after), strict=True)
+    )
+    keys = before.column(RECORD_KEY), after.column(RECORD_KEY)
+    matched = compare_rows(before, after, keys, trusts_writes=_trusts_writes(reads[1].config))
+    return changed_rows(before, after, matched, mode, _Stamp(unit.step, unit.commit, writes))
+
+
+@dataclass(frozen=True)
+class _Stamp:
+    step: int
+    commit: str
+    writes: frozenset[str]
+
+
+def changed_rows(before: pa.Table, after: pa.Table, matched: Matched, mode: str, stamp: _Stamp) -> pa.Table:
+    """Return matched rows with what happened to them."""
+    parts = [
+        _stamped(after.take(pa.array(matched.new)), INSERT, stamp),
+        _stamped(after.take(pa.array(matched.now)), AFTER, stamp),
+        _stamped(before.take(pa.array(matched.gone)), DELETE, stamp),
+    ]
+    if mode == ALL:
+        old = _stamped(before.take(pa.array(matched.old)), BEFORE, stamp)
+        place = old.column_names.index(COMMITTED)
+        parts.append(old.set_column(place, COMMITTED, parts[1].column(COMMITTED)))
+    return pa.concat_tables(parts)
+
+
+def _stamped(rows: pa.Table, kind: str, stamp: _Stamp) -> pa.Table:
+    commits = pa.repeat(pa.scalar(stamp.commit, pa.string()), rows.num_rows)
+    if kind in (INSERT, AFTER):
+        written = rows.column(COMMIT_TIME)
+        inside = pc.is_in(written, value_set=pa.array(sorted(stamp.writes), pa.string()))
+        commits = pc.if_else(inside, written, commits)
+    rows = rows.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
+    rows = rows.append_column(COMMITTED, commits)
+    return rows.append_column(STEP, pa.repeat(pa.scalar(stamp.step, pa.int32()), rows.num_rows))
+
+
+def meet(rows: pa.Table, mode: str) -> pa.Table:
+    """Return the changes of several file groups as those of one: what went here and came there has not gone.
+
+    Args:
+        rows: Changes, in the schema of `task_schema`; all of a key are there.
+        mode: ``net`` or ``all``.
+    """
+    kinds = rows.column(CHANGE_TYPE)
+    before, after = rows.filter(pc.equal(kinds, DELETE)), rows.filter(pc.equal(kinds, INSERT))
+    others = rows.filter(pc.is_in(kinds, value_set=pa.array([BEFORE, AFTER])))
+    matched = compare_rows(before, after, (_places(before), _places(after)), trusts_writes=False)
+    old, now = before.take(pa.array(matched.old)), after.take(pa.array(matched.now))
+    parts = [
+        others,
+        before.take(pa.array(matched.gone)),
+        after.take(pa.array(matched.new)),
+        _as_kind(now, AFTER),
+    ]
+    if mode == ALL:
+        place = old.column_names.index(COMMITTED)
+        parts.append(_as_kind(old.set_column(place, COMMITTED, now.column(COMMITTED)), BEFORE))
+    return pa.concat_tables(parts)
+
+
+def _as_kind(rows: pa.Table, kind: str) -> pa.Table:
+    place = rows.column_names.index(CHANGE_TYPE)
+    return rows.set_column(place, CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
+
+
+def _places(rows: pa.Table) -> pa.ChunkedArray:
+    """Step, partition and key of each row as one text; a newline is in no partition path."""
+    step = rows.column(STEP).cast(pa.string())
+    found = pc.binary_join_element_wise(step, rows.column(PARTITION_PATH), rows.column(RECORD_KEY), "\n")
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found], pa.string())
+
+
+def _rows(read: ReadContext, file_slice: FileSlice | None, partition: str) -> pa.Table:
+    """Rows of a slice with key and partition filled in where the table does not keep them."""
+    if file_slice is None:
+        return read.schema.empty_table()
+    rows = read_slice(read, file_slice)
+    if read.config.populate_meta_fields:
+        return rows
+    rows = _with(rows, RECORD_KEY, record_keys(rows, read.config))
+    return _with(rows, PARTITION_PATH, pa.repeat(pa.scalar(partition), rows.num_rows))
+
+
+def _with(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    return rows.set_column(rows.column_names.index(name), name, values)
+
+
+def _trusts_writes(config: TableConfig) -> bool:
+    if config.merge_mode is MergeMode.CUSTOM or not config.populate_meta_fields:
+        return False
+    rule = merge_rule(config)
+    return not (rule.fills or rule.in_logs.fills)

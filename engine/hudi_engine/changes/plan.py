@@ -1,0 +1,110 @@
+"""What has to be read to tell the changes of a window: which slices are compared, and how; no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from hudi_engine.changes.columns import ALL, COMMITTED, NET, STEP, task_schema, told_columns
+from hudi_engine.changes.gaps import CleanedFiles, check_known, check_timeline
+from hudi_engine.changes.group import Comparison, compare_group, meet
+from hudi_engine.changes.slices import StatesOfGroups
+from hudi_engine.changes.touched import Step, net_step, single_steps
+from hudi_engine.changes.window import Moment, Point, digits_of, window_of
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.table_state import TableState
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """The comparisons that tell the changes of a window; can be sent to executors.
+
+    Args:
+        read: How slices are read, in the columns of the end of the window.
+        points: State before, state after and the writes of each step.
+        units: File groups to compare.
+        mode: ``net`` or ``all``.
+    """
+
+    read: ReadContext
+    points: tuple[tuple[Point, Point, frozenset[str]], ...]
+    units: tuple[Comparison, ...]
+    mode: str
+
+    def compare(self, unit: Comparison) -> pa.Table:
+        """Return the changes of one file group; raises as compare_group does."""
+        before, after, writes = self.points[unit.step]
+        reads = context_at(self.read, before), context_at(self.read, after)
+        return compare_group(reads, unit, writes, self.mode)
+
+    def rows(self) -> pa.Table:
+        """Return all changes at once, by commit; for small windows, read in this process."""
+        found: dict[bool, list[pa.Table]] = {True: [], False: []}
+        for unit in self.units:
+            found[unit.meets_others].append(self.compare(unit))
+        parts = [task_schema(self.read.schema).empty_table(), *found[False]]
+        if found[True]:
+            parts.append(meet(pa.concat_tables(found[True]), self.mode))
+        told = pa.concat_tables(parts).sort_by([(STEP, "ascending"), (COMMITTED, "ascending")])
+        return told.select(told_columns(self.read.schema))
+
+
+def context_at(read: ReadContext, point: Point) -> ReadContext:
+    """Return a read of the rows of one state."""
+    stops = point.newest if read.config.merges_as_release_0 else None
+    return replace(read, is_committed=point.visible, stops_after=stops)
+
+
+def steps_since(
+    state: TableState, start: Moment, end: Moment | None, *, mode: str = NET, known: bool = False
+) -> tuple[list[Step], CleanedFiles]:
+    """Return the steps of a window, none when nothing was written, and what proves that their files are there.
+
+    Args:
+        state: The table.
+        start: Excluded.
+        end: Included; None for now.
+        mode: ``all`` gives a step for each commit; otherwise the window is one.
+        known: The start is an instant that the table must have had.
+
+    Raises:
+        HistoryGapError: Commits of the window are not on the timeline, or its start was taken back.
+        TimelineError: A point in time that is none, or an end before the start.
+    """
+    digits = digits_of(start, state.config)
+    if known:
+        check_known(state, digits)
+    window = window_of(state, start, end)
+    check_timeline(state, window, digits)
+    cleaned = CleanedFiles(state, window, digits)
+    if mode == ALL:
+        return single_steps(state, window), cleaned
+    return [net_step(state, window)] if window.writes else [], cleaned
+
+
+def plan_changes(
+    state: TableState, read: ReadContext, steps: Sequence[Step], cleaned: CleanedFiles, mode: str
+) -> ChangePlan:
+    """Return the comparisons of some steps.
+
+    Raises:
+        HistoryGapError: Files of before a step have gone.
+    """
+    points = tuple((step.before, step.after, step.writes) for step in steps)
+    return ChangePlan(read, points, tuple(_comparisons(state, steps, cleaned)), mode)
+
+
+def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles) -> Iterator[Comparison]:
+    states = StatesOfGroups(state, {partition for step in steps for partition, _ in step.groups})
+    for number, step in enumerate(steps):
+        for key, commit in sorted(step.groups.items()):
+            before, after = (
+                None if states.is_replaced(key, point) else states.slice_at(key, point)
+                for point in (step.before, step.after)
+            )
+            if not states.is_replaced(key, step.before):
+                cleaned.check(step, key, before)
+            if before is not None or after is not None:
+                yield Comparison(number, key[0], before, after, commit, key[0] in step.moving)

@@ -1,0 +1,109 @@
+"""Which file groups a part of a timeline touched, from the commits' own metadata: nothing of the table is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hudi_engine.changes.window import Point, Window, moves_rows, order_of, point_at
+from hudi_engine.config.enums import MergeMode
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import FileGroupKey
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import Instant
+
+
+@dataclass
+class Step:
+    """From one state of a table to a later one.
+
+    Args:
+        before: The earlier state.
+        after: The later state.
+        writes: Requested times of the writes in between that may have changed rows.
+        groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
+        previous: Instant of the slice a group had before, as the writer saw it.
+        moving: Partitions in which a row may go in one file group and come in another.
+    """
+
+    before: Point
+    after: Point
+    writes: frozenset[str] = frozenset()
+    groups: dict[FileGroupKey, str] = field(default_factory=dict)
+    previous: dict[FileGroupKey, str] = field(default_factory=dict)
+    moving: set[str] = field(default_factory=set)
+
+
+def net_step(state: TableState, window: Window) -> Step:
+    """Return the whole window as one step."""
+    timeline = state.timeline
+    before, after = point_at(timeline, window.start), point_at(timeline, window.end)
+    return _step(state, before, after, window.writes)
+
+
+def single_steps(state: TableState, window: Window) -> list[Step]:
+    """Return one step for each write of the window that may have changed rows."""
+    steps = []
+    for number, instant in enumerate(window.writes):
+        if moves_rows(state.timeline.commit_metadata(instant)):
+            reached = window.writes[number - 1] if number else None
+            before = point_at(state.timeline, order_of(reached) if reached is not None else window.start)
+            steps.append(_step(state, before, point_at(state.timeline, order_of(instant)), [instant]))
+    return steps
+
+
+def _step(state: TableState, before: Point, after: Point, writes: Iterable[Instant]) -> Step:
+    step = Step(before, after)
+    moved, changed = [], []
+    for instant in writes:
+        metadata = state.timeline.commit_metadata(instant)
+        if moves_rows(metadata):
+            changed.append(instant.requested_time)
+            _take(step, metadata, instant.requested_time)
+        elif metadata.partition_to_replace_file_ids:
+            moved.append(_groups_of(metadata))
+    _follow(step, moved)
+    step.writes = frozenset(changed)
+    if state.config.merge_mode is MergeMode.CUSTOM:
+        step.moving.update(partition for partition, _ in step.groups)
+    return step
+
+
+def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
+    for partition, stat in metadata.write_stats():
+        key = (partition, str(stat.file_id))
+        step.groups[key] = instant
+        if stat.prev_commit and stat.prev_commit.isdigit():
+            step.previous.setdefault(key, stat.prev_commit)
+        # a count that another writer left out may be any
+        if stat.num_deletes != 0:
+            step.moving.add(partition)
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        step.groups.update(dict.fromkeys(((partition, file_id) for file_id in file_ids), instant))
+        step.moving.add(partition)
+
+
+def _groups_of(metadata: CommitMetadata) -> dict[str, set[FileGroupKey]]:
+    """What a clustering read and wrote, by partition: rows stay in their partition."""
+    found: dict[str, set[FileGroupKey]] = {}
+    for partition, stat in metadata.write_stats():
+        found.setdefault(partition, set()).add((partition, str(stat.file_id)))
+    for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
+        found.setdefault(partition, set()).update((partition, file_id) for file_id in file_ids)
+    return found
+
+
+def _follow(step: Step, moved: list[dict[str, set[FileGroupKey]]]) -> None:
+    """Add the file groups that clusterings linked with touched ones; a clustering of other rows changed nothing."""
+    waiting = [(partition, groups) for each in moved for partition, groups in each.items()]
+    grown = True
+    while grown:
+        grown = False
+        for partition, groups in waiting:
+            known = groups & step.groups.keys()
+            if known and len(known) < len(groups):
+                newest = max(step.groups[key] for key in known)
+                for key in groups - known:
+                    step.groups[key] = newest
+                step.moving.add(partition)
+                grown = True

@@ -1,0 +1,129 @@
+"""Which writes lie between two states of a table.
+
+Writes are ordered by completion time where the timeline keeps it (layout 2), else by requested time (Hudi table
+format, incremental queries).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import query_instant
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.committed import CommittedInstants
+from hudi_engine.timeline.instant import Instant
+
+Moment = str | datetime
+"""An instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` in the zone of the table's timeline, or a datetime."""
+
+_SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
+
+
+@dataclass(frozen=True)
+class Point:
+    """A state of a table: the writes that are in it; can be sent to executors.
+
+    Args:
+        visible: Tests an instant.
+        newest: Greatest requested time of an active write that is in it; None when there is none.
+    """
+
+    visible: CommittedInstants
+    newest: str | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """The writes after one position of a timeline up to another.
+
+    Args:
+        start: Position that is excluded.
+        end: Position that is included, None for now.
+        writes: Completed writes in between, in order; those of table services are among them.
+    """
+
+    start: str
+    end: str | None
+    writes: tuple[Instant, ...]
+
+
+def order_of(instant: Instant) -> str:
+    """Return what orders a completed write: its completion time, or its requested time in layout 1."""
+    return instant.completion_time or instant.requested_time
+
+
+def moves_rows(metadata: CommitMetadata) -> bool:
+    """Return whether a write may have changed rows, as the services that only move them do not."""
+    return not metadata.compacted and metadata.operation_type.upper() not in _SERVICES
+
+
+def digits_of(moment: Moment, config: TableConfig) -> str:
+    """Return a moment in the digits of the table's timeline.
+
+    Raises:
+        TimelineError: It is no point in time.
+    """
+    if not isinstance(moment, datetime):
+        return query_instant(moment)
+    if moment.tzinfo is not None:
+        zone = timezone.utc if config.timeline_timezone == "UTC" else None
+        moment = moment.astimezone(zone)
+    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+
+
+def position_of(state: TableState, moment: Moment) -> str:
+    """Return the place of an instant or a moment in the order of the writes.
+
+    Raises:
+        TimelineError: It is no point in time.
+    """
+    digits = digits_of(moment, state.config)
+    for instant in state.timeline.completed_writes:
+        if instant.requested_time == digits:
+            return order_of(instant)
+    if state.config.layout_version > 1:
+        # archived writes are known by their requested time too
+        completed = state.timeline.completion_time(digits)
+        return digits if completed is None else max(completed, digits)
+    return digits
+
+
+def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
+    """Return the writes after ``start`` up to ``end``.
+
+    Raises:
+        TimelineError: One is no point in time, or the end lies before the start.
+    """
+    begin = position_of(state, start)
+    last = None if end is None else position_of(state, end)
+    if last is not None and last < begin:
+        raise TimelineError(
+            f"the changes end at {end!s}, before they start at {start!s}; the start is excluded, the end included"
+        )
+    inside = [
+        instant
+        for instant in state.timeline.completed_writes
+        if order_of(instant) > begin and (last is None or order_of(instant) <= last)
+    ]
+    return Window(begin, last, tuple(sorted(inside, key=order_of)))
+
+
+def point_at(timeline: Timeline, position: str | None) -> Point:
+    """Return the state after the writes up to a position, None for now."""
+    if position is None:
+        return point_without(timeline, ())
+    return point_without(timeline, (each for each in timeline.completed_writes if order_of(each) > position))
+
+
+def point_without(timeline: Timeline, later: Iterable[Instant]) -> Point:
+    """Return the state of now as it was without some writes."""
+    hidden = frozenset(instant.requested_time for instant in later)
+    known = timeline.committed()
+    kept = known.completed - hidden
+    return Point(replace(known, completed=kept, pending=known.pending | hidden), max(kept, default=None))
