@@ -101,9 +101,10 @@ def _follow(step: Step, moved: list[dict[str, set[FileGroupKey]]]) -> None:
         grown = False
         for partition, groups in waiting:
             known = groups & step.groups.keys()
-            if known and len(known) < len(groups):
-                newest = max(step.groups[key] for key in known)
-                for key in groups - known:
-                    step.groups[key] = newest
-                step.moving.add(partition)
+            if not known:
+                continue
+            step.moving.add(partition)
+            newest = max(step.groups[key] for key in known)
+            for key in groups - known:
+                step.groups[key] = newest
                 grown = True

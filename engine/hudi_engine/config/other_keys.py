@@ -125,12 +125,14 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
         "hoodie.write.lock.dynamodb.table": ("", _OWN_LOCK),
         "hoodie.datasource.query.type": (
             "snapshot",
-            "call read_optimized() for base files only; changes() tells the changes of a table in changelog mode, and "
-            "incremental queries of other tables are not done by this engine",
+            "call read_optimized() for base files only, and changes() for what changed between two instants",
         ),
-        "hoodie.datasource.read.begin.instanttime": ("", "incremental queries are not done by this engine"),
-        "hoodie.datasource.read.end.instanttime": ("", "incremental queries are not done by this engine"),
-        "hoodie.datasource.query.incremental.format": ("latest_state", "change data queries are not done"),
+        "hoodie.datasource.read.begin.instanttime": ("", "call changes(start, end)"),
+        "hoodie.datasource.read.end.instanttime": ("", "call changes(start, end)"),
+        "hoodie.datasource.query.incremental.format": (
+            "latest_state",
+            "call changes(start, end), whose rows say what happened",
+        ),
     }
 )
 """Keys that ask for what is not done: the value that asks for nothing, and what to do instead."""

@@ -72,7 +72,7 @@ def test_every_default_is_legal_by_its_own_rule(option):
     [
         ("hoodie.clustering.inline", "true", "let Apache Hudi cluster"),
         ("hoodie.datasource.query.type", "incremental", "changes()"),
-        ("hoodie.datasource.read.begin.instanttime", "2026", "incremental queries are not done"),
+        ("hoodie.datasource.read.begin.instanttime", "2026", "call changes"),
         (
             "hoodie.write.lock.provider",
             "org.apache.hudi.client.transaction.lock.ZookeeperBasedLockProvider",
