@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clock import query_instant
+from hudi_engine.timeline.clock import format_instant, query_instant
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import Instant
@@ -72,8 +72,7 @@ def digits_of(moment: Moment, config: TableConfig) -> str:
     if not isinstance(moment, datetime):
         return query_instant(moment)
     if moment.tzinfo is not None:
-        zone = timezone.utc if config.timeline_timezone == "UTC" else None
-        moment = moment.astimezone(zone)
+        return format_instant(moment, config.timeline_zone)
     return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
 
 
