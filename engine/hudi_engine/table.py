@@ -29,6 +29,7 @@ from hudi_engine.read.spark_read import (
     UNMERGED_LOGS,
     snapshot_frame,
 )
+from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 from hudi_engine.services import (
     ArchiveResult,
@@ -253,8 +254,9 @@ class HudiTable:
 
     def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
         """Delete the rows that fulfil a SQL condition over the table's columns."""
-        rows = self._rows_where(condition)
-        return self.write(operations.DELETE, rows, options, prepped=True)
+        base = TableState.load(self.storage)
+        rows = self._rows_where(base, condition)
+        return self.write(operations.DELETE, rows, options, prepped=True, base=base)
 
     def update_where(
         self, condition: str, assignments: Mapping[str, str], *, options: RawOptions | None = None
@@ -272,8 +274,9 @@ class HudiTable:
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
-        self._check_assignments(assignments)
-        rows = self._rows_where(condition)
+        base = TableState.load(self.storage)
+        self._check_assignments(base, assignments)
+        rows = self._rows_where(base, condition)
         lowered = {name.lower(): expression for name, expression in assignments.items()}
         columns = []
         try:
@@ -288,7 +291,7 @@ class HudiTable:
             raise ConfigError(
                 f"the assignments {dict(assignments)!r} cannot be resolved: {str(error).splitlines()[0]}"
             ) from error
-        return self.write(operations.UPSERT, updated, options, prepped=True)
+        return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
 
     def alter_schema(self, schema: StructType | str, *, options: RawOptions | None = None) -> WriteResult:
         """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
@@ -575,6 +578,7 @@ class HudiTable:
         match_condition: str | None = None,
         prepped: bool = False,
         new_schema: bool = False,
+        base: TableState | None = None,
     ) -> WriteResult:
         """Run one operation, publish what it wrote and run the services that are due; what every write method calls.
 
@@ -586,6 +590,8 @@ class HudiTable:
             match_condition: As in upsert.
             prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
             new_schema: The rows' columns become the table's.
+            base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
+                of the rows is a conflict. None when the rows come from elsewhere.
         """
         check_frame(df)
         request = WriteRequest(
@@ -596,6 +602,7 @@ class HudiTable:
             match_condition,
             prepped,
             new_schema,
+            base,
         )
         return self._published(write(self.spark, self.storage, request), request.options)
 
@@ -644,8 +651,17 @@ class HudiTable:
         given = resolve_options(options)
         return resolve_options({**self._options, **given.raw}) if self._options else given
 
+    def rows_to_change(self) -> tuple[DataFrame, TableState]:
+        """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
+        base = TableState.load(self.storage)
+        return self._read_state(base, SNAPSHOT, None, None).drop(*META_FIELDS), base
+
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
-        state = TableState.load(self.storage)
+        return self._read_state(TableState.load(self.storage), merge_type, as_of, options)
+
+    def _read_state(
+        self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
+    ) -> DataFrame:
         as_of = None if as_of is None else query_instant(as_of)
         resolved = self._resolved(options)
         if merge_type == SNAPSHOT and as_of is None:
@@ -654,23 +670,22 @@ class HudiTable:
                 return published
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
 
-    def _rows_where(self, condition: str) -> DataFrame:
+    def _rows_where(self, base: TableState, condition: str) -> DataFrame:
         from pyspark.errors import PySparkException
 
         try:
-            return self.snapshot().where(condition)
+            return self._read_state(base, SNAPSHOT, None, None).where(condition)
         except PySparkException as error:
             raise ConfigError(
                 f"the condition {condition!r} cannot be resolved: {str(error).splitlines()[0]}"
             ) from error
 
-    def _check_assignments(self, assignments: Mapping[str, str]) -> None:
+    def _check_assignments(self, base: TableState, assignments: Mapping[str, str]) -> None:
         if not isinstance(assignments, Mapping) or not assignments:
             raise ConfigError(
                 f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
             )
-        config = self.config
-        schema = TableState.load(self.storage).data_schema()
+        config, schema = base.config, base.data_schema()
         known = set() if schema is None else {name.lower() for name in schema.names}
         fixed = {
             name.lower()

@@ -36,9 +36,11 @@ from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
 from hudi_engine.write.define.create_table import table_properties
 from hudi_engine.write.define.rebuild import recover_swap
+from hudi_engine.write.operation import DELETE, UPSERT
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -285,6 +287,43 @@ def write(
             }
             result = calls[operation](frame, options=write_only(options))
     return _response(result)
+
+
+@dataclass(frozen=True)
+class RowsToChange:
+    """A table's rows, from which rows for the same table are made.
+
+    Args:
+        table: The table.
+        frame: Its data columns.
+        base: Its state before they were read.
+    """
+
+    table: HudiTable
+    frame: DataFrame
+    base: TableState
+
+
+def rows_to_change(session: SparkSession, base: str) -> RowsToChange:
+    """Read a table whose rows go into a write to it, so that what others commit meanwhile is noticed."""
+    with engine_errors():
+        table = HudiTable.open(session, base)
+        frame, state = table.rows_to_change()
+    return RowsToChange(table, frame, state)
+
+
+def write_changed(rows: RowsToChange, operation: str, frame: DataFrame) -> HudiAdapterResponse:
+    """Write rows that were made from the table's own.
+
+    Args:
+        rows: What was read.
+        operation: ``upsert`` or ``delete``.
+        frame: The rows; for a delete, the keys.
+    """
+    with engine_errors():
+        return _response(
+            rows.table.write(UPSERT if operation == "upsert" else DELETE, frame, None, base=rows.base)
+        )
 
 
 def update_where(

@@ -17,6 +17,9 @@ clustering          a change or replacement of one of its input file groups, exc
 compaction          a new base file of one of its file groups
 ==================  ========================================================================================
 
+A write whose rows were made from the table's own (update and delete by condition, match conditions) conflicts with
+whatever changed rows in the partitions they were read from since before they were read, however long that took.
+
 Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file
 group ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this
 write has read was rolled back or restored away, every write conflicts.
@@ -80,6 +83,19 @@ _KINDS: Mapping[str, Kind] = {
     "CLUSTER": Kind.CLUSTERING,
     "ALTER_SCHEMA": Kind.SCHEMA,
 }
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What of the table a write's rows were made from.
+
+    Args:
+        base: Timeline as of before anything was read.
+        partitions: Partitions that the rows depend on; None for the whole table.
+    """
+
+    base: Timeline
+    partitions: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -174,6 +190,38 @@ def check_conflicts(
             )
     _check_pending_services(instant, mine, footprint, current)
     _check_open_slices(instant, mine, footprint, base, current)
+
+
+def check_reads(mine: CommitMetadata, *, instant: str, reads: Reads, current: Timeline) -> None:
+    """Raise when rows that this write was made from have changed since they were read.
+
+    Args:
+        mine: Metadata this write is about to commit.
+        instant: Its instant time.
+        reads: What it has read.
+        current: Timeline now, read under the table's lock.
+
+    Raises:
+        WriteConflictError: naming both instants and the reason.
+    """
+    _check_base_still_stands(instant, reads.base, current)
+    for other in committed_since(reads.base, current):
+        reason = _outdated_reads(reads.partitions, Footprint.of(current.commit_metadata(other)))
+        if reason is not None:
+            raise WriteConflictError(
+                _message(instant, mine, f"{other.action} {other.requested_time}", reason)
+            )
+
+
+def _outdated_reads(partitions: frozenset[str] | None, theirs: Footprint) -> str | None:
+    if theirs.kind in (Kind.COMPACTION, Kind.CLUSTERING):
+        return None
+    if theirs.kind is Kind.SCHEMA:
+        return "it changed the columns of rows that this write had read"
+    if theirs.kind is Kind.OVERWRITE_TABLE:
+        return "it overwrote the whole table, which this write had read"
+    changed = theirs.partitions if partitions is None else theirs.partitions & partitions
+    return _both("it changed rows that this write had read before, in partition", changed)
 
 
 def conflict_reason(

@@ -23,7 +23,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
-from hudi_engine.txn.conflict import KeyScope, check_conflicts, merged_schema
+from hudi_engine.txn.conflict import KeyScope, Reads, check_conflicts, check_reads, merged_schema
 from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
 from hudi_engine.txn.reconcile import delete_unwanted_files
 from hudi_engine.txn.recovery import next_instant, recover, table_lock
@@ -174,7 +174,13 @@ class WriteTransaction:
         elif not self._storage.exists(self._path(State.REQUESTED)):
             raise WriteConflictError(self._rolled_back_message())
 
-    def commit(self, metadata: CommitMetadata, *, key_scope: KeyScope = KeyScope.PARTITION) -> None:
+    def commit(
+        self,
+        metadata: CommitMetadata,
+        *,
+        key_scope: KeyScope = KeyScope.PARTITION,
+        reads: Reads | None = None,
+    ) -> None:
         """Make the write visible: one file, created under the table's lock after the conflict check.
 
         Data files that were announced but are not in ``metadata`` are deleted first: they belong to attempts
@@ -184,6 +190,7 @@ class WriteTransaction:
             metadata: What was written. Its schema is replaced by the table's when another writer has evolved
                 the table meanwhile and this write has not.
             key_scope: Where a record key must be unique.
+            reads: What of the table the rows were made from before begin; None when they come from elsewhere.
 
         Raises:
             WriteConflictError: when another writer's commit stands against this one, or the instant was
@@ -192,11 +199,11 @@ class WriteTransaction:
         """
         self._require(State.INFLIGHT, "be committed")
         with storage_errors(self._storage, f"commit {self.action} {self.instant}"):
-            self._commit(metadata, key_scope)
+            self._commit(metadata, key_scope, reads)
         self._state = State.COMPLETED
         self._clean_up()
 
-    def _commit(self, metadata: CommitMetadata, key_scope: KeyScope) -> None:
+    def _commit(self, metadata: CommitMetadata, key_scope: KeyScope, reads: Reads | None) -> None:
         self.still_ours()
         delete_unwanted_files(self._storage, self.instant, metadata)
         with table_lock(self._storage, self._options):
@@ -205,6 +212,8 @@ class WriteTransaction:
             check_conflicts(
                 metadata, instant=self.instant, base=self.timeline, current=current, key_scope=key_scope
             )
+            if reads is not None:
+                check_reads(metadata, instant=self.instant, reads=reads, current=current)
             self._complete(self._with_schema(metadata, current).to_json())
             self._withdraw_if_rolled_back()
 

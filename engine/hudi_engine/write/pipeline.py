@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -32,10 +32,11 @@ from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.txn.conflict import KeyScope
+from hudi_engine.txn.conflict import KeyScope, Reads
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.incoming import Incoming, check_same_definition, refit
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.place.partitions import partition_units
@@ -52,7 +53,7 @@ from hudi_engine.write.request import (
 from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, select_columns
 from hudi_engine.write.rows.match import flag_unmatched
-from hudi_engine.write.spread.distributed import DistributedBatch, prepare_distributed, write_distributed
+from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
 from hudi_engine.write.spread.executor_path import run_small_batch
 
@@ -60,24 +61,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class _Incoming:
-    """Rows ready to be written: on the driver, or distributed."""
-
-    schema: pa.Schema
-    table: pa.Table | None = None
-    distributed: DistributedBatch | None = None
-    index: IndexKind | None = None
-
-    @property
-    def partitions(self) -> list[str] | None:
-        """Partition paths of the rows, None when they are not known yet."""
-        if self.table is not None:
-            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
-        assert self.distributed is not None
-        return None if self.distributed.rows is None else list(self.distributed.rows)
 
 
 def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
@@ -95,7 +78,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         HudiError: A typed error; the table is unchanged.
     """
     prepare_session(spark)
-    state = TableState.load(storage)
+    state = request.base or TableState.load(storage)
     config = drop_foreign_metadata_table(storage, state.config)
     config.check_writable()
     state = TableState(storage, config, state.timeline)
@@ -115,7 +98,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
             incoming.distributed.release()
 
 
-def _is_skipped(incoming: _Incoming, request: WriteRequest) -> bool:
+def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
     """Whether an empty batch makes no instant; an overwrite with no rows always does."""
     empty = incoming.table is not None and incoming.table.num_rows == 0
     return (
@@ -127,7 +110,7 @@ def _commit(
     spark: SparkSession,
     state: TableState,
     request: WriteRequest,
-    incoming: _Incoming,
+    incoming: Incoming,
     index: IndexKind,
     operation: Operation,
 ) -> WriteResult:
@@ -136,8 +119,11 @@ def _commit(
     with WriteTransaction.begin(
         state.storage, state.config, options, action=action, operation=operation.name.value
     ) as transaction:
+        check_same_definition(state.config, transaction.config, transaction.instant)
+        reads = _reads(state, request, incoming, index)
         config = _with_payload(transaction.config, options)
-        state = TableState(state.storage, config, transaction.timeline)
+        before, state = state, TableState(state.storage, config, transaction.timeline)
+        incoming = refit(incoming, before, state, request)
         context = _context(state, request, transaction.instant, action, incoming.schema)
         plan = UnitPlan(
             index,
@@ -166,9 +152,20 @@ def _commit(
         replaced = _replaced(state, operation, units, stats)
         metadata = _metadata(context, operation, stats, replaced, options)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
-        transaction.commit(metadata, key_scope=_key_scope(state.config, index))
+        transaction.commit(metadata, key_scope=_key_scope(state.config, index), reads=reads)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     return summarise(transaction.instant, metadata, path, rows_replaced)
+
+
+def _reads(state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind) -> Reads | None:
+    """What of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
+    if request.base is None and request.match_condition is None:
+        return None
+    partitions = incoming.partitions
+    everywhere = index.is_global and not request.prepped
+    if partitions is None or everywhere:
+        return Reads(state.timeline)
+    return Reads(state.timeline, frozenset(partitions))
 
 
 def _key_scope(config: TableConfig, index: IndexKind) -> KeyScope:
@@ -186,7 +183,7 @@ def _with_payload(config: TableConfig, options: Options) -> TableConfig:
     return config.with_properties({"hoodie.compaction.payload.class": payload})
 
 
-def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> _Incoming:
+def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> Incoming:
     config, options, operation = state.config, request.options, request.operation
     if operation.delete_only:
         batch, index = _delete_batch(state, request, index)
@@ -220,9 +217,11 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
             prepped=request.prepped,
             reads_once=not (index.is_global and operation.lookup),
         )
-        return _Incoming(_table_schema(state, batch, request), distributed=distributed, index=index)
+        return Incoming(
+            _table_schema(state, batch, request), batch.schema, distributed=distributed, index=index
+        )
     table = _with_keys(table, state, request, index)
-    return _Incoming(_table_schema(state, batch, request), table=table, index=index)
+    return Incoming(_table_schema(state, batch, request), batch.schema, table=table, index=index)
 
 
 def _definition_columns(config: TableConfig) -> list[str]:
@@ -328,7 +327,7 @@ def _context(
 
 
 def _units(
-    state: TableState, incoming: _Incoming, index: IndexKind, operation: Operation
+    state: TableState, incoming: Incoming, index: IndexKind, operation: Operation
 ) -> dict[str, PartitionUnit]:
     """Latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
     partitions = incoming.partitions

@@ -14,6 +14,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.meta_fields import OPERATION
+from hudi_engine.table_state import TableState
 from hudi_engine.write.define.create_table import ordering_problems
 from hudi_engine.write.operation import Operation
 
@@ -34,6 +35,7 @@ class WriteRequest:
             to count as a match; a row without a match is inserted, as in SQL MERGE.
         prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
         new_schema: The rows' columns become the table's, whatever it had before (rebuild).
+        base: The table as it was before the rows were read from it; None when they come from elsewhere.
     """
 
     operation: Operation
@@ -43,6 +45,7 @@ class WriteRequest:
     match_condition: str | None = None
     prepped: bool = False
     new_schema: bool = False
+    base: TableState | None = None
 
 
 def index_of(config: TableConfig, options: Options) -> IndexKind:

@@ -149,9 +149,7 @@ def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, as one upsert or one delete."""
     table = _facts(statement, target)
     rows = rows_to_merge(statement, target, table)
-    return _done(
-        statement, target, bridge.write(statement.session, target.base, rows.operation, rows.frame, {})
-    )
+    return _done(statement, target, bridge.write_changed(rows.target, rows.operation, rows.frame))
 
 
 def _facts(statement: Statement, target: Target) -> bridge.TableFacts:

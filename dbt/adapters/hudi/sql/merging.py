@@ -24,10 +24,12 @@ class MergeRows:
     Args:
         operation: ``upsert`` or ``delete``.
         frame: Rows with the table's columns.
+        target: The table's rows that they were made from.
     """
 
     operation: str
     frame: DataFrame
+    target: bridge.RowsToChange
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,8 @@ def rows_to_merge(statement: Statement, target: Target, table: bridge.TableFacts
         )
     source, source_name = _source(statement)
     name = target.alias or target.name
-    rows = (
-        statement.session.table(f"`{target.schema}`.`{target.name}`")
-        .alias(name)
-        .withColumn(_MATCHED, F.lit(True))
-    )
+    stored = bridge.rows_to_change(statement.session, target.base)
+    rows = stored.frame.alias(name).withColumn(_MATCHED, F.lit(True))
     condition = plans.column(statement.session, plan.mergeCondition())
     how = "right" if plan.notMatchedActions().size() > 0 else "inner"
     joined = rows.join(source, condition, how)
@@ -75,8 +74,8 @@ def rows_to_merge(statement: Statement, target: Target, table: bridge.TableFacts
         for clause in deletes:
             wanted = wanted | clause.rows
         columns = [F.col(f"`{name}`.`{column}`") for column in table.schema.names]
-        return MergeRows("delete", joined.where(wanted).select(*columns))
-    return MergeRows("upsert", _changed(joined, clauses, table))
+        return MergeRows("delete", joined.where(wanted).select(*columns), stored)
+    return MergeRows("upsert", _changed(joined, clauses, table), stored)
 
 
 def _changed(joined: DataFrame, clauses: list[_Clause], table: bridge.TableFacts) -> DataFrame:

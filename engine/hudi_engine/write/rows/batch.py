@@ -64,34 +64,48 @@ def align(
     names = [name for name in frame.columns if name not in META_FIELDS and name != OPERATION]
     _check_unique(names)
     incoming = spark_to_arrow(frame.select(*[F.col(_quoted(name)) for name in names]).schema)
-    if table_schema is not None:
-        incoming = _table_spelling(incoming, table_schema.names)
-        known = {field.name: field.type for field in table_schema}
-        incoming = pa.schema(
-            [
-                field.with_type(spelled_type(field.type, known.get(field.name, field.type)))
-                for field in incoming
-            ]
-        )
-        schema = evolve(
-            table_schema, incoming, allow_missing=options.bool("hoodie.write.set.null.for.missing.columns")
-        )
-    else:
-        schema = _table_spelling(incoming, spelling)
+    schema = fitted_schema(incoming, table_schema, options, spelling=spelling)
+    kept = tuple(name for name in carry if name in frame.columns)
+    return AlignedBatch(fit_frame(frame, names, schema, kept), schema, kept)
+
+
+def fitted_schema(
+    incoming: pa.Schema, table_schema: pa.Schema | None, options: Options, *, spelling: Sequence[str] = ()
+) -> pa.Schema:
+    """Return the table's data columns after a batch of these columns; arguments and errors as in `align`."""
+    if table_schema is None:
+        return _table_spelling(incoming, spelling)
+    incoming = _table_spelling(incoming, table_schema.names)
+    known = {field.name: field.type for field in table_schema}
+    spelled = [
+        field.with_type(spelled_type(field.type, known.get(field.name, field.type))) for field in incoming
+    ]
+    allow_missing = options.bool("hoodie.write.set.null.for.missing.columns")
+    return evolve(table_schema, pa.schema(spelled), allow_missing=allow_missing)
+
+
+def fit_frame(frame: DataFrame, names: Sequence[str], schema: pa.Schema, kept: Sequence[str]) -> DataFrame:
+    """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them.
+
+    Args:
+        frame: The rows.
+        names: Its columns that are data.
+        schema: Columns wanted, matched without regard to case.
+        kept: Columns that follow as they are.
+    """
+    from pyspark.sql import functions as F
+
     given = {name.lower(): name for name in names}
-    types = {field.name: field.dataType for field in arrow_to_spark(schema).fields}
     source_types = {field.name.lower(): field.dataType for field in frame.schema.fields}
     columns = []
-    for field in schema:
+    for field in arrow_to_spark(schema).fields:
         name = given.get(field.name.lower())
-        wanted = types[field.name]
         if name is None:
-            column = F.lit(None).cast(wanted)
+            column = F.lit(None).cast(field.dataType)
         else:
-            column = fitted(F.col(_quoted(name)), source_types[name.lower()], wanted)
+            column = fitted(F.col(_quoted(name)), source_types[name.lower()], field.dataType)
         columns.append(column.alias(field.name))
-    kept = tuple(name for name in carry if name in frame.columns)
-    return AlignedBatch(frame.select(*columns, *[F.col(_quoted(name)) for name in kept]), schema, kept)
+    return frame.select(*columns, *[F.col(_quoted(name)) for name in kept])
 
 
 def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFrame:

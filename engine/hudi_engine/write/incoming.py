@@ -1,0 +1,110 @@
+"""Rows ready to be written, and what becomes of them when the table changed while they were computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.schema.evolution import cast_table
+from hudi_engine.schema.meta_fields import PARTITION_PATH
+from hudi_engine.table_state import TableState
+from hudi_engine.write.request import WriteRequest
+from hudi_engine.write.rows.batch import fit_frame, fitted_schema
+from hudi_engine.write.spread.distributed import DistributedBatch
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Rows with their keys: on the driver, or distributed.
+
+    Args:
+        schema: Data columns of the table after this write.
+        columns: Data columns of the rows.
+        table: The rows when they are on the driver.
+        distributed: The rows when they are not.
+        index: Index of the write, None for the one the options name.
+    """
+
+    schema: pa.Schema
+    columns: pa.Schema
+    table: pa.Table | None = None
+    distributed: DistributedBatch | None = None
+    index: IndexKind | None = None
+
+    @property
+    def partitions(self) -> list[str] | None:
+        """Partition paths of the rows, None when they are not known yet."""
+        if self.table is not None:
+            return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
+        assert self.distributed is not None
+        return None if self.distributed.rows is None else list(self.distributed.rows)
+
+
+def refit(incoming: Incoming, before: TableState, now: TableState, request: WriteRequest) -> Incoming:
+    """Fit rows to the table's columns as of the begin of the write, when another writer changed them meanwhile.
+
+    Args:
+        incoming: The rows, fitted to ``before``.
+        before: The table before the rows were computed.
+        now: The table as of the begin.
+        request: What is written.
+
+    Raises:
+        SchemaError: The rows do not fit any more.
+    """
+    known = now.data_schema()
+    if request.new_schema or known is None or before.schema_json() == now.schema_json():
+        return incoming
+    if request.operation.delete_only:
+        return replace(incoming, schema=known)
+    given = {name.lower() for name in request.frame.columns}
+    came = pa.schema([field for field in incoming.columns if field.name.lower() in given])
+    schema = fitted_schema(came, known, request.options)
+    if schema.equals(incoming.columns):
+        return incoming
+    names = incoming.columns.names
+    if incoming.table is not None:
+        table = _fit_table(incoming.table, came, schema, names)
+        return replace(incoming, schema=schema, columns=schema, table=table)
+    assert incoming.distributed is not None
+    batch = incoming.distributed
+    kept = [name for name in batch.frame.columns if name not in names]
+    frame = fit_frame(batch.frame.drop(*set(names) - set(came.names)), came.names, schema, kept)
+    return replace(
+        incoming, schema=schema, columns=schema, distributed=replace(batch, frame=frame, schema=schema)
+    )
+
+
+def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -> None:
+    """Raise WriteConflictError when the table was built anew with other keys or partitions since the rows were keyed."""
+    changed = [name for name in _DEFINITION if getattr(before, name) != getattr(now, name)]
+    if changed:
+        raise WriteConflictError(
+            f"instant {instant} cannot be written: table {now.name!r} was built anew by another writer meanwhile and differs "
+            f"in {', '.join(name.replace('_', ' ') for name in changed)}. Run this write again"
+        )
+
+
+_DEFINITION = (
+    "record_key_fields",
+    "partition_fields",
+    "ordering_fields",
+    "key_generator",
+    "table_type",
+    "keeps_operations",
+)
+
+
+def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:
+    spelled = {name.lower(): name for name in schema.names}
+    data = table.select(came.names).rename_columns([spelled[name.lower()] for name in came.names])
+    data = cast_table(data, schema)
+    for name in table.column_names:
+        if name not in names:
+            data = data.append_column(name, table.column(name))
+    return data

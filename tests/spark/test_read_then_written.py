@@ -1,0 +1,117 @@
+"""What a write reads of the table before its instant begins: another writer that commits in between is never overruled."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import HudiTable, WriteConflictError
+from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.operation import UPSERT
+
+
+@pytest.fixture(params=["cow", "mor"])
+def table_type(request):
+    return request.param
+
+
+@pytest.fixture
+def make(spark, tmp_path, table_type):
+    """A function that makes table ``t`` with rows."""
+
+    def made(rows, columns, **definition):
+        table = HudiTable.create(
+            spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type, **definition
+        )
+        table.upsert(spark.createDataFrame(rows, columns))
+        return table
+
+    return made
+
+
+@pytest.fixture
+def overtaken(monkeypatch):
+    """A function that has another writer commit after this one's rows were read, before its instant begins."""
+
+    def armed(action):
+        begin = WriteTransaction.begin
+
+        def late_begin(*args, **kwargs):
+            monkeypatch.undo()
+            action()
+            return begin(*args, **kwargs)
+
+        monkeypatch.setattr(WriteTransaction, "begin", late_begin)
+
+    return armed
+
+
+def values(table, *columns):
+    return sorted(tuple(row) for row in table.snapshot().select(*columns).collect())
+
+
+def test_an_update_of_a_row_that_changed_since_it_was_read_is_a_conflict(make, overtaken):
+    table = make([(1, 10)], "id int, n int")
+    overtaken(lambda: table.update_where("id = 1", {"n": "n + 5"}))
+    with pytest.raises(WriteConflictError, match="[Rr]un this write again"):
+        table.update_where("id = 1", {"n": "n + 1"})
+    assert values(table, "n") == [(15,)]
+    table.update_where("id = 1", {"n": "n + 1"})
+    assert values(table, "n") == [(16,)]
+
+
+def test_a_row_that_no_longer_fulfils_the_condition_is_not_deleted(make, overtaken):
+    table = make([(1, "open"), (2, "closed")], "id int, st string")
+    overtaken(lambda: table.update_where("id = 2", {"st": "'open'"}))
+    with pytest.raises(WriteConflictError):
+        table.delete_where("st = 'closed'")
+    assert values(table, "id", "st") == [(1, "open"), (2, "open")]
+
+
+def test_a_match_condition_that_was_asked_too_early_inserts_no_second_row_of_a_key(spark, make, overtaken):
+    table = make([(1, 10)], "id int, n int")
+    overtaken(lambda: table.insert(spark.createDataFrame([(7, 70)], "id int, n int")))
+    with pytest.raises(WriteConflictError):
+        table.upsert(
+            spark.createDataFrame([(7, 71)], "id int, n int"),
+            match_condition="DBT_INTERNAL_SOURCE.n >= DBT_INTERNAL_DEST.n",
+        )
+    assert values(table, "id", "n") == [(1, 10), (7, 70)]
+
+
+@pytest.mark.parametrize("small_rows", ["1000", "0"], ids=["driver", "executors"])
+def test_values_of_a_column_that_came_meanwhile_stay(spark, make, overtaken, small_rows):
+    table = make([(1, 10), (2, 20)], "id int, n int")
+    more = spark.createDataFrame([(1, 10, "precious")], "id int, n int, Note string")
+    overtaken(lambda: table.upsert(more))
+    rows = spark.createDataFrame([(2, 21, "mine"), (3, 30, "mine")], "id int, n int, extra string")
+    table.upsert(rows, options={"hoodie.engine.small.batch.rows": small_rows})
+    assert values(table, "id", "n", "Note", "extra") == [
+        (1, 10, "precious", None),
+        (2, 21, None, "mine"),
+        (3, 30, None, "mine"),
+    ]
+
+
+def test_changes_of_other_partitions_are_no_conflict(spark, make, overtaken):
+    table = make([(1, 10, "a"), (2, 20, "b")], "id int, n int, dt string", partition_by=["dt"])
+    overtaken(lambda: table.update_where("dt = 'b'", {"n": "n + 5"}))
+    table.update_where("dt = 'a'", {"n": "n + 1"})
+    table.delete(spark.createDataFrame([(9, "a")], "id int, dt string"))
+    assert values(table, "id", "n") == [(1, 11), (2, 25)]
+
+
+def test_a_table_that_was_cleared_after_its_rows_were_read_stays_cleared(spark, make, overtaken):
+    table = make([(1, 10)], "id int, n int")
+    empty = spark.createDataFrame([], "id int, n int")
+    overtaken(lambda: table.insert_overwrite_table(empty))
+    with pytest.raises(WriteConflictError):
+        table.update_where("id = 1", {"n": "n + 1"})
+    assert values(table, "id") == []
+
+
+def test_rows_made_of_the_tables_own_depend_on_them(spark, make):
+    table = make([(1, 10), (2, 20)], "id int, n int")
+    rows, base = table.rows_to_change()
+    table.update_where("id = 1", {"n": "0"})
+    with pytest.raises(WriteConflictError):
+        table.write(UPSERT, rows.selectExpr("id", "n + 1 as n"), None, base=base)
+    assert values(table, "id", "n") == [(1, 0), (2, 20)]
