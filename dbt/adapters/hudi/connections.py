@@ -21,6 +21,7 @@ from dbt_common.events.functions import fire_event
 from dbt_common.utils import cast_to_str
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.spark.errors import spark_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -28,6 +29,8 @@ from dbt.adapters.hudi.sql.router import StatementRouter
 
 if TYPE_CHECKING:
     import agate
+
+_BEFORE_RUN = "master"
 
 
 class HudiConnectionManager(SparkConnectionManager):
@@ -51,6 +54,12 @@ class HudiConnectionManager(SparkConnectionManager):
             )
             connection.state = ConnectionState.OPEN  # type: ignore[assignment]
         return connection
+
+    def set_connection_name(self, name: str | None = None) -> Connection:
+        """Take or make the thread's connection; under this name dbt names the nodes of a run next."""
+        if name == _BEFORE_RUN:
+            SELECTED.clear()
+        return super().set_connection_name(name)
 
     def cancel(self, connection: Connection) -> None:
         """Stop what the connection is running."""

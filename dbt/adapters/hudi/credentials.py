@@ -3,15 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.hudi.model.known_configs import nearest
 
 CATALOGS = ("directory", "hive")
 DEFAULT_WAREHOUSE = "warehouse"
+_PROBLEMS = "The profile for dbt-hudi cannot be used:\n"
+_TEXT = ((str,), "text")
+# Keys that are read, with the types they may have.
+_KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "schema": _TEXT,
+    "method": _TEXT,
+    "location_root": _TEXT,
+    "catalog": _TEXT,
+    "master": _TEXT,
+    "app_name": _TEXT,
+    "log_level": _TEXT,
+    "spark_conf": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
+    "server_side_parameters": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
+    "isolate_sessions": ((bool,), "true or false"),
+    "ansi": ((bool,), "true or false"),
+}
+# Keys dbt reads before the profile comes here, and those it adds.
+_OF_DBT = ("type", "threads", "database")
+# dbt-spark asks for a host with every method and documents this one for sessions.
+_NO_HOST = ("NA", "localhost")
+_said: set[tuple[str, str]] = set()
+
+
+def _say_unused(data: Mapping[str, Any]) -> None:
+    """Name each key that nothing uses, once in a run: dbt reads a profile more than once."""
+    defaults = {item.name: item.default for item in fields(SparkCredentials)}
+    for key, value in data.items():
+        # dbt also checks what it has read, with the defaults of all keys
+        if key in _KEYS or key in _OF_DBT or value is None or value == defaults.get(key):
+            continue
+        if (key == "host" and value in _NO_HOST) or (get_invocation_id(), key) in _said:
+            continue
+        _said.add((get_invocation_id(), key))
+        near = nearest(key, (*_KEYS, *_OF_DBT))
+        if near is None:
+            told = f"dbt-hudi runs Spark in this process and reads {', '.join(_KEYS)}"
+        else:
+            told = f"did you mean {near!r}?"
+        warn_or_error(
+            AdapterEventWarning(
+                name="Hudi", base_msg=f"{key}, a key of the profile, is not used: {told}", args=[]
+            )
+        )
 
 
 @dataclass
@@ -31,6 +79,7 @@ class HudiCredentials(SparkCredentials):
         isolate_sessions: One Spark session for each node, so that ``SET`` and temporary views do not leak. Default:
             true when dbt starts Spark, false when it uses a session that was already running.
         log_level: Log level of the JVM.
+        ansi: Spark's ANSI mode: a cast or a sum that does not fit fails instead of becoming null or another number.
     """
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION  # type: ignore[assignment]
@@ -42,13 +91,25 @@ class HudiCredentials(SparkCredentials):
     app_name: str = "dbt-hudi"
     isolate_sessions: bool | None = None
     log_level: str = "ERROR"
+    ansi: bool = True
+
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """Refuse values of a wrong type and say which keys nothing uses; raises DbtRuntimeError."""
+        problems = [
+            f"{key} is {data[key]!r}; give {legal}"
+            for key, (kinds, legal) in _KEYS.items()
+            if data.get(key) is not None and not isinstance(data[key], kinds)
+        ]
+        if problems:
+            raise DbtRuntimeError(_PROBLEMS + "\n".join(f"  * {problem}" for problem in problems))
+        _say_unused(data)
+        super().validate(data)
 
     def __post_init__(self) -> None:
         problems = self._problems()
         if problems:
-            raise DbtRuntimeError(
-                "The profile for dbt-hudi cannot be used:\n" + "\n".join(f"  * {p}" for p in problems)
-            )
+            raise DbtRuntimeError(_PROBLEMS + "\n".join(f"  * {problem}" for problem in problems))
         given = {**self.server_side_parameters, **self.spark_conf}
         super().__post_init__()
         self.spark_conf = {str(key): _conf_text(value) for key, value in given.items()}
@@ -67,8 +128,6 @@ class HudiCredentials(SparkCredentials):
             problems.append("location_root is empty; name a folder or URI, or leave the key out")
         if not self.schema:
             problems.append("schema is missing; name the schema dbt builds in")
-        if not isinstance(self.spark_conf, Mapping):
-            problems.append(f"spark_conf is {self.spark_conf!r}; give a mapping of Spark settings")
         return problems
 
     @property
@@ -80,7 +139,7 @@ class HudiCredentials(SparkCredentials):
         return self.location_root
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return "method", "schema", "location_root", "catalog", "master", "app_name", "spark_conf"
+        return "method", "schema", "location_root", "catalog", "master", "app_name", "ansi", "spark_conf"
 
     def resolve_location_root(self, project_root: str | None) -> str:
         """Make ``location_root`` absolute, in place.

@@ -25,6 +25,7 @@ from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config, own_strategies
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
@@ -93,8 +94,20 @@ class HudiAdapter(TableServices, SparkAdapter):
     # --- schemas and relations ----------------------------------------------------------------------------------
 
     def list_schemas(self, database: str | None) -> list[str]:
+        # dbt asks for the schemas when it has named the nodes of a run and before anything else needs Spark
+        self._check_selected()
         with self._work("list schemas") as session:
             return self._warehouse.schemas(session)
+
+    def _check_selected(self) -> None:
+        nodes = SELECTED.take()
+        if nodes:
+            check_nodes(
+                nodes, self._macros(), lambda node: self._resolve(node.schema, node.alias, node_config(node))
+            )
+
+    def _macros(self) -> list[Any]:
+        return [] if self._macro_resolver is None else list(self._macro_resolver.macros.values())
 
     def check_schema_exists(self, database: str | None, schema: str) -> bool:
         return schema.lower() in (name.lower() for name in self.list_schemas(database))
@@ -179,18 +192,22 @@ class HudiAdapter(TableServices, SparkAdapter):
     # --- models -------------------------------------------------------------------------------------------------
 
     def valid_incremental_strategies(self) -> list[str]:
-        return list(STRATEGIES)
+        return [*STRATEGIES, *own_strategies(self._macros())]
 
     @available.parse_none
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
         """Check a node's whole config before anything runs."""
+        return self._resolve(relation.schema, relation.identifier, model.get("config") or {})
+
+    def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         return resolve_plan(
-            model,
-            relation.schema,
-            relation.identifier,
+            {"config": config},
+            schema,
+            name,
             self._warehouse.places,
             bridge.option_problems,
             bridge.definition_problems,
+            own_strategies(self._macros()),
         )
 
     @available.parse_none
@@ -243,7 +260,6 @@ class HudiAdapter(TableServices, SparkAdapter):
         plan: ModelPlan,
         model: Mapping[str, Any],
         source: BaseRelation,
-        operation: str,
         columns: Sequence[Any] = (),
     ) -> HudiAdapterResponse:
         """Run a staged query and write its rows as the strategy says.
@@ -252,9 +268,9 @@ class HudiAdapter(TableServices, SparkAdapter):
             plan: The model's plan.
             model: The node.
             source: The staged query.
-            operation: Write operation.
             columns: Columns to take, as dbt's schema change handling left them; all when empty.
         """
+        operation = plan.merge.operation
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
             frame = drop_meta_columns(session.table(source.identifier))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
@@ -269,7 +285,6 @@ class HudiAdapter(TableServices, SparkAdapter):
                     session,
                     plan,
                     frame.select(*wanted),
-                    operation,
                     read_constraints(model),
                 )
 

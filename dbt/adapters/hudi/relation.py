@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt.adapters.spark.relation import SparkRelation
 
+from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 
@@ -23,4 +24,6 @@ class HudiRelation(SparkRelation):
             location = getattr(getattr(relation_config, "external", None), "location", None)
             place = str(location) if location else None
             NOTED.note(SourcePlace(relation_config.schema, relation_config.identifier, place))
+        else:
+            SELECTED.note(relation_config)
         return super().create_from(quoting, relation_config, **kwargs)

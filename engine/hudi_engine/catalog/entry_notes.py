@@ -7,7 +7,7 @@ and every catalog that knows the table tells the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hudi_engine.errors import ConfigError, CorruptTableError
@@ -65,13 +65,9 @@ class EntryNotes:
         Raises:
             ConfigError: for properties that Spark reserves or that the engine sets itself.
         """
-        refused = sorted(name for name in properties or () if _is_reserved(name))
-        if refused:
-            raise ConfigError(
-                f"the table properties {', '.join(refused)} cannot be set: Spark reserves "
-                f"{', '.join(sorted(_RESERVED))}, and names that start with {_OWN_PREFIX!r} are the "
-                "engine's. Leave them out"
-            )
+        problems = property_problems(properties or ())
+        if problems:
+            raise ConfigError("; ".join(problems), tuple(problems))
         return EntryNotes(
             self.comment if comment is None else comment,
             self.column_comments
@@ -88,6 +84,17 @@ class EntryNotes:
             "properties": dict(self.properties),
         }
         storage.replace(NOTES_PATH, json.dumps(raw, indent=2, sort_keys=True).encode())
+
+
+def property_problems(names: Iterable[str]) -> list[str]:
+    """Why table properties of some names cannot be stored, one text; empty when they can."""
+    refused = sorted(name for name in names if _is_reserved(name))
+    if not refused:
+        return []
+    return [
+        f"the table properties {', '.join(refused)} cannot be set: Spark reserves {', '.join(sorted(_RESERVED))}, and names "
+        f"that start with {_OWN_PREFIX!r} are the engine's. Leave them out"
+    ]
 
 
 def _is_reserved(name: str) -> bool:

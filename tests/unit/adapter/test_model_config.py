@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,9 +14,11 @@ from dbt.adapters.hudi.model.plan import ModelPlan, Places, resolve_plan
 PLACES = Places("/warehouse", "/project")
 
 
-def plan(materialized: str = "incremental", **config: Any) -> ModelPlan:
+def plan(materialized: str = "incremental", own_strategies: Sequence[str] = (), **config: Any) -> ModelPlan:
     node = {"config": {"materialized": materialized, **config}}
-    return resolve_plan(node, "analytics", "orders", PLACES, lambda options: ())
+    return resolve_plan(
+        node, "analytics", "orders", PLACES, lambda options: (), own_strategies=own_strategies
+    )
 
 
 def problems(materialized: str = "incremental", **config: Any) -> list[str]:
@@ -104,7 +107,7 @@ def test_strategies_that_do_not_exist_are_refused_by_name(strategy: str) -> None
 
 
 def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
-    assert plan(incremental_strategy="my_own").merge.strategy == "my_own"
+    assert plan(own_strategies=["my_own"], incremental_strategy="my_own").merge.operation is None
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
         ),
         ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
         ({"archive": {"keep": 3}}, "archive has the unknown key 'keep'; legal keys: enabled, min_commits"),
-        ({"buckets": 4, "clustered_by": "id"}, "clustered_by and buckets have no meaning"),
+        ({"clustered_by": "id"}, "clustered_by is 'id', but dbt-hudi does not have this config; use index"),
     ],
 )
 def test_a_config_that_makes_no_sense_is_refused(config: dict[str, Any], problem: str) -> None:
@@ -233,8 +236,11 @@ def test_a_table_that_cannot_be_made_is_refused_before_anything_runs() -> None:
 
 def test_hudis_write_operation_names_the_strategy() -> None:
     key = "hoodie.datasource.write.operation"
-    assert plan(options={key: "BULK_INSERT"}).merge.asked == "bulk_insert"
-    assert plan(unique_key="id", incremental_strategy="merge", options={key: "upsert"}).merge.asked == "merge"
+    assert plan(options={key: "BULK_INSERT"}).merge.strategy == "bulk_insert"
+    assert (
+        plan(unique_key="id", incremental_strategy="merge", options={key: "upsert"}).merge.operation
+        == "upsert"
+    )
     assert problems(incremental_strategy="append", options={key: "delete_partition"}) == [
         f"options say {key} = 'delete_partition'; legal values: upsert, merge, insert, append, bulk_insert, "
         "insert_overwrite, insert_overwrite_table, delete",

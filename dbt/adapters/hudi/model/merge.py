@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from dbt.adapters.hudi.model.known_configs import nearest
 from dbt.adapters.hudi.model.reading import Problems, names
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
-STRATEGIES = (
-    "upsert",
-    "merge",
-    "insert",
-    "append",
-    "bulk_insert",
-    "insert_overwrite",
-    "insert_overwrite_table",
-    "delete",
-)
+# Each strategy with the write operation it comes down to.
+STRATEGIES: Mapping[str, str] = {
+    "upsert": "upsert",
+    "merge": "upsert",
+    "insert": "insert",
+    "append": "insert",
+    "bulk_insert": "bulk_insert",
+    "insert_overwrite": "insert_overwrite",
+    "insert_overwrite_table": "insert_overwrite_table",
+    "delete": "delete",
+}
 ON_SCHEMA_CHANGE = ("ignore", "append_new_columns", "sync_all_columns", "fail")
 _REFUSED: Mapping[str, str] = {
     "delete+insert": "use upsert with a unique_key, or insert_overwrite with partition_by",
     "microbatch": "use insert_overwrite with partition_by on the event time, or upsert with a unique_key",
+    "replace_where": "use insert_overwrite with partition_by",
+    "insert_by_period": "use insert_overwrite with partition_by on the event time",
 }
 MERGING = ("upsert", "merge")
-_SAME: Mapping[str, str] = {"merge": "upsert", "append": "insert"}
 _OPERATION = "hoodie.datasource.write.operation"
 
 
@@ -34,7 +37,7 @@ class MergeConfig:
 
     Args:
         strategy: Name of the incremental strategy, also one of the user's own.
-        asked: The strategy the model names; ``default`` when it names none.
+        operation: The write operation of an incremental run; None for a strategy of the user's own, which is a macro.
         update_columns: Columns a matched row takes from the batch; None means all.
         exclude_columns: Columns a matched row keeps; None means none.
         predicates: SQL conditions over DBT_INTERNAL_DEST and DBT_INTERNAL_SOURCE.
@@ -42,7 +45,7 @@ class MergeConfig:
     """
 
     strategy: str
-    asked: str = "default"
+    operation: str | None = None
     update_columns: tuple[str, ...] | None = None
     exclude_columns: tuple[str, ...] | None = None
     predicates: tuple[str, ...] = ()
@@ -63,21 +66,27 @@ class MergeConfig:
         return " AND ".join(f"({predicate})" for predicate in self.predicates) or None
 
 
-def read_merge(raw: RawConfig, table: ModelTable) -> MergeConfig:
+def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str] = ()) -> MergeConfig:
     """The incremental run a model asks for; collects every contradiction.
 
     Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
+
+    Args:
+        raw: The model's config.
+        table: The table's shape.
+        own_strategies: Strategies the project has macros for.
     """
     is_incremental = raw.config.get("materialized") == "incremental"
     problems = raw.problems if is_incremental else Problems()
-    asked = _asked(raw, problems)
-    strategy = _strategy(asked, table, problems)
+    strategy = _strategy(_asked(raw, problems), table, own_strategies, problems)
+    operation = _operation(strategy, table, own_strategies)
     update = names("merge_update_columns", raw.config.get("merge_update_columns"), problems)
     exclude = names("merge_exclude_columns", raw.config.get("merge_exclude_columns"), problems)
     predicates = _predicates(raw.config, problems)
     if update and exclude:
         problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
-    if strategy in STRATEGIES and strategy not in MERGING:
+    if operation not in (None, "upsert"):
+        keyless = " without unique_key" if strategy in MERGING else ""
         for key, value in (
             ("merge_update_columns", update),
             ("merge_exclude_columns", exclude),
@@ -85,11 +94,12 @@ def read_merge(raw: RawConfig, table: ModelTable) -> MergeConfig:
         ):
             if value:
                 problems.add(
-                    f"{key} is set, but incremental_strategy {strategy!r} does not merge rows; use upsert, or leave it out"
+                    f"{key} is set, but incremental_strategy {strategy!r}{keyless} does not merge rows; use upsert with a "
+                    "unique_key, or leave it out"
                 )
     return MergeConfig(
         strategy=strategy,
-        asked=asked,
+        operation=operation,
         update_columns=(update or None) if is_incremental else None,
         exclude_columns=(exclude or None) if is_incremental else None,
         predicates=predicates if is_incremental else (),
@@ -106,26 +116,42 @@ def _asked(raw: RawConfig, problems: Problems) -> str:
     operation = operation.lower()
     if operation not in STRATEGIES:
         problems.add(f"options say {_OPERATION} = {operation!r}; legal values: {', '.join(STRATEGIES)}")
-    if given and _SAME.get(str(given), given) != _SAME.get(operation, operation):
+    if given and STRATEGIES.get(str(given), given) != STRATEGIES.get(operation, operation):
         problems.add(
             f"incremental_strategy is {given!r} but options say {_OPERATION} = {operation!r}; give one of them"
         )
     return str(given or operation)
 
 
-def _strategy(strategy: str, table: ModelTable, problems: Problems) -> str:
+def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str], problems: Problems) -> str:
     if strategy == "default":
         return "upsert" if table.record_key else "insert"
+    if strategy in own_strategies:
+        return strategy
     if strategy in _REFUSED:
         problems.add(
             f"incremental_strategy {strategy!r} is not supported; {_REFUSED[strategy]} "
             f"(supported: {', '.join(STRATEGIES)})"
+        )
+    elif strategy not in STRATEGIES:
+        near = nearest(strategy, STRATEGIES)
+        problems.add(
+            f"incremental_strategy is {strategy!r}; {f'did you mean {near!r}? ' if near else ''}"
+            f"legal values: {', '.join(STRATEGIES)}; for one of your own write the macro get_incremental_{strategy}_sql"
         )
     if strategy in ("upsert", "delete") and not table.record_key:
         problems.add(
             f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use insert"
         )
     return strategy
+
+
+def _operation(strategy: str, table: ModelTable, own_strategies: Collection[str]) -> str | None:
+    """The write operation behind a strategy; without a key there is nothing to merge with."""
+    if strategy in own_strategies:
+        return None
+    operation = STRATEGIES.get(strategy)
+    return "insert" if operation == "upsert" and not table.record_key else operation
 
 
 def _predicates(config: Mapping[str, object], problems: Problems) -> tuple[str, ...]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+
+from hudi_engine.catalog.entry_notes import property_problems
 
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
+from dbt.adapters.hudi.model.known_configs import refused_configs
 from dbt.adapters.hudi.model.merge import MERGING, MergeConfig, read_merge
 from dbt.adapters.hudi.model.reading import Problems, mapping
 from dbt.adapters.hudi.model.services import ServicesConfig, read_services
@@ -98,6 +101,7 @@ def resolve_plan(
     places: Places,
     option_problems: Callable[[Mapping[str, str]], Iterable[str]],
     definition_problems: Callable[[ModelPlan], Iterable[str]] = lambda plan: (),
+    own_strategies: Collection[str] = (),
 ) -> ModelPlan:
     """Check a model's config and resolve it.
 
@@ -108,6 +112,7 @@ def resolve_plan(
         places: Where tables live.
         option_problems: Checks ``hoodie.*`` options, returns one text for each problem.
         definition_problems: The same for the table of a plan that has no other problem.
+        own_strategies: Incremental strategies the project has macros for.
 
     Raises:
         DbtRuntimeError: All problems in one message.
@@ -117,10 +122,12 @@ def resolve_plan(
     raw = RawConfig(config, problems)
     table = read_model_table(raw, _snapshot_key(config))
     index = read_index(raw, table)
-    merge = read_merge(raw, table)
+    merge = read_merge(raw, table, own_strategies)
     services = read_services(raw, table)
     location = _own_location(config, places, problems)
-    _check_foreign_words(config, problems)
+    _check_format(config, problems)
+    problems.extend(refused_configs(config))
+    problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)
     problems.extend(option_problems({**index.options(), **services.options(), **raw.options}))
     what = f"{config.get('materialized', 'model')} {schema}.{name}"
@@ -171,15 +178,9 @@ def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
     return (SNAPSHOT_KEY,)
 
 
-def _check_foreign_words(config: Mapping[str, object], problems: Problems) -> None:
+def _check_format(config: Mapping[str, object], problems: Problems) -> None:
     file_format = config.get("file_format")
     if file_format is not None and str(file_format).lower() != "hudi":
         problems.add(
             f"file_format is {file_format!r}; dbt-hudi builds Hudi tables only, leave it out or say 'hudi'"
         )
-    if config.get("clustered_by") or config.get("buckets"):
-        problems.add(
-            "clustered_by and buckets have no meaning for Hudi; use index: {type: bucket, buckets: n} for a hashed layout"
-        )
-    if config.get("grants"):
-        problems.add("grants is set, but open-source Spark has no GRANT; leave it out")

@@ -21,8 +21,6 @@ from dbt.adapters.hudi.rows.alignment import (
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.spark.warehouse import Warehouse, same_place
 
-OPERATIONS = ("upsert", "insert", "bulk_insert", "insert_overwrite", "insert_overwrite_table", "delete")
-
 
 def rebuild(
     warehouse: Warehouse,
@@ -60,7 +58,6 @@ def write(
     session: SparkSession,
     plan: ModelPlan,
     frame: DataFrame,
-    operation: str,
     constraints: Sequence[Constraint] = (),
 ) -> HudiAdapterResponse:
     """One incremental write into the model's table.
@@ -70,11 +67,10 @@ def write(
         session: The connection's session.
         plan: The model.
         frame: The query's rows, columns as the schema change mode leaves them.
-        operation: One of OPERATIONS.
         constraints: Conditions tested before the commit.
     """
-    if operation not in OPERATIONS:
-        raise DbtRuntimeError(f"operation {operation!r} is not known; legal values: {', '.join(OPERATIONS)}")
+    operation = plan.merge.operation
+    assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(session, plan)
     frame = drop_meta_columns(frame)
     check_fit(plan, table, frame.columns)
@@ -83,10 +79,9 @@ def write(
         response = bridge.write(
             session, plan.base, operation, fit_to_table(frame, table.schema), plan.write_options
         )
-    elif operation == "upsert" and plan.table.record_key:
+    elif operation == "upsert":
         response = _upsert(session, plan, table, frame)
     else:
-        operation = "insert" if operation == "upsert" else operation
         rows = fit_to_table(frame, table.schema, fill_missing=True)
         response = bridge.write(session, plan.base, operation, rows, plan.write_options)
     warehouse.register_plan(session, plan)

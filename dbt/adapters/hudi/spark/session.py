@@ -22,10 +22,11 @@ logger = AdapterLogger("Hudi")
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
 
+# Spark 4's default, on 3.5 too; the profile's ansi says which.
+ANSI = "spark.sql.ansi.enabled"
 # What the adapter's SQL relies on; a user's spark_conf wins.
 RUNTIME_CONF: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
-    "spark.sql.ansi.enabled": "false",
     "spark.sql.legacy.createHiveTableByDefault": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
@@ -57,6 +58,11 @@ _lock = threading.Lock()
 _owned: SparkSession | None = None
 
 
+def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
+    """Return the settings every session of a profile gets, before those of the profile's spark_conf."""
+    return {**RUNTIME_CONF, ANSI: "true" if credentials.ansi else "false"}
+
+
 def base_session(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> tuple[SparkSession, bool]:
     """The process's Spark session, started when there is none.
 
@@ -82,7 +88,7 @@ def connection_session(credentials: HudiCredentials, engine_conf: Mapping[str, s
     base, owned = base_session(credentials, engine_conf)
     isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
     session = base.newSession() if isolate else base
-    for key, value in {**RUNTIME_CONF, **engine_conf, **credentials.spark_conf}.items():
+    for key, value in {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}.items():
         _set_runtime(session, key, value)
     return session
 
@@ -123,7 +129,7 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> Spar
 def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
     root = credentials.location_root
     conf = {
-        **RUNTIME_CONF,
+        **runtime_conf(credentials),
         **engine_conf,
         "spark.app.name": credentials.app_name,
         "spark.sql.catalogImplementation": "hive" if credentials.catalog == "hive" else "in-memory",

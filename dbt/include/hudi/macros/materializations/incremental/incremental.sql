@@ -3,7 +3,6 @@
   {%- set plan = adapter.hudi_plan(this, model) -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
-  {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, plan.merge.asked) -%}
   {%- set rebuild = existing_relation is none or should_full_refresh() or not adapter.is_hudi_table(existing_relation) -%}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
@@ -12,13 +11,13 @@
 
   {%- set code = hudi_check_contract(compiled_code, language) -%}
   {% if rebuild %}
-    {%- set response = adapter.hudi_rebuild(plan, model, code, language, plan.merge.strategy == 'delete') -%}
+    {%- set response = adapter.hudi_rebuild(plan, model, code, language, plan.merge.operation == 'delete') -%}
     {% do hudi_record_main(code, response) %}
   {% else %}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
     {% do adapter.hudi_stage(temp_relation, code, language) %}
     {#- rows to delete name their key only, which says nothing of the table's columns -#}
-    {%- set on_schema_change = 'ignore' if plan.merge.strategy == 'delete' else plan.merge.on_schema_change -%}
+    {%- set on_schema_change = 'ignore' if plan.merge.operation == 'delete' else plan.merge.on_schema_change -%}
     {% if on_schema_change != 'ignore' %}
       {% do adapter.hudi_check_fit(plan, temp_relation) %}
     {% endif %}
@@ -26,18 +25,19 @@
     {% if not dest_columns %}
       {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
     {% endif %}
-    {%- set build = strategy_macro({
-      'target_relation': target_relation,
-      'temp_relation': temp_relation,
-      'unique_key': config.get('unique_key') or (plan.table.record_key | list),
-      'dest_columns': dest_columns,
-      'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
-    }) -%}
-    {% if build is mapping %}
-      {%- set response = adapter.hudi_write(plan, model, temp_relation, build['operation'], dest_columns) -%}
+    {% if plan.merge.operation %}
+      {%- set response = adapter.hudi_write(plan, model, temp_relation, dest_columns) -%}
       {% do hudi_record_main(code, response) %}
     {% else %}
       {#- a strategy of the user's own returns SQL -#}
+      {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, plan.merge.strategy) -%}
+      {%- set build = strategy_macro({
+        'target_relation': target_relation,
+        'temp_relation': temp_relation,
+        'unique_key': config.get('unique_key') or (plan.table.record_key | list),
+        'dest_columns': dest_columns,
+        'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
+      }) -%}
       {% call statement('main') %}{{ build }}{% endcall %}
     {% endif %}
   {% endif %}

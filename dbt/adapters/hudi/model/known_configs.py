@@ -1,0 +1,228 @@
+"""Every config of a model, seed or snapshot that dbt-hudi has a word on: used, refused, or said to have no effect.
+
+A config that would change rows and is not there is refused; one that only tunes another system is named once and the
+run goes on. What stands in none of the tables is taken for a misspelling, or for a config of the project's own.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping
+
+# Read by dbt-hudi, in all their spellings.
+USED: tuple[str, ...] = (
+    "file_format",
+    "table_type",
+    "type",
+    "record_key",
+    "primaryKey",
+    "precombine_field",
+    "ordering_field",
+    "preCombineField",
+    "precombineKey",
+    "preCombineKey",
+    "partition_by",
+    "hive_style_partitioning",
+    "index",
+    "options",
+    "hudi_options",
+    "tblproperties",
+    "merge_update_columns",
+    "merge_exclude_columns",
+    "incremental_predicates",
+    "predicates",
+    "compaction",
+    "clean",
+    "archive",
+    "location_root",
+)
+# Read by dbt itself, on every adapter.
+OF_DBT: tuple[str, ...] = (
+    "access",
+    "alias",
+    "batch_size",
+    "begin",
+    "check_cols",
+    "column_types",
+    "concurrent_batches",
+    "config_keys_defaults",
+    "config_keys_used",
+    "contract",
+    "database",
+    "dbt_valid_to_current",
+    "delimiter",
+    "docs",
+    "enabled",
+    "event_time",
+    "freshness",
+    "full_refresh",
+    "group",
+    "hard_deletes",
+    "incremental_strategy",
+    "invalidate_hard_deletes",
+    "lookback",
+    "materialized",
+    "meta",
+    "meta_keys_defaults",
+    "meta_keys_used",
+    "on_configuration_change",
+    "on_schema_change",
+    "packages",
+    "persist_docs",
+    "post-hook",
+    "post_hook",
+    "pre-hook",
+    "pre_hook",
+    "quote_columns",
+    "quoting",
+    "schema",
+    "snapshot_meta_column_names",
+    "snapshot_table_column_names",
+    "sql_header",
+    "static_analysis",
+    "strategy",
+    "tags",
+    "target_database",
+    "target_schema",
+    "unique_key",
+    "updated_at",
+)
+_OWN_ROWS = (
+    "select the rows that are to be written in the model itself, for example with a join of {{ this }}"
+)
+# Would change which rows an incremental run writes, so a run without them would leave wrong data. Nodes of other
+# materializations inherit them from their folder and do not use them.
+REFUSED_OF_MERGES: Mapping[str, str] = {
+    "matched_condition": _OWN_ROWS,
+    "not_matched_condition": _OWN_ROWS,
+    "not_matched_by_source_action": "delete such rows with a model of incremental_strategy 'delete', or in a post-hook",
+    "not_matched_by_source_condition": "delete such rows with a model of incremental_strategy 'delete', or in a post-hook",
+    "skip_matched_step": "select the keys that {{ this }} lacks in the model itself",
+    "skip_not_matched_step": "select the keys that {{ this }} has in the model itself",
+    "merge_update_set_expressions": "compute the new values in the model's query; merge_update_columns says which columns change",
+    "update_condition": _OWN_ROWS,
+    "insert_condition": _OWN_ROWS,
+    "delete_condition": "delete such rows with a model of incremental_strategy 'delete', or select _hoodie_is_deleted",
+    "replace_where": "use incremental_strategy 'insert_overwrite' with partition_by",
+}
+# Would change what any table is.
+REFUSED: Mapping[str, str] = {
+    "clustered_by": "use index: {type: bucket, buckets: n} for a hashed layout",
+    "buckets": "use index: {type: bucket, buckets: n} for a hashed layout",
+    "grants": "open-source Spark has no GRANT; leave it out",
+}
+_PLACE = "location_root says where a model's table is: <location_root>/<alias>"
+_INDEX = "Hudi finds rows by their key; see the index config"
+_LAYOUT = "Hudi has no such layout; partition_by and the index config say how rows are placed"
+_TUNING = "spark_conf of the profile sets up Spark"
+_PARQUET = "use hudi_options: {hoodie.parquet.compression.codec: zstd}"
+_SOURCES = "conditions name the rows DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST"
+_TAGS = "use meta, or tblproperties for the table's entry in the catalog"
+# Of other adapters; nothing of the table's rows depends on them.
+SAID: Mapping[str, str] = {
+    "external_location": _PLACE,
+    "custom_location": _PLACE,
+    "s3_data_dir": _PLACE,
+    "s3_data_naming": _PLACE,
+    "location": _PLACE,
+    "partitioned_by": "use partition_by",
+    "bucketed_by": REFUSED["buckets"],
+    "bucket_count": REFUSED["buckets"],
+    "target_alias": _SOURCES,
+    "source_alias": _SOURCES,
+    "merge_with_schema_evolution": "on_schema_change says what happens to new columns",
+    "liquid_clustered_by": _LAYOUT,
+    "auto_liquid_cluster": _LAYOUT,
+    "cluster_by": _LAYOUT,
+    "zorder": _LAYOUT,
+    "sort": _LAYOUT,
+    "sort_type": _LAYOUT,
+    "dist": _LAYOUT,
+    "automatic_clustering": _LAYOUT,
+    "optimize": "compaction and hudi_compact merge the logs of merge-on-read tables",
+    "vacuum": "clean and hudi_clean remove old files",
+    "auto_optimize": "compaction and hudi_compact merge the logs of merge-on-read tables",
+    "indexes": _INDEX,
+    "compression": _PARQUET,
+    "parquet_compression": _PARQUET,
+    "format": "dbt-hudi writes Hudi tables of Parquet files",
+    "include_full_name_in_path": "the folder of a table is <location_root>/<schema>/<name>",
+    "query_tags": _TAGS,
+    "query_tag": _TAGS,
+    "labels": _TAGS,
+    "lf_tags_config": _TAGS,
+    "policy_tags": _TAGS,
+    "submission_method": "Python models run in dbt's own process",
+    "python_job_config": "Python models run in dbt's own process",
+    "job_cluster_config": "Python models run in dbt's own process",
+    "cluster_id": "Python models run in dbt's own process",
+    "create_notebook": "Python models run in dbt's own process",
+    "timeout": "Python models run in dbt's own process",
+    "transient": "a table is a Hudi table, with its history",
+    "copy_grants": "open-source Spark has no GRANT",
+    "secure": "open-source Spark has no secure views",
+    "unlogged": "every write of a Hudi table is a commit",
+    "backup": "savepoints keep a state of a table",
+    "snowflake_warehouse": _TUNING,
+    "hours_to_expiration": "clean removes old files, rows stay",
+    "partition_expiration_days": "clean removes old files, rows stay",
+    "require_partition_filter": "any query may read a whole table",
+    "kms_key_name": "encryption is set up where the files are",
+    "use_safer_relation_operations": "a table is replaced in one commit",
+    "incremental_apply_config_changes": "configs of a table change with --full-refresh",
+    "unique_tmp_table_suffix": "an incremental run makes a temporary view of a name of its own",
+    "force_batch": "a write is one commit",
+    "native_drop": "dropping a table removes its files",
+}
+_SAID_PREFIXES: Mapping[str, str] = {
+    "databricks_": "it is of dbt-databricks; " + _TUNING,
+    "snowflake_": "it is of dbt-snowflake; " + _TUNING,
+    "athena_": "it is of dbt-athena; " + _TUNING,
+    "glue_": "it is of dbt-glue; " + _TUNING,
+}
+_CUTOFF = 0.75
+
+
+def refused_configs(config: Mapping[str, object]) -> list[str]:
+    """Say which configs of a node would change its table and are not there, one text for each."""
+    refused = {**REFUSED, **(REFUSED_OF_MERGES if config.get("materialized") == "incremental" else {})}
+    return [
+        f"{key} is {value!r}, but dbt-hudi does not have this config; {refused[key]}"
+        for key, value in config.items()
+        if key in refused and _is_set(value) and value is not False
+    ]
+
+
+def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str] = ()) -> dict[str, str]:
+    """Name the configs that nothing reads, each with what to do.
+
+    Args:
+        config: The node's whole config.
+        used_elsewhere: Further keys that are read, such as those of the project's own macros.
+    """
+    known = {*USED, *OF_DBT, *REFUSED, *REFUSED_OF_MERGES, *used_elsewhere}
+    return {key: _word_on(key) for key, value in config.items() if key not in known and _is_set(value)}
+
+
+def nearest(word: str, legal: Iterable[str]) -> str | None:
+    """Return the legal word that is spelled most like another, None when none is near."""
+    spellings = {each.lower(): each for each in legal}
+    found = difflib.get_close_matches(word.lower(), spellings, n=1, cutoff=_CUTOFF)
+    return spellings[found[0]] if found else None
+
+
+def _word_on(key: str) -> str:
+    told = SAID.get(key) or next(
+        (told for prefix, told in _SAID_PREFIXES.items() if key.startswith(prefix)), None
+    )
+    if told is not None:
+        return told
+    near = nearest(key, (*USED, *OF_DBT)) or nearest(key, (*REFUSED, *REFUSED_OF_MERGES, *SAID))
+    if near is not None:
+        return f"no config of dbt or dbt-hudi has this name; did you mean {near!r}?"
+    return "no config of dbt or dbt-hudi has this name; correct it, or put a config of your own under meta"
+
+
+def _is_set(value: object) -> bool:
+    """Whether a config says something: dbt fills in None, and empty values mean the same."""
+    return value is not None and value != "" and value != [] and value != {}

@@ -1,0 +1,123 @@
+"""The configs of all nodes of a run, looked at together before Spark starts."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from dbt.adapters.events.types import AdapterEventWarning
+from dbt_common.events.contextvars import get_node_info
+from dbt_common.events.functions import warn_or_error
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.model.known_configs import unused_configs
+
+_OF_TABLES = ("incremental", "table", "seed", "snapshot")
+_OF_OTHERS: Mapping[str, str] = dict.fromkeys(
+    ("materialized_view", "streaming_table", "dynamic_table"),
+    "dbt-hudi has no table that refreshes itself; use incremental with a schedule, or view",
+)
+_KINDS = ("model", "seed", "snapshot")
+_INTERNAL_PACKAGES = ("dbt", "dbt_spark", "dbt_hudi")
+_READ_CONFIG = re.compile(r"config(?:\.(?:meta_)?(?:get|require)\(|\[)\s*['\"]([\w-]+)['\"]|config\.(\w+)")
+_STRATEGY_MACRO = re.compile(r"get_incremental_(\w+)_sql")
+_SHOWN_NODES = 3
+
+
+class SelectedNodes:
+    """The nodes dbt names when it makes the schemas of a run; safe to use from all of dbt's threads."""
+
+    def __init__(self) -> None:
+        self._noted: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def note(self, node: Any) -> None:
+        """Note a node that is named outside of any node's own work."""
+        if getattr(node, "resource_type", None) in _KINDS and not get_node_info().get("unique_id"):
+            with self._lock:
+                self._noted[node.unique_id] = node
+
+    def clear(self) -> None:
+        """Forget the nodes named before, while dbt parsed or ran something else."""
+        self.take()
+
+    def take(self) -> list[Any]:
+        """Return the nodes noted since this was last asked."""
+        with self._lock:
+            found, self._noted = list(self._noted.values()), {}
+        return found
+
+
+SELECTED = SelectedNodes()
+
+
+def own_strategies(macros: Iterable[Any]) -> frozenset[str]:
+    """Return the incremental strategies that a project, or a package it uses, has macros for.
+
+    Args:
+        macros: The macros of the project and its packages, dbt's own among them.
+    """
+    found = set()
+    for macro in macros:
+        named = _STRATEGY_MACRO.fullmatch(macro.name)
+        if named and macro.package_name not in _INTERNAL_PACKAGES:
+            found.update((named[1], named[1].replace("delete_insert", "delete+insert")))
+    return frozenset(found)
+
+
+def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callable[[Any], object]) -> None:
+    """Refuse the nodes that cannot be built, all in one message, and say which configs nothing uses.
+
+    Args:
+        nodes: Models, seeds and snapshots of the run.
+        macros: The macros of the project and its packages.
+        resolve: Checks the config of a node that becomes a table; raises DbtRuntimeError.
+
+    Raises:
+        DbtRuntimeError: Some nodes cannot be built.
+    """
+    read_by_macros = _keys_read(
+        macro.macro_sql for macro in macros if macro.package_name not in _INTERNAL_PACKAGES
+    )
+    unused: dict[tuple[str, str], list[str]] = {}
+    problems = []
+    for node in nodes:
+        config = node_config(node)
+        for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
+            unused.setdefault((key, word), []).append(node.name)
+        try:
+            _check_materialization(node, config, resolve)
+        except DbtRuntimeError as error:
+            problems.append(error.msg)
+    for (key, word), names in unused.items():
+        told = f"{key}, a config of {_listed(names)}, is not used: {word}"
+        warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
+    if problems:
+        raise DbtRuntimeError("\n".join(problems))
+
+
+def node_config(node: Any) -> dict[str, object]:
+    """Return all that the config of a node says, dbt's own keys and others."""
+    return dict(node.config.to_dict(omit_none=True))
+
+
+def _check_materialization(node: Any, config: Mapping[str, object], resolve: Callable[[Any], object]) -> None:
+    kind = str(config.get("materialized"))
+    if kind in _OF_OTHERS:
+        raise DbtRuntimeError(
+            f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
+        )
+    if kind in _OF_TABLES:
+        resolve(node)
+
+
+def _keys_read(texts: Iterable[str]) -> set[str]:
+    """Config keys that code asks for by name."""
+    return {key or attribute for text in texts for key, attribute in _READ_CONFIG.findall(text)}
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:_SHOWN_NODES])
+    return shown if len(names) <= _SHOWN_NODES else f"{shown} and {len(names) - _SHOWN_NODES} more"

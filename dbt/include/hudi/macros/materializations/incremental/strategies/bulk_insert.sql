@@ -1,3 +1,0 @@
-{% macro get_incremental_bulk_insert_sql(arg_dict) %}
-  {{ return({'operation': 'bulk_insert'}) }}
-{% endmacro %}

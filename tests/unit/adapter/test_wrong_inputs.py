@@ -1,0 +1,312 @@
+"""What a user says wrongly is answered by name: key, value, and the legal values or the nearest name."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt.adapters.protocol import AdapterConfig
+from dbt_common.events.base_types import EventMsg
+from dbt_common.events.event_manager_client import get_event_manager
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.impl import HudiConfig
+from dbt.adapters.hudi.model import known_configs
+from dbt.adapters.hudi.model.known_configs import OF_DBT, REFUSED_OF_MERGES, SAID, USED, unused_configs
+from dbt.adapters.hudi.model.plan import Places, resolve_plan
+from dbt.adapters.hudi.model.selected import check_nodes, own_strategies
+
+PLACES = Places("/warehouse", "/project")
+KEYED = {"unique_key": "id"}
+
+
+def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
+    """What resolving a model says; nothing of it needs Spark or a table."""
+    node = {"config": {"materialized": "incremental", **config}}
+    try:
+        resolve_plan(
+            node, "analytics", name, PLACES, bridge.option_problems, bridge.definition_problems, ("mine",)
+        )
+    except DbtRuntimeError as error:
+        assert "nothing was run" in error.msg
+        return [line.removeprefix("  * ") for line in error.msg.splitlines()[1:]]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("config", "answer"),
+    [
+        ({"table_type": "heap"}, "table_type is 'heap'; legal values: cow, mor"),
+        ({"table_tpye": "mor"}, None),
+        (
+            {**KEYED, "incremental_strategy": "upsrt"},
+            "incremental_strategy is 'upsrt'; did you mean 'upsert'? legal",
+        ),
+        ({"incremental_strategy": "zzz"}, "incremental_strategy is 'zzz'; legal values: upsert, merge"),
+        (
+            {"incremental_strategy": "microbatch"},
+            "incremental_strategy 'microbatch' is not supported; use insert_over",
+        ),
+        (
+            {"incremental_strategy": "delete+insert"},
+            "incremental_strategy 'delete+insert' is not supported; use ups",
+        ),
+        (
+            {"incremental_strategy": "replace_where"},
+            "incremental_strategy 'replace_where' is not supported; use ins",
+        ),
+        ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
+        (
+            {"incremental_strategy": "merge", "merge_update_columns": "a"},
+            "'merge' without unique_key does not merge",
+        ),
+        (
+            {"options": {"hoodie.parquet.max.file.sise": 1}},
+            "did you mean 'hoodie.parquet.max.file.size'?",
+        ),
+        ({"options": {"hoodie.parquet.max.file.size": "big"}}, "hoodie.parquet.max.file.size is 'big'"),
+        ({"options": "hoodie.x=1"}, "options is 'hoodie.x=1'; give a mapping"),
+        ({"options": {"tpye": "mor"}}, "options has the unknown key 'tpye'; did you mean 'type'?"),
+        ({"compaction": True}, "compaction is True, but the table type is 'cow'"),
+        (
+            {**KEYED, "table_type": "mor", "compaction": {"trigegr": 1}},
+            "compaction has the unknown key 'trigegr'; legal keys: execute, trigger",
+        ),
+        ({**KEYED, "index": "blom"}, "index is 'blom'; legal values: simple, bloom"),
+        ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
+        ({"partition_by": {"field": "dt"}}, "partition_by is {'field': 'dt'}; give a column name"),
+        ({"partition_by": "date(ts)"}, "partition_by has 'date(ts)'; Hudi partitions by columns"),
+        (
+            {"on_schema_change": "evolve"},
+            "on_schema_change is 'evolve'; legal values: ignore, append_new_columns",
+        ),
+        (
+            {**KEYED, "merge_update_columns": ["a"], "merge_exclude_columns": ["b"]},
+            "merge_update_columns and merge_exclude_columns are both set",
+        ),
+        ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
+        ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
+        (
+            {"grants": {"select": ["me"]}},
+            "grants is {'select': ['me']}, but dbt-hudi does not have this config",
+        ),
+        ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),
+        (
+            {**KEYED, "incremental_predicates": 5},
+            "incremental_predicates is 5; give a list of SQL conditions",
+        ),
+        ({"location_root": ["a"]}, "location_root is ['a']; give a folder or URI"),
+        ({**KEYED, "precombine_field": ["a", "b"]}, "precombine_field is ['a', 'b']; one column"),
+        (
+            {"hive_style_partitioning": "maybe"},
+            "hive_style_partitioning is 'maybe'; legal values: true, false",
+        ),
+        ({"hudi_options": [1]}, "hudi_options is [1]; give a mapping"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_config_is_refused_with_key_value_and_what_is_legal(
+    config: dict[str, Any], answer: str | None
+) -> None:
+    found = problems_of(config)
+    if answer is None:
+        assert not found
+        assert unused_configs(config) == {
+            "table_tpye": "no config of dbt or dbt-hudi has this name; did you mean 'table_type'?"
+        }
+    else:
+        assert any(answer in problem for problem in found), found
+
+
+@pytest.mark.parametrize("key", REFUSED_OF_MERGES)
+def test_a_config_that_would_change_rows_is_refused_for_merges_and_not_for_what_inherits_it(key: str) -> None:
+    (problem,) = problems_of({**KEYED, key: "DBT_INTERNAL_SOURCE.v > 1"})
+    assert problem.startswith(
+        f"{key} is 'DBT_INTERNAL_SOURCE.v > 1', but dbt-hudi does not have this config; "
+    )
+    assert not problems_of({key: "x", "materialized": "table"})
+    assert not problems_of({**KEYED, key: False}), "what is off asks for nothing"
+
+
+@pytest.mark.parametrize("key", [*SAID, "databricks_compute"])
+def test_a_config_of_another_adapter_is_said_with_our_word_for_it(key: str) -> None:
+    assert unused_configs({key: "x"})[key] == SAID.get(
+        key, "it is of dbt-databricks; spark_conf of the profile sets up Spark"
+    )
+    assert unused_configs({key: None}) == {}
+
+
+def test_every_config_the_adapter_declares_is_known() -> None:
+    declared = {field.name for field in dataclasses.fields(HudiConfig)}
+    of_dbt = {field.name for field in dataclasses.fields(AdapterConfig)}
+    assert declared - of_dbt - {*USED, *OF_DBT} == {"clustered_by", "buckets"}
+
+
+def edits(word: str) -> Iterator[str]:
+    """Spellings one edit away: a letter left out, doubled, or changed places with the next."""
+    for place in range(len(word)):
+        yield word[:place] + word[place + 1 :]
+        yield word[:place] + word[place] + word[place:]
+        yield word[:place] + word[place : place + 2][::-1] + word[place + 2 :]
+
+
+@pytest.mark.parametrize(
+    "name", [*USED, "unique_key", "incremental_strategy", "on_schema_change", "materialized"]
+)
+def test_each_config_name_with_one_wrong_letter_gets_its_name_back(name: str) -> None:
+    known = {*USED, *OF_DBT, *SAID, *REFUSED_OF_MERGES, *known_configs.REFUSED}
+    misspelt = random.Random(name).sample(sorted(set(edits(name)) - known - {""}), 6)
+    for word in misspelt:
+        answer = unused_configs({word: "x"})[word]
+        suggested = answer.partition("did you mean '")[2].partition("'")[0]
+        assert word in edits(suggested) or suggested in edits(word) or suggested.lower() == name.lower(), (
+            word,
+            answer,
+        )
+
+
+WRONG_TYPES: dict[str, Any] = {
+    "table_type": 5,
+    "unique_key": 5,
+    "precombine_field": 5,
+    "partition_by": 5,
+    "hive_style_partitioning": 5,
+    "index": 5,
+    "options": 5,
+    "hudi_options": 5,
+    "tblproperties": 5,
+    "merge_update_columns": 5,
+    "merge_exclude_columns": 5,
+    "incremental_predicates": 5,
+    "predicates": 5,
+    "clean": 5,
+    "location_root": 5,
+    "file_format": 5,
+    "on_schema_change": 5,
+    "incremental_strategy": 5,
+}
+
+
+@pytest.mark.parametrize("key", WRONG_TYPES)
+def test_a_value_of_a_wrong_type_is_refused_by_key_and_value(key: str) -> None:
+    keyed = {} if key == "unique_key" else KEYED
+    found = problems_of({**keyed, key: WRONG_TYPES[key]})
+    assert any("5" in problem and key in problem for problem in found), found
+
+
+@pytest.mark.parametrize("key", ["compaction", "clean"])
+def test_settings_of_a_service_have_the_type_of_their_option(key: str) -> None:
+    setting = {"compaction": "delta_commits", "clean": "retain_commits"}[key]
+    (problem,) = problems_of({**KEYED, "table_type": "mor", key: {setting: "soon"}})
+    assert "'soon'" in problem
+
+
+def profile(**keys: Any) -> HudiCredentials:
+    data = HudiCredentials.translate_aliases({"schema": "analytics", **keys})
+    HudiCredentials.validate(data)
+    return HudiCredentials.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "legal"),
+    [
+        ("schema", 5, "give text"),
+        ("location_root", ["a"], "give text"),
+        ("spark_conf", "a=b", "give a mapping of Spark settings"),
+        ("isolate_sessions", "perhaps", "give true or false"),
+        ("ansi", "perhaps", "give true or false"),
+        ("master", 5, "give text"),
+        ("catalog", "glue", "legal values: directory, hive"),
+        ("method", "thrift", "the only legal value is 'session'"),
+    ],
+)
+def test_a_wrong_value_of_the_profile_is_refused(key: str, value: Any, legal: str) -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        profile(**{key: value})
+    assert f"{key} is {value!r}" in raised.value.msg
+    assert legal in raised.value.msg
+
+
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    """Warnings dbt shows while the test runs."""
+    found: list[str] = []
+
+    def note(message: EventMsg) -> None:
+        if message.info.level == "warn":
+            found.append(message.info.msg)
+
+    manager = get_event_manager()
+    manager.callbacks.append(note)
+    yield found
+    manager.callbacks.remove(note)
+
+
+def test_a_misspelt_key_of_the_profile_is_said_once_with_the_nearest_name(told: list[str]) -> None:
+    for _ in range(2):
+        profile(locationroot="lake", thread=4, host="NA", http_path="/sql")
+    assert len(told) == 3
+    assert "locationroot, a key of the profile, is not used" in told[0]
+    assert "did you mean 'location_root'?" in told[0]
+    assert "did you mean 'threads'?" in told[1]
+    assert "http_path, a key of the profile, is not used: dbt-hudi runs Spark in this process" in told[2]
+
+
+def node(name: str, raw_code: str = "", **config: Any) -> Any:
+    config = {"materialized": "incremental", **config}
+    return SimpleNamespace(
+        name=name,
+        raw_code=raw_code,
+        config=SimpleNamespace(to_dict=lambda omit_none: config),
+    )
+
+
+def macro(name: str, sql: str = "", package: str = "shop") -> Any:
+    return SimpleNamespace(name=name, macro_sql=sql, package_name=package)
+
+
+def resolve(model: Any) -> None:
+    problems = problems_of(model.config.to_dict(omit_none=True), model.name)
+    if problems:
+        raise DbtRuntimeError("; ".join(problems))
+
+
+def test_all_models_of_a_run_are_answered_together_and_each_key_once(told: list[str]) -> None:
+    nodes = [node(f"m{number}", uniqe_key="id") for number in range(5)]
+    nodes += [
+        node("a", table_type="heap"),
+        node("b", partition_by="date(ts)"),
+        node("c", materialized="dynamic_table"),
+    ]
+    with pytest.raises(DbtRuntimeError) as raised:
+        check_nodes(nodes, [], resolve)
+    for text in (
+        "table_type is 'heap'",
+        "partition_by has 'date(ts)'",
+        "materialized is 'dynamic_table' for c",
+    ):
+        assert text in raised.value.msg
+    (line,) = told
+    assert "uniqe_key, a config of m0, m1, m2 and 2 more, is not used" in line
+    assert "did you mean 'unique_key'?" in line
+
+
+def test_what_a_project_reads_itself_is_used(told: list[str]) -> None:
+    reads = [macro("stamp", "{{ config.get('owner_team') }}"), macro("x", "{{ config.get('other') }}", "dbt")]
+    nodes = [node("a", owner_team="t"), node("b", "select {{ config.require('floor') }}", floor=1)]
+    check_nodes(nodes, reads, resolve)
+    assert told == []
+    check_nodes([node("c", other=1)], reads, resolve)
+    assert "other, a config of c, is not used" in told[0]
+
+
+def test_a_strategy_is_the_projects_own_when_it_has_the_macro() -> None:
+    macros = [macro("get_incremental_mine_sql"), macro("get_incremental_merge_sql", package="dbt_spark")]
+    assert own_strategies(macros) == {"mine"}
+    assert problems_of({"incremental_strategy": "mine"}) == []
