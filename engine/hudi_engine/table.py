@@ -16,9 +16,7 @@ from hudi_engine.changes.window import Moment
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
-from hudi_engine.errors import ConfigError, HudiError
-from hudi_engine.publish.manifest import live_manifest_files, publish
-from hudi_engine.publish.sidecar_files import obsolete_sidecars
+from hudi_engine.errors import ConfigError
 from hudi_engine.read.published import published_snapshot
 from hudi_engine.read.session import prepare_session
 from hudi_engine.read.spark_read import (
@@ -36,29 +34,19 @@ from hudi_engine.services import (
     CleanResult,
     CompactionResult,
     PendingCompaction,
-    Publication,
-    RunTasks,
-    archive,
-    clean,
-    drop_savepoint,
-    run_after_commit,
-    run_compaction,
     run_in_spark,
     run_in_threads,
-    schedule_compaction,
-    show_compactions,
 )
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.instant import Instant
-from hudi_engine.txn.recovery import next_instant, recover, table_lock
-from hudi_engine.txn.restore import restore
 from hudi_engine.txn.restore_steps import RestoreResult
-from hudi_engine.txn.rollback import RollbackResult, rollback_instant
-from hudi_engine.txn.savepoint import Savepoint, create_savepoint, list_savepoints
+from hudi_engine.txn.rollback import RollbackResult
+from hudi_engine.txn.savepoint import Savepoint
 from hudi_engine.write import operation as operations
 from hudi_engine.write.define.create_table import create_table, table_properties
 from hudi_engine.write.define.rebuild import recover_swap
@@ -420,22 +408,7 @@ class HudiTable:
         Raises:
             TimelineError: The instant is not there, or something later stands on it.
         """
-        resolved = self._resolved(options)
-        config = self.config
-        config.check_writable()
-        with table_lock(self.storage, resolved):
-            recover(self.storage, config, resolved, republish=self._republish)
-            timeline = Timeline.load(self.storage, config)
-            found = timeline.find(str(instant))
-            result = rollback_instant(
-                self.storage,
-                config,
-                found,
-                rollback_time=next_instant(timeline),
-                republish=self._republish,
-            )
-        self.publish_or_warn(resolved.bool("hoodie.engine.publish.manifest"))
-        return result
+        return self.services(options).rollback(str(instant))
 
     def savepoint(
         self,
@@ -456,17 +429,16 @@ class HudiTable:
         Raises:
             TimelineError: There is no such write, or a clean has been at its files.
         """
-        return create_savepoint(
-            self.storage, self._resolved(options), _time(instant), user=user, comments=comments
-        )
+        saved = None if instant is None else str(instant)
+        return self.services(options).savepoint(saved, user=user, comments=comments)
 
     def savepoints(self) -> list[Savepoint]:
         """Savepoints of the table, oldest first."""
-        return list(list_savepoints(self.storage))
+        return self.services().savepoints()
 
     def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
         """Give a saved commit free to clean; raises TimelineError when it is not saved."""
-        drop_savepoint(self.storage, self._resolved(options), str(instant))
+        self.services(options).delete_savepoint(str(instant))
 
     def restore(self, instant: str, *, options: RawOptions | None = None) -> RestoreResult:
         """Take the table back to a commit; every later write goes for good, with its files.
@@ -478,10 +450,7 @@ class HudiTable:
         Raises:
             TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
         """
-        resolved = self._resolved(options)
-        result = restore(self.storage, resolved, str(instant), republish=self._republish)
-        self.publish_or_warn(resolved.bool("hoodie.engine.publish.manifest"))
-        return result
+        return self.services(options).restore(str(instant))
 
     # -- table services ----------------------------------------------------------------------------------------
 
@@ -491,7 +460,7 @@ class HudiTable:
         Raises:
             ConfigError: A copy-on-write table, or options that make no sense.
         """
-        return schedule_compaction(self.storage, self._resolved(options))
+        return self.services(options).schedule_compaction()
 
     def compact(self, *, instant: str | None = None, options: RawOptions | None = None) -> CompactionResult:
         """Merge logs into new base files: run the pending plan, or schedule one and run it.
@@ -505,17 +474,11 @@ class HudiTable:
             ServiceError: The compaction failed; it was rolled back and its plan can run again.
         """
         prepare_session(self.spark)
-        return run_compaction(
-            self.storage,
-            self._resolved(options),
-            instant=instant,
-            run_tasks=self._run_tasks(),
-            publish=self._publication(),
-        )
+        return self.services(options).compact(instant)
 
     def compactions(self) -> list[PendingCompaction]:
         """Compactions on the active timeline, pending and done, oldest first."""
-        return list(show_compactions(self.storage))
+        return self.services().compactions()
 
     def clean(self, retain_commits: int | None = None, *, options: RawOptions | None = None) -> CleanResult:
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
@@ -526,16 +489,7 @@ class HudiTable:
             retain_commits: Commits whose files stay; None for what the options say (default 10).
             options: ``hoodie.*`` options of this call.
         """
-        if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):
-            raise ConfigError(
-                f"retain_commits is {retain_commits!r}; it must be a whole number of at least 1"
-            )
-        return clean(
-            self.storage,
-            self._resolved(options),
-            retain_commits=retain_commits,
-            publish=self._publication(),
-        )
+        return self.services(options).clean(retain_commits)
 
     def archive(
         self,
@@ -558,13 +512,11 @@ class HudiTable:
         Raises:
             ConfigError: Limits that make no sense.
         """
-        given = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
-        resolved = self._resolved(options).merged(given)
-        return archive(self.storage, resolved, publish=self._publication(), dry_run=dry_run)
+        return self.services(options).archive(min_commits, max_commits, dry_run=dry_run)
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
-        publish(self.storage, run_sidecars=sidecar_runner(self.spark))
+        self.services().publish()
 
     # -- what the calls above share ------------------------------------------------------------------------------------------------
 
@@ -608,44 +560,21 @@ class HudiTable:
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""
-        wanted = options.bool("hoodie.engine.publish.manifest")
-        self.publish_or_warn(wanted)
-        report = run_after_commit(
-            self.storage,
-            options,
-            run_tasks=self._run_tasks(),
-            publish=self._publication() if wanted else None,
-        )
-        for failure in report.failures:
-            logger.warning("%s: %s", self.path, failure)
+        self._services(options).after_commit()
         return result
 
-    def publish_or_warn(self, wanted: bool = True) -> None:
-        """Publish after a commit, which stands whatever happens here: a failure is a warning."""
-        if not wanted:
-            return
-        try:
-            self.publish()
-        except (HudiError, OSError) as error:
-            logger.warning("%s: the commit stands, but its manifest was not published: %s", self.path, error)
+    def services(self, options: RawOptions | None = None) -> TableServices:
+        """Return the table's services, which need no session, with the session's executors as their hands.
 
-    def _republish(self) -> None:
-        if live_manifest_files(self.storage):
-            self.publish()
+        Args:
+            options: ``hoodie.*`` options of the calls.
+        """
+        return self._services(self._resolved(options))
 
-    def _publication(self) -> Publication:
-        storage = self.storage
-        return Publication(
-            publish=self.publish,
-            live_files=lambda: live_manifest_files(storage),
-            obsolete_sidecars=lambda partitions, oldest: obsolete_sidecars(storage, partitions, oldest),
-        )
-
-    def _is_local(self) -> bool:
-        return str(self.spark.sparkContext.master).startswith("local")
-
-    def _run_tasks(self) -> RunTasks:
-        return run_in_threads if self._is_local() else run_in_spark(self.spark)
+    def _services(self, options: Options) -> TableServices:
+        local = str(self.spark.sparkContext.master).startswith("local")
+        run_tasks = run_in_threads if local else run_in_spark(self.spark)
+        return TableServices(self.storage, options, run_tasks, sidecar_runner(self.spark))
 
     def _resolved(self, options: RawOptions | None) -> Options:
         given = resolve_options(options)
@@ -710,7 +639,3 @@ class HudiTable:
         if missing:
             raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
         return names
-
-
-def _time(instant: str | None) -> str | None:
-    return None if instant is None else str(instant)

@@ -102,7 +102,7 @@ def _rebuild_beside(
     except BaseException:
         remove_side(side)
         raise
-    HudiTable(spark, storage.base, storage, options).publish_or_warn()
+    HudiTable(spark, storage.base, storage, options).services().publish_or_warn()
     return result
 
 

@@ -6,6 +6,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
 from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.recovery import next_instant, recover, table_lock
@@ -45,24 +46,41 @@ def restore(
         config = TableConfig.load(storage)
         config.check_writable()
         timeline = recover(storage, config, options, clock=clock, republish=republish).timeline
-        target = completed_write(storage, timeline, instant_time).requested_time
-        saved = [savepoint.requested_time for savepoint in timeline.savepoints]
-        blocking = [time for time in saved if time > target]
-        if blocking:
-            raise TimelineError(
-                f"the table at {storage.base!r} cannot be restored to {target}: the later commit "
-                f"{blocking[0]} has "
-                "a savepoint. Delete that savepoint first"
-            )
-        later = later_instants(timeline, target)
-        if not later:
-            return RestoreResult(None, target)
-        if target in saved:
-            check_saved_state(storage, config, read_savepoint(storage, timeline, target))
-        else:
-            check_not_cleaned(timeline, target)
-        check_slices_remain(storage, timeline, target, later)
-        plan = RestorePlan(target, tuple((instant.requested_time, instant.action) for instant in later))
+        plan = plan_restore(storage, config, timeline, instant_time)
+        if not plan.instants:
+            return RestoreResult(None, plan.target)
         restore_time = next_instant(timeline, clock)
         TimelineWriter(storage, config).create_requested(restore_time, "restore", plan.to_bytes())
         return carry_out_restore(storage, config, restore_time, plan, republish)
+
+
+def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, instant_time: str) -> RestorePlan:
+    """Return what a restore takes back, nothing when the table is at that commit; nothing is written.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings.
+        timeline: The table's timeline.
+        instant_time: As in restore.
+
+    Raises:
+        TimelineError: As restore does.
+    """
+    target = completed_write(storage, timeline, instant_time).requested_time
+    saved = [savepoint.requested_time for savepoint in timeline.savepoints]
+    blocking = [time for time in saved if time > target]
+    if blocking:
+        raise TimelineError(
+            f"the table at {storage.base!r} cannot be restored to {target}: the later commit "
+            f"{blocking[0]} has "
+            "a savepoint. Delete that savepoint first"
+        )
+    later = later_instants(timeline, target)
+    if not later:
+        return RestorePlan(target, ())
+    if target in saved:
+        check_saved_state(storage, config, read_savepoint(storage, timeline, target))
+    else:
+        check_not_cleaned(timeline, target)
+    check_slices_remain(storage, timeline, target, later)
+    return RestorePlan(target, tuple((instant.requested_time, instant.action) for instant in later))

@@ -20,8 +20,8 @@ from hudi_engine.schema.avro import decimal_size
 Bytes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
 Longs = npt.NDArray[np.int64]
-_NOTHING = pa.scalar(b"", pa.binary())
-_END = pa.scalar(b"\x00", pa.binary())
+# Bytes, not Arrow scalars: making one imports pandas, which costs every process half a second.
+_NOTHING, _END = b"", b"\x00"
 
 
 def encode_datums(rows: pa.StructArray, schema: AvroType) -> pa.BinaryArray:
@@ -47,7 +47,7 @@ def frame_datums(datums: pa.BinaryArray) -> pa.BinaryArray:
 def _join(pieces: list[Any]) -> pa.BinaryArray:
     if len(pieces) == 1:
         return pieces[0]
-    return pc.binary_join_element_wise(*pieces, _NOTHING)
+    return pc.binary_join_element_wise(*pieces, pa.scalar(_NOTHING, pa.binary()))
 
 
 def _binary(flat: Bytes, lengths: Longs) -> pa.BinaryArray:
@@ -147,7 +147,7 @@ def _block_pieces(array: pa.Array, schema: AvroType, name: str) -> list[Any]:
     counts = pc.list_value_length(entries).to_numpy(zero_copy_only=False).astype(np.int64)
     matrix, lengths = _varint(counts)
     head = _from_matrix(matrix, np.where(counts > 0, lengths, 0))
-    return [head, _group(items, counts), _END]
+    return [head, _group(items, counts), pa.scalar(_END, pa.binary())]
 
 
 def _group(items: pa.BinaryArray, counts: Longs) -> pa.BinaryArray:

@@ -1,0 +1,85 @@
+"""The program: arguments in, one answer out."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from hudi_engine import __version__
+from hudi_engine.cli.command import Call, Command
+from hudi_engine.cli.output import as_json, as_text
+from hudi_engine.cli.registry import COMMANDS
+from hudi_engine.config.options import resolve_options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.storage.factory import open_storage
+
+FOUND_SOMETHING, FAILED = 1, 2
+"""Exit codes beside 0: the answer is no (``validate`` found harm); the command could not be carried out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line.
+
+    Args:
+        arguments: The words after the program's name; None for those of this process.
+
+    Returns:
+        0 when all is well, 1 when the answer is no, 2 when the command could not be carried out.
+    """
+    given = _parser().parse_args(arguments)
+    command: Command = given.command
+    logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING, format="%(message)s")
+    try:
+        storage = open_storage(given.table)
+        options = resolve_options(dict(_option(each) for each in given.option))
+        TableConfig.load(storage)
+        answer = command.run(Call(storage, options, given))
+        text = as_json(answer) if given.json else as_text(answer)
+    except (HudiError, OSError) as error:
+        sys.stderr.write(f"hudi-engine {command.name}: {error}\n")
+        return FAILED
+    except KeyboardInterrupt:
+        return 130
+    try:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough.
+        sys.stderr.close()
+    return 0 if answer.ok else FOUND_SOMETHING
+
+
+def _option(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise ConfigError(f"the option {text!r} has no value; write it as -o hoodie.key=value")
+    return key.strip(), value.strip()
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--json", action="store_true", help="print JSON")
+    shared.add_argument("-v", "--verbose", action="store_true", help="tell what is going on")
+    shared.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a hoodie.* option; may be repeated",
+    )
+    parser = argparse.ArgumentParser(
+        prog="hudi-engine",
+        description="Look at an Apache Hudi table and keep it, without Spark and without a JVM.",
+    )
+    parser.add_argument("--version", action="version", version=f"hudi-engine {__version__}")
+    parser.add_argument("table", metavar="TABLE", help="base path of the table: a folder or a URI")
+    words = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        own = words.add_parser(command.name, help=command.help, description=command.help, parents=[shared])
+        command.arguments(own)
+        own.set_defaults(command=command)
+    return parser

@@ -1,0 +1,28 @@
+"""The commands. A new one is a function of a `Call` in a module of this room, and a line here."""
+
+from __future__ import annotations
+
+from hudi_engine.cli import look, services
+from hudi_engine.cli.command import Command
+
+COMMANDS = (
+    Command("timeline", "the instants of the timeline", look.timeline, look.limited),
+    Command("commits", "what each write did", look.commits, look.limited),
+    Command("files", "the files of a snapshot", look.files, look.files_arguments),
+    Command("partitions", "file groups and bytes of each partition", look.partitions),
+    Command("stats", "rows, bytes, small files, logs, services due", look.stats, look.stats_arguments),
+    Command(
+        "validate",
+        "compare timeline and files, and keys on request",
+        look.validation,
+        look.validate_arguments,
+    ),
+    Command("savepoints", "the saved commits", look.savepoints),
+    Command("compact", "merge logs into base files", services.compact, services.compact_arguments),
+    Command("clean", "delete files nobody needs", services.clean, services.clean_arguments),
+    Command("savepoint", "keep a commit, or give it free", services.savepoint, services.savepoint_arguments),
+    Command(
+        "rollback", "undo the newest write or a pending one", services.rollback, services.instant_and_dry_run
+    ),
+    Command("restore", "take the table back to a commit", services.restore, services.instant_and_dry_run),
+)

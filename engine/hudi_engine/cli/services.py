@@ -1,0 +1,121 @@
+"""Commands that change a table, under its lock. What destroys says with ``--dry-run`` what would go."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from hudi_engine.cli.command import Answer, Call
+from hudi_engine.errors import ConfigError
+
+
+def compact_arguments(parser: ArgumentParser) -> None:
+    """Declare the plan to run, and ``--schedule``."""
+    parser.add_argument("instant", nargs="?", help="a pending compaction; else the next one, or a new one")
+    parser.add_argument("--schedule", action="store_true", help="plan it only")
+
+
+def compact(call: Call) -> Answer:
+    """Run or schedule a compaction."""
+    if call.given.schedule and call.given.instant:
+        raise ConfigError("--schedule plans a new compaction; leave the instant out, or leave --schedule out")
+    done = (
+        call.services.schedule_compaction()
+        if call.given.schedule
+        else call.services.compact(call.given.instant)
+    )
+    facts = {
+        "instant": done.instant,
+        "state": done.state,
+        "file_groups": done.file_groups,
+        "files_compacted": done.files_compacted,
+        "rows": done.rows,
+        "bytes": done.bytes_written,
+    }
+    return Answer(facts=facts, notes=[done.reason] if done.reason else [])
+
+
+def clean_arguments(parser: ArgumentParser) -> None:
+    """Declare ``--retain`` and ``--dry-run``."""
+    parser.add_argument("--retain", type=int, metavar="COMMITS", help="commits whose files stay")
+    _dry_run(parser)
+
+
+def clean(call: Call) -> Answer:
+    """Delete the files of old slices, or list them."""
+    if call.given.dry_run:
+        going = call.services.would_be_cleaned(call.given.retain)
+        return Answer([{"path": path} for path in going], notes=[f"{len(going)} files would be deleted"])
+    done = call.services.clean(call.given.retain)
+    facts = {
+        "instant": done.instant,
+        "files_deleted": done.files_deleted,
+        "files_kept": done.files_kept,
+        "partitions": done.partitions,
+        "oldest_readable": done.earliest_retained,
+    }
+    return Answer(facts=facts, notes=[done.reason] if done.reason else [])
+
+
+def savepoint_arguments(parser: ArgumentParser) -> None:
+    """Declare the commit, who and why, and ``--delete``."""
+    parser.add_argument("instant", nargs="?", help="a completed write; the newest when left out")
+    parser.add_argument("--delete", action="store_true", help="give the saved commit free to clean")
+    parser.add_argument("--user", default="", help="who saves it")
+    parser.add_argument("--comments", default="", help="why")
+
+
+def savepoint(call: Call) -> Answer:
+    """Save a commit, or give it free."""
+    given = call.given
+    if given.delete:
+        if not given.instant:
+            raise ConfigError("--delete needs the instant of the savepoint; `savepoints` lists them")
+        call.services.delete_savepoint(given.instant)
+        return Answer(facts={"deleted": given.instant})
+    saved = call.services.savepoint(given.instant, user=given.user, comments=given.comments)
+    return Answer(facts={"instant": saved.instant, "files": sum(map(len, saved.files.values()))})
+
+
+def instant_and_dry_run(parser: ArgumentParser) -> None:
+    """Declare an instant that must be given, and ``--dry-run``."""
+    parser.add_argument("instant", help="as `timeline` shows it")
+    _dry_run(parser)
+
+
+def rollback(call: Call) -> Answer:
+    """Undo the newest write, or a pending instant."""
+    if call.given.dry_run:
+        found = call.state.timeline.find(call.given.instant)
+        told = {"instant": found.requested_time, "action": found.action, "state": found.state.value.lower()}
+        return Answer([told], notes=["this instant would be undone, and the files it wrote would go"])
+    done = call.services.rollback(call.given.instant)
+    facts = {
+        "rolled_back": done.instant,
+        "by": done.rollback_time,
+        "files_deleted": len(done.deleted),
+        "rollback_blocks": len(done.command_blocks),
+    }
+    return Answer(facts=facts)
+
+
+def restore(call: Call) -> Answer:
+    """Take the table back to a commit, or list what would go."""
+    if call.given.dry_run:
+        going = call.services.would_be_undone(call.given.instant)
+        rows = [{"instant": instant, "action": action} for instant, action in going]
+        return Answer(
+            rows, notes=[f"{len(going)} later instants would go for good, with the files they wrote"]
+        )
+    done = call.services.restore(call.given.instant)
+    facts = {
+        "restored_to": done.target,
+        "by": done.restore_time,
+        "taken_back": len(done.taken_back),
+        "files_deleted": len(done.deleted),
+        "rollback_blocks": len(done.command_blocks),
+    }
+    return Answer(facts=facts, notes=[] if done.restore_time else ["the table is at that commit already"])
+
+
+def _dry_run(parser: ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")

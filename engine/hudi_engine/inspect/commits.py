@@ -1,0 +1,114 @@
+"""What each write did, as its commit tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from hudi_engine.inspect.instants import instant_facts
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+
+
+@dataclass(frozen=True)
+class CommitFacts:
+    """One completed write: a commit, deltacommit or replacecommit.
+
+    Args:
+        instant: Its requested time.
+        committed_at: When it completed, None when that cannot be told.
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+        operation: Hudi's name, such as ``UPSERT``; ``COMPACT`` and ``CLUSTER`` for services.
+        rows_inserted: Rows with a new key.
+        rows_updated: Rows whose key was there.
+        rows_deleted: Rows deleted by key; rows of replaced file groups are not among them.
+        rows_written: Rows in the files written, those that were only copied among them.
+        files_added: New file groups.
+        files_updated: File groups that got a new base file or log.
+        groups_replaced: File groups taken out.
+        bytes_written: Bytes of the files written.
+        partitions: Partition paths touched, sorted.
+        seconds: From begin to completion.
+        extra: Texts that travel with the commit, without the schema.
+    """
+
+    instant: str
+    committed_at: datetime | None
+    action: str
+    operation: str
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    rows_written: int = 0
+    files_added: int = 0
+    files_updated: int = 0
+    groups_replaced: int = 0
+    bytes_written: int = 0
+    partitions: tuple[str, ...] = ()
+    seconds: float | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_service(self) -> bool:
+        """Whether the commit only moved rows: a compaction or clustering."""
+        return self.operation in ("COMPACT", "LOG_COMPACT", "CLUSTER")
+
+
+def commit_facts(state: TableState, limit: int | None = None) -> list[CommitFacts]:
+    """Return what the completed writes of the active timeline did, newest first.
+
+    Args:
+        state: The table.
+        limit: How many; None for all. The body of each is read.
+
+    Raises:
+        CorruptTableError: A commit cannot be read.
+    """
+    times = {(each.instant, each.action): each for each in instant_facts(state)}
+    found = []
+    for instant in list(reversed(state.timeline.completed_writes))[:limit]:
+        told = times[instant.requested_time, instant.action]
+        metadata = state.timeline.commit_metadata(instant)
+        found.append(
+            _facts(instant.requested_time, instant.action, metadata, told.completed_at, told.seconds)
+        )
+    return found
+
+
+def _facts(
+    instant: str, action: str, metadata: CommitMetadata, completed_at: datetime | None, seconds: float | None
+) -> CommitFacts:
+    stats = [stat for _, stat in metadata.write_stats()]
+    replaced = metadata.partition_to_replace_file_ids or {}
+    added = {stat.file_id for stat in stats if _is_new(stat)}
+    moved = operation_of(metadata, action) in ("COMPACT", "LOG_COMPACT", "CLUSTER")
+    return CommitFacts(
+        instant=instant,
+        committed_at=completed_at,
+        action=action,
+        operation=operation_of(metadata, action),
+        # A service writes rows that are in the table already.
+        rows_inserted=0 if moved else sum(stat.num_inserts or 0 for stat in stats),
+        rows_updated=0 if moved else sum(stat.num_update_writes or 0 for stat in stats),
+        rows_deleted=0 if moved else sum(stat.num_deletes or 0 for stat in stats),
+        rows_written=sum(stat.num_writes or 0 for stat in stats),
+        files_added=len(added),
+        files_updated=len({stat.file_id for stat in stats} - added),
+        groups_replaced=sum(len(ids) for ids in replaced.values()),
+        bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
+        partitions=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
+        seconds=seconds,
+        extra={key: value for key, value in metadata.extra_metadata.items() if key != "schema"},
+    )
+
+
+def operation_of(metadata: CommitMetadata, action: str) -> str:
+    """Return Hudi's name of what a commit did; commits that do not say it are told by their action."""
+    if metadata.operation_type != "UNKNOWN":
+        return metadata.operation_type
+    return "COMPACT" if metadata.compacted and action == "commit" else "UNKNOWN"
+
+
+def _is_new(stat: WriteStat) -> bool:
+    return not stat.is_log_file and stat.prev_commit in (None, "", NO_PREVIOUS_COMMIT)

@@ -1,0 +1,116 @@
+"""The files that make up a table now, or made it up at another time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.log_file import LogFile
+from hudi_engine.table_state import TableState
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """One file of the newest slice of a file group.
+
+    Args:
+        path: Relative to the table's base path.
+        partition: Partition path, ``""`` for a table without partitions.
+        file_id: Its file group.
+        kind: ``base``, ``log`` or ``cdc``.
+        instant: The instant in its name.
+        size_bytes: Its size.
+        modified_ms: When it was written, epoch milliseconds.
+        uri: Where it is, as Spark understands it.
+    """
+
+    path: str
+    partition: str
+    file_id: str
+    kind: str
+    instant: str
+    size_bytes: int
+    modified_ms: int
+    uri: str
+
+
+@dataclass(frozen=True)
+class PartitionFacts:
+    """One partition.
+
+    Args:
+        partition: Its path, ``""`` for a table without partitions.
+        file_groups: Live file groups.
+        base_files: Their base files.
+        log_files: Their logs.
+        base_bytes: Bytes of the base files.
+        log_bytes: Bytes of the logs.
+    """
+
+    partition: str
+    file_groups: int
+    base_files: int
+    log_files: int
+    base_bytes: int
+    log_bytes: int
+
+
+def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts]:
+    """Return the files that a snapshot reads, in the order of partition and file group.
+
+    Args:
+        state: The table.
+        as_of: Newest requested time that counts, None for now.
+
+    Raises:
+        TimelineError: A clean has deleted files of the point in time.
+    """
+    state.timeline.check_readable(as_of)
+    slices = state.view(as_of=as_of).latest_slices()
+    return [facts for each in slices for facts in _files_of(state, each)]
+
+
+def partition_facts(slices: Iterable[FileSlice]) -> list[PartitionFacts]:
+    """Return what lies in each partition, sorted by path; partitions without a live file group are left out.
+
+    Args:
+        slices: The newest slices, as a view of the table gives them.
+    """
+    by_partition: dict[str, list[FileSlice]] = {}
+    for each in slices:
+        by_partition.setdefault(each.partition, []).append(each)
+    return [_partition(name, by_partition[name]) for name in sorted(by_partition)]
+
+
+def _partition(name: str, slices: list[FileSlice]) -> PartitionFacts:
+    bases = [each.base_file for each in slices if each.base_file is not None]
+    logs = [log for each in slices for log in each.log_files]
+    return PartitionFacts(
+        name,
+        len(slices),
+        len(bases),
+        len(logs),
+        sum(base.size for base in bases),
+        sum(log.size for log in logs),
+    )
+
+
+def _files_of(state: TableState, piece: FileSlice) -> Iterator[FileFacts]:
+    files: list[tuple[str, BaseFile | LogFile]] = []
+    if piece.base_file is not None:
+        files.append(("base", piece.base_file))
+    files += [("log", log) for log in piece.log_files]
+    files += [("cdc", log) for log in piece.cdc_files]
+    for kind, file in files:
+        yield FileFacts(
+            file.path,
+            file.partition,
+            file.file_id,
+            kind,
+            file.instant,
+            file.size,
+            file.modified_ms,
+            state.storage.uri(file.path),
+        )

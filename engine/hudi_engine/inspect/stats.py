@@ -1,0 +1,192 @@
+"""How large a table is, how it lies on storage, and which services are due."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import Options
+from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.inspect.files import PartitionFacts, partition_facts
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.txn.recovery import next_instant
+
+_READING_THREADS = 16
+
+
+@dataclass(frozen=True)
+class ServiceDue:
+    """A table service and whether its trigger fires.
+
+    Args:
+        service: ``compaction`` or ``clean``.
+        due: Whether it would do something by the options.
+        reason: Why, in words with numbers.
+    """
+
+    service: str
+    due: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class TableStats:
+    """A table in numbers.
+
+    Args:
+        name: Table name.
+        table_type: ``COPY_ON_WRITE`` or ``MERGE_ON_READ``.
+        version: Table version.
+        instant: Newest completed write, None before the first.
+        commits: Completed writes on the active timeline.
+        pending: Instants that are requested or in flight.
+        rows: Rows of a snapshot; None where logs would have to be merged to know it and were not.
+        base_rows: Rows in base files.
+        small_files: Base files below ``hoodie.parquet.small.file.limit``.
+        partitions: Each partition.
+        services: Which services are due.
+    """
+
+    name: str
+    table_type: str
+    version: int
+    instant: str | None
+    commits: int
+    pending: int
+    rows: int | None
+    base_rows: int
+    small_files: int
+    partitions: tuple[PartitionFacts, ...]
+    services: tuple[ServiceDue, ...]
+
+    @property
+    def file_groups(self) -> int:
+        """Live file groups."""
+        return sum(each.file_groups for each in self.partitions)
+
+    @property
+    def base_files(self) -> int:
+        """Base files of the newest slices."""
+        return sum(each.base_files for each in self.partitions)
+
+    @property
+    def log_files(self) -> int:
+        """Logs of the newest slices."""
+        return sum(each.log_files for each in self.partitions)
+
+    @property
+    def base_bytes(self) -> int:
+        """Bytes of the base files."""
+        return sum(each.base_bytes for each in self.partitions)
+
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of the logs."""
+        return sum(each.log_bytes for each in self.partitions)
+
+    @property
+    def log_share(self) -> float:
+        """Bytes of logs among all bytes, 0 to 1."""
+        total = self.base_bytes + self.log_bytes
+        return self.log_bytes / total if total else 0.0
+
+
+def table_stats(state: TableState, options: Options, *, count_rows: bool = False) -> TableStats:
+    """Return a table in numbers, from its timeline, one listing and the footers of its base files.
+
+    Args:
+        state: The table.
+        options: Limit of small files, and the triggers of the services.
+        count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
+
+    Raises:
+        CorruptTableError: The footer of a base file cannot be read.
+    """
+    slices = state.view().latest_slices()
+    bases = [each.base_file for each in slices if each.base_file is not None]
+    counts = dict(zip((base.path for base in bases), footer_rows(state.storage, bases)))
+    limit = options.int("hoodie.parquet.small.file.limit")
+    writes = state.timeline.completed_writes
+    return TableStats(
+        name=state.config.name,
+        table_type=state.config.table_type.value,
+        version=state.config.version,
+        instant=writes[-1].requested_time if writes else None,
+        commits=len(writes),
+        pending=len(state.timeline.pending),
+        rows=_rows(state, options, slices, counts, count_rows),
+        base_rows=sum(counts.values()),
+        small_files=sum(base.size < limit for base in bases),
+        partitions=tuple(partition_facts(slices)),
+        services=tuple(services_due(state, options)),
+    )
+
+
+def services_due(state: TableState, options: Options) -> list[ServiceDue]:
+    """Return which services the options would start after the next commit."""
+    found = []
+    now = next_instant(state.timeline)
+    if state.config.table_type is TableType.MERGE_ON_READ:
+        commits = since_last_compaction(state.timeline).count
+        enough = options.int("hoodie.compact.inline.max.delta.commits")
+        trigger = options.text("hoodie.compact.inline.trigger.strategy")
+        reason = f"{commits} delta commits since the last one; {trigger} asks for {enough}"
+        found.append(ServiceDue("compaction", compaction_due(state.timeline, options, now), reason))
+    cleans = [each.requested_time for each in state.timeline.completed if each.action == "clean"]
+    later = sum(each.requested_time > max(cleans, default="") for each in state.timeline.completed_writes)
+    total = len(state.timeline.completed_writes)
+    retained = options.int("hoodie.clean.commits.retained")
+    reason = f"{total} commits on the timeline, {later} since the last clean; {retained} are retained"
+    found.append(ServiceDue("clean", later > 0 and total > retained, reason))
+    return found
+
+
+def footer_rows(storage: Storage, bases: Sequence[BaseFile]) -> list[int]:
+    """Return the rows of base files, from their footers, in the same order.
+
+    Raises:
+        CorruptTableError: A footer cannot be read.
+        TimelineError: A file has gone since it was listed.
+    """
+    if not bases:
+        return []
+    with ThreadPoolExecutor(min(_READING_THREADS, len(bases))) as pool:
+        return list(pool.map(lambda base: _footer_rows(storage, base), bases))
+
+
+def _footer_rows(storage: Storage, base: BaseFile) -> int:
+    try:
+        with storage.open_input(base.path) as source:
+            return int(pq.read_metadata(source).num_rows)
+    except FileNotFoundError as error:
+        raise TimelineError(
+            f"base file {base.path!r} has gone since the table was listed; look again"
+        ) from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise CorruptTableError(f"the footer of base file {base.path!r} cannot be read: {error}") from error
+
+
+def _rows(
+    state: TableState, options: Options, slices: Sequence[FileSlice], counts: dict[str, int], merge: bool
+) -> int | None:
+    logged = [each for each in slices if each.log_files]
+    if logged and not merge:
+        return None
+    plain = sum(counts[each.base_file.path] for each in slices if each.base_file and not each.log_files)
+    schema = state.data_schema()
+    if not logged or schema is None:
+        return plain
+    context = state.read_context(schema, options)
+    merged: list[int] = [read_slice(context, each, columns=[RECORD_KEY]).num_rows for each in logged]
+    return plain + sum(merged)

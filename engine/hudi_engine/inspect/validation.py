@@ -1,0 +1,199 @@
+"""Whether a table's timeline and its files tell the same story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.config.options import Options
+from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
+from hudi_engine.filegroup.log_file import LogFile, parse_log_file
+from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.schema.meta_fields import FILE_NAME, PARTITION_PATH, RECORD_KEY
+from hudi_engine.storage.base import FileStatus
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import FileGroupKey
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+MARKER_FOLDER = ".hoodie/.temp"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be.
+
+    Args:
+        problem: ``missing_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``, ``no_partition_metadata`` or
+            ``duplicate_key``.
+        path: What it is about, relative to the table's base path.
+        message: What was found, and what it means for a reader.
+        harms: Whether a reader sees wrong or missing rows; the others only take space.
+    """
+
+    problem: str
+    path: str
+    message: str
+    harms: bool
+
+
+@dataclass(frozen=True)
+class _Named:
+    """A file that a commit on the active timeline names."""
+
+    stat: WriteStat
+    instant: str
+
+
+def validate(state: TableState) -> list[Finding]:
+    """Compare the timeline with the files: what commits name must be there, and what is there must have a commit.
+
+    Files of commits that were archived cannot be compared, and are taken as they are.
+
+    Args:
+        state: The table, as just read.
+    """
+    view = state.view()
+    named = _named_files(state)
+    findings = [*_missing(state, view, named), *_orphans(state, view, named), *_no_metadata(state, view)]
+    findings += _left_markers(state)
+    return sorted(findings, key=lambda each: (not each.harms, each.problem, each.path))
+
+
+def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> list[Finding]:
+    """Read the keys of a snapshot and return those that are there more than once within a partition.
+
+    Args:
+        state: The table.
+        options: Read options.
+        limit: How many are returned.
+    """
+    schema = state.data_schema()
+    if schema is None:
+        return []
+    context = state.read_context(schema, options)
+    found: list[Finding] = []
+    for partition, slices in _by_partition(state.view()):
+        columns = [RECORD_KEY, PARTITION_PATH, FILE_NAME]
+        rows = pa.concat_tables([read_slice(context, each, columns=columns) for each in slices])
+        counted = rows.group_by(RECORD_KEY).aggregate(
+            [([], "count_all"), (FILE_NAME, "min"), (FILE_NAME, "max")]
+        )
+        twice = counted.filter(pa.compute.greater(counted["count_all"], 1)).slice(0, limit - len(found))
+        for row in twice.to_pylist():
+            files = dict.fromkeys([row[f"{FILE_NAME}_min"], row[f"{FILE_NAME}_max"]])
+            message = f"key {row[RECORD_KEY]!r} is there {row['count_all']} times, in {' and '.join(map(str, files))}"
+            found.append(Finding("duplicate_key", partition, message, True))
+        if len(found) >= limit:
+            break
+    return found
+
+
+def _by_partition(view: FileSystemView) -> Iterator[tuple[str, list]]:  # type: ignore[type-arg]
+    for partition in view.partitions:
+        slices = view.latest_slices(partition)
+        if slices:
+            yield partition, slices
+
+
+def _named_files(state: TableState) -> dict[str, _Named]:
+    """Return every file that a completed write of the active timeline names, by path."""
+    return {
+        stat.path: _Named(stat, instant.requested_time)
+        for instant in state.timeline.completed_writes
+        for _, stat in state.timeline.commit_metadata(instant).write_stats()
+        if stat.path
+    }
+
+
+def _missing(state: TableState, view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding]:
+    """Yield the files of newest slices that are not there; older ones may have been cleaned."""
+    listed = {status.path: status for status in _all_files(view)}
+    for path in _expected(view, named):
+        status, told = listed.get(path), named[path]
+        if status is None:
+            message = f"commit {told.instant} wrote it and no later one took it out, but it is not there: rows are missing"
+            yield Finding("missing_file", path, message, True)
+        elif _is_short(told.stat, status):
+            message = (
+                f"commit {told.instant} wrote {told.stat.file_size_in_bytes} bytes, and it has {status.size}"
+            )
+            yield Finding("wrong_size", path, message, True)
+
+
+def _expected(view: FileSystemView, named: dict[str, _Named]) -> Iterator[str]:
+    """Yield the newest base file that the timeline names for each live file group, and the logs on top of it."""
+    bases: dict[FileGroupKey, BaseFile] = {}
+    logs: dict[FileGroupKey, list[tuple[LogFile, str]]] = {}
+    for path, told in named.items():
+        partition = path.rpartition("/")[0]
+        base, log = parse_base_file(path, partition), parse_log_file(path, partition)
+        if base is not None:
+            key = (partition, base.file_id)
+            known = bases.get(key)
+            bases[key] = base if known is None or base.instant > known.instant else known
+        elif log is not None and not log.is_cdc:
+            logs.setdefault((partition, log.file_id), []).append((log, told.instant))
+    for key in {*bases, *logs} - set(view.replaced_groups):
+        newest = bases.get(key)
+        if newest is not None:
+            yield newest.path
+        for log, written in logs.get(key, ()):
+            if newest is None or (written > newest.instant and log.instant >= newest.instant):
+                yield log.path
+
+
+def _is_short(stat: WriteStat, status: FileStatus) -> bool:
+    told = stat.file_size_in_bytes or 0
+    # Later commits append to a log, so only base files have one size for good.
+    return bool(told) and (status.size < told if stat.is_log_file else status.size != told)
+
+
+def _orphans(state: TableState, view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding]:
+    """Yield data files that no commit explains; those of pending and archived instants are explained."""
+    timeline = state.timeline
+    pending = {each.requested_time for each in timeline.pending}
+    active = {each.requested_time for each in timeline.completed_writes}
+    for status in _all_files(view):
+        base = parse_base_file(status.name, status.path.rpartition("/")[0], status)
+        if base is None or status.path in named or base.instant in pending:
+            continue
+        if base.instant in active:
+            reason = f"commit {base.instant} does not name it: a failed attempt of its writer left it"
+        elif not timeline.is_committed(base.instant):
+            reason = (
+                f"there is no instant {base.instant} on the timeline: its writer failed or was rolled back"
+            )
+        else:
+            continue
+        yield Finding("orphan_file", status.path, f"{reason}; readers do not look at it", False)
+
+
+def _no_metadata(state: TableState, view: FileSystemView) -> Iterator[Finding]:
+    """Yield folders with data files that no reader takes for a partition (Hudi file layout, partition metadata)."""
+    if not state.config.is_partitioned:
+        return
+    known = set(view.partitions)
+    folders = {
+        status.path.rpartition("/")[0]
+        for status in state.storage.list("", recursive=True, skip=frozenset({".hoodie"}))
+        if not status.is_dir and parse_base_file(status.name, "") is not None
+    }
+    for folder in sorted(folders - known):
+        message = f"the folder holds base files but none of {', '.join(PARTITION_METADATA_NAMES)}: readers miss its rows"
+        yield Finding("no_partition_metadata", folder, message, True)
+
+
+def _left_markers(state: TableState) -> Iterator[Finding]:
+    pending = {each.requested_time for each in state.timeline.pending}
+    for status in state.storage.list(MARKER_FOLDER):
+        if status.is_dir and status.name not in pending:
+            message = f"markers of instant {status.name}, which is not under way; the next write removes them"
+            yield Finding("orphan_markers", status.path, message, False)
+
+
+def _all_files(view: FileSystemView) -> Iterable[FileStatus]:
+    return (status for partition in view.partitions for status in view.files(partition))

@@ -1,0 +1,235 @@
+"""The services of a table that move no rows through Spark: going back, saving, compacting, cleaning, publishing.
+
+They work on a storage alone, so that a command line without a JVM and a table with a Spark session share them.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.publish.derive import RunTasks as RunSidecars
+from hudi_engine.publish.derive import run_in_threads as make_sidecars_in_threads
+from hudi_engine.publish.manifest import live_manifest_files, publish
+from hudi_engine.publish.sidecar_files import obsolete_sidecars
+from hudi_engine.services import (
+    ArchiveResult,
+    CleanResult,
+    CompactionResult,
+    PendingCompaction,
+    Publication,
+    RunTasks,
+    archive,
+    clean,
+    drop_savepoint,
+    run_after_commit,
+    run_compaction,
+    run_in_threads,
+    schedule_compaction,
+    show_compactions,
+)
+from hudi_engine.services.clean.execute import make_plan
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.restore import plan_restore, restore
+from hudi_engine.txn.restore_steps import RestoreResult
+from hudi_engine.txn.rollback import RollbackResult, rollback_instant
+from hudi_engine.txn.savepoint import (
+    Savepoint,
+    create_savepoint,
+    list_savepoints,
+)
+
+logger = logging.getLogger(__name__)
+
+PUBLISH = "hoodie.engine.publish.manifest"
+
+
+@dataclass(frozen=True)
+class TableServices:
+    """Services of one table.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.*`` options of the calls.
+        run_tasks: Where the file groups of a compaction are merged.
+        run_sidecars: Where the files that are published beside the data are made.
+    """
+
+    storage: Storage
+    options: Options
+    run_tasks: RunTasks = run_in_threads
+    run_sidecars: RunSidecars = make_sidecars_in_threads
+
+    def rollback(self, instant: str) -> RollbackResult:
+        """Undo the newest completed write, or a pending instant.
+
+        Raises:
+            TimelineError: The instant is not there, or something later stands on it.
+        """
+        config = TableConfig.load(self.storage)
+        config.check_writable()
+        with table_lock(self.storage, self.options):
+            recover(self.storage, config, self.options, republish=self._republish)
+            timeline = Timeline.load(self.storage, config)
+            result = rollback_instant(
+                self.storage,
+                config,
+                timeline.find(instant),
+                rollback_time=next_instant(timeline),
+                republish=self._republish,
+            )
+        self.publish_or_warn()
+        return result
+
+    def savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> Savepoint:
+        """Keep a commit, the newest for None; raises TimelineError when there is none, or it was cleaned."""
+        return create_savepoint(self.storage, self.options, instant, user=user, comments=comments)
+
+    def savepoints(self) -> list[Savepoint]:
+        """Return the savepoints, oldest first."""
+        return list(list_savepoints(self.storage))
+
+    def delete_savepoint(self, instant: str) -> None:
+        """Give a saved commit free to clean; raises TimelineError when it is not saved."""
+        drop_savepoint(self.storage, self.options, instant)
+
+    def would_be_undone(self, instant: str) -> list[tuple[str, str]]:
+        """Return the instants, with their actions, that a restore to a commit would take back; nothing is written.
+
+        Raises:
+            TimelineError: As restore does.
+        """
+        state = TableState.load(self.storage)
+        return list(plan_restore(self.storage, state.config, state.timeline, instant).instants)
+
+    def restore(self, instant: str) -> RestoreResult:
+        """Take the table back to a commit; every later write goes for good, with its files.
+
+        Raises:
+            TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
+        """
+        result = restore(self.storage, self.options, instant, republish=self._republish)
+        self.publish_or_warn()
+        return result
+
+    def schedule_compaction(self) -> CompactionResult:
+        """Plan a compaction of the slices that have logs; raises ConfigError for a copy-on-write table."""
+        return schedule_compaction(self.storage, self.options)
+
+    def compact(self, instant: str | None = None) -> CompactionResult:
+        """Run a pending compaction, the next one for None; without one, schedule it first.
+
+        Raises:
+            ConfigError: A copy-on-write table, or options that make no sense.
+            ServiceError: The compaction failed; it was rolled back and its plan can run again.
+        """
+        return run_compaction(
+            self.storage,
+            self.options,
+            instant=instant,
+            run_tasks=self.run_tasks,
+            publish=self.publication(),
+        )
+
+    def compactions(self) -> list[PendingCompaction]:
+        """Return the compactions on the active timeline, pending and done, oldest first."""
+        return list(show_compactions(self.storage))
+
+    def clean(self, retain_commits: int | None = None) -> CleanResult:
+        """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
+
+        Args:
+            retain_commits: Commits whose files stay; None for what the options say.
+
+        Raises:
+            ConfigError: ``retain_commits`` is no whole number of at least 1.
+        """
+        self._check_retained(retain_commits)
+        return clean(self.storage, self.options, retain_commits=retain_commits, publish=self.publication())
+
+    def would_be_cleaned(self, retain_commits: int | None = None) -> list[str]:
+        """Return the paths that a clean would delete now; nothing is written.
+
+        Args:
+            retain_commits: As in clean.
+        """
+        self._check_retained(retain_commits)
+        options = self.options
+        if retain_commits is not None:
+            keep = {
+                "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+                "hoodie.clean.commits.retained": retain_commits,
+            }
+            options = options.merged(keep)
+        state = TableState.load(self.storage)
+        readers = Publication(publish=lambda: None, live_files=lambda: live_manifest_files(self.storage))
+        plan = make_plan(state, options, readers, now=next_instant(state.timeline))
+        return [] if isinstance(plan, CleanResult) else sorted(plan.paths)
+
+    def archive(
+        self, min_commits: int | None = None, max_commits: int | None = None, *, dry_run: bool = False
+    ) -> ArchiveResult:
+        """Move the oldest instants from the active timeline to the archive when there are too many.
+
+        Args:
+            min_commits: Completed commits that stay; None for what the options say.
+            max_commits: Completed commits above which older ones go; None for what the options say.
+            dry_run: Only say which instants would go.
+
+        Raises:
+            ConfigError: Limits that make no sense.
+        """
+        given = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
+        options = self.options.merged(given)
+        return archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
+
+    def publish(self) -> None:
+        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
+        publish(self.storage, run_sidecars=self.run_sidecars)
+
+    def publish_or_warn(self) -> None:
+        """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""
+        if not self.options.bool(PUBLISH):
+            return
+        try:
+            self.publish()
+        except (HudiError, OSError) as error:
+            base = self.storage.base
+            logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
+
+    def after_commit(self) -> None:
+        """Publish a commit, then run the services that are due; a failure is a warning."""
+        self.publish_or_warn()
+        report = run_after_commit(
+            self.storage,
+            self.options,
+            run_tasks=self.run_tasks,
+            publish=self.publication() if self.options.bool(PUBLISH) else None,
+        )
+        for failure in report.failures:
+            logger.warning("%s: %s", self.storage.base, failure)
+
+    def publication(self) -> Publication:
+        """Return what services must know of the file lists that readers hold on to."""
+        storage = self.storage
+        return Publication(
+            publish=self.publish,
+            live_files=lambda: live_manifest_files(storage),
+            obsolete_sidecars=lambda partitions, oldest: obsolete_sidecars(storage, partitions, oldest),
+        )
+
+    def _republish(self) -> None:
+        if live_manifest_files(self.storage):
+            self.publish()
+
+    def _check_retained(self, retain_commits: int | None) -> None:
+        if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):
+            raise ConfigError(
+                f"retain_commits is {retain_commits!r}; it must be a whole number of at least 1"
+            )

@@ -1,0 +1,224 @@
+"""`hudi-engine TABLE COMMAND`, as a shell sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hudi_engine.cli import main
+from hudi_engine.cli.registry import COMMANDS
+from hudi_engine.merge.table_reader import read_table
+from hudi_engine.storage.factory import open_storage
+
+from tests.golden.golden import NAMES, description, unpack
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+MERGE_ON_READ = "v6_mor_simple_deletes_h0150"
+LOOKS = (["timeline"], ["commits"], ["files"], ["partitions"], ["stats"], ["validate"], ["savepoints"])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    return str(unpack(MERGE_ON_READ, tmp_path))
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    code = main(words)
+    shown = capsys.readouterr()
+    return code, shown.out, shown.err
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> object:
+    code, out, err = run(capsys, *words, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def ids(table: str) -> list[object]:
+    return sorted(read_table(open_storage(table)).column("_hoodie_record_key").to_pylist())
+
+
+def listing(folder: str) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("words", LOOKS, ids=lambda words: words[0])
+def test_looking_works_on_every_table_and_changes_none(
+    name: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(unpack(name, tmp_path))
+    before = listing(folder)
+
+    code, text, err = run(capsys, folder, *words)
+    assert (code, err) == (0, "")
+    assert text.strip()
+    answer(capsys, folder, *words)
+    assert listing(folder) == before
+
+
+def test_the_timeline_is_shown_newest_first(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = answer(capsys, table, "timeline", "-n", "2")
+
+    assert isinstance(shown, list) and len(shown) == 2
+    assert shown[0]["instant"] > shown[1]["instant"]
+    assert shown[0]["state"] == "completed"
+
+
+def test_stats_count_rows_when_asked_to(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    guessed, counted = answer(capsys, table, "stats"), answer(capsys, table, "stats", "--count")
+
+    assert isinstance(guessed, dict) and isinstance(counted, dict)
+    assert guessed["rows"] is None
+    assert counted["rows"] == len(description(MERGE_ON_READ)["snapshot"])
+
+
+def test_compacting_keeps_the_rows_and_another_reader_agrees(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = ids(table)
+
+    done = answer(capsys, table, "compact")
+
+    assert isinstance(done, dict) and done["state"] == "completed"
+    stats = answer(capsys, table, "stats")
+    assert isinstance(stats, dict) and stats["log_files"] == 0
+    assert ids(table) == before
+    assert [row[0] for row in rows_by_hudi_rs(table, ["_hoodie_record_key"])] == before
+
+
+def test_a_clean_deletes_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, table, "compact", "-o", "hoodie.clean.automatic=false")
+    before = listing(table)
+    said = answer(capsys, table, "clean", "--retain", "1", "--dry-run")
+    assert listing(table) == before
+
+    run(capsys, table, "clean", "--retain", "1")
+
+    gone = {str(Path(path).relative_to(table)) for path in before if not Path(path).exists()}
+    assert isinstance(said, dict)
+    assert {row["path"] for row in said["rows"]} == {path for path in gone if ".hoodie/" not in path}
+    assert gone
+
+
+def test_a_savepoint_is_kept_until_it_is_given_free(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = answer(capsys, table, "savepoint", "--user", "ann", "--comments", "before the move")
+    assert isinstance(saved, dict)
+    shown = answer(capsys, table, "savepoints")
+    assert isinstance(shown, list)
+    assert [(row["instant"], row["user"], row["comments"]) for row in shown] == [
+        (saved["instant"], "ann", "before the move")
+    ]
+
+    answer(capsys, table, "savepoint", saved["instant"], "--delete")
+    assert answer(capsys, table, "savepoints") == []
+
+
+def test_a_restore_takes_back_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    timeline = answer(capsys, table, "timeline")
+    assert isinstance(timeline, list)
+    first, before = timeline[-1]["instant"], listing(table)
+    said = answer(capsys, table, "restore", first, "--dry-run")
+    assert isinstance(said, dict)
+    assert listing(table) == before
+
+    answer(capsys, table, "restore", first)
+
+    left = answer(capsys, table, "timeline")
+    assert isinstance(left, list)
+    assert {row["instant"] for row in timeline} - {row["instant"] for row in left} == {
+        row["instant"] for row in said["rows"]
+    }
+    assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][first])
+
+
+def test_a_rollback_undoes_the_newest_write(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    timeline = answer(capsys, table, "timeline")
+    assert isinstance(timeline, list)
+    newest, older = timeline[0]["instant"], timeline[1]["instant"]
+    before = listing(table)
+    answer(capsys, table, "rollback", newest, "--dry-run")
+    assert listing(table) == before
+
+    answer(capsys, table, "rollback", newest)
+
+    assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][older])
+
+
+def test_a_table_with_missing_rows_makes_validate_fail(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    next(Path(table).rglob(".*.log.*")).unlink()
+
+    code, out, _ = run(capsys, table, "validate")
+
+    assert code == 1
+    assert "missing file" in out or "missing_file" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["timeline", "-o", "hoodie.clean.policy=SOME"], "legal values: KEEP_LATEST_COMMITS"),
+        (["timeline", "-o", "hoodie.clean.policy"], "-o hoodie.key=value"),
+        (["rollback", "20200101000000000"], "there is no instant '20200101000000000'"),
+        (["restore", "20200101000000000", "--dry-run"], "there is no completed write '20200101000000000'"),
+        (["clean", "--retain", "0"], "at least 1"),
+        (["clean", "--retain", "0", "--dry-run"], "at least 1"),
+        (["files", "--as-of", "monday"], "legal are an instant such as"),
+        (["savepoint", "--delete"], "`savepoints` lists them"),
+        (["compact", "20200101000000000", "--schedule"], "leave the instant out"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_a_mistake_is_one_sentence_and_code_2(
+    words: list[str], said: str, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = listing(table)
+
+    code, out, err = run(capsys, table, *words)
+
+    assert (code, out) == (2, "")
+    assert said in err and "Traceback" not in err and err.count("\n") == 1
+    assert err.startswith(f"hudi-engine {words[0]}: ")
+    assert listing(table) == before
+
+
+def test_a_path_without_a_table_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, str(tmp_path), "timeline")
+
+    assert code == 2
+    assert "there is no Hudi table at" in err
+
+
+def test_an_unknown_command_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["somewhere", "timelien"])
+
+    err = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert all(command.name in err for command in COMMANDS)
+
+
+def test_the_program_starts_neither_spark_nor_pandas(table: str) -> None:
+    code = (
+        "import sys\nfrom hudi_engine.cli import main\n"
+        f"for word in ('timeline', 'commits', 'files', 'stats'): main([{table!r}, word])\n"
+        "print(sorted({'pyspark', 'py4j', 'pandas', 'dbt'} & set(sys.modules)), file=sys.stderr)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert shown.stderr.strip() == "[]"
+
+
+def test_the_installed_program_tells_its_version() -> None:
+    import hudi_engine
+
+    shown = subprocess.run(
+        [sys.executable, "-m", "hudi_engine.cli", "--version"], capture_output=True, text=True, check=True
+    )
+
+    assert shown.stdout == f"hudi-engine {hudi_engine.__version__}\n"

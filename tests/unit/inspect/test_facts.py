@@ -1,0 +1,155 @@
+"""Facts of tables that Apache Hudi wrote, against what Apache Hudi and hudi-rs say of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hudi import HudiReadOptions, HudiTableBuilder
+from hudi_engine.config.options import resolve_options
+from hudi_engine.inspect import (
+    commit_facts,
+    file_facts,
+    instant_facts,
+    moment_of,
+    partition_facts,
+    table_stats,
+)
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_state import TableState
+
+from tests.golden.golden import NAMES, description, unpack
+from tests.helpers.handmade import HandmadeTable
+
+DEFAULTS = resolve_options(None)
+COUNTED = [
+    "v6_cow_nonpartitioned_upsert_h0150",
+    "v6_cow_complex_delete_h0150",
+    "v9_cow_nonpartitioned_upsert_h120",
+]
+
+
+def golden(name: str, folder: Path) -> TableState:
+    return TableState.load(open_storage(str(unpack(name, folder))))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_of_a_snapshot_are_those_that_hudi_rs_reads(name: str, tmp_path: Path) -> None:
+    state = golden(name, tmp_path)
+
+    slices = HudiTableBuilder.from_base_uri(str(tmp_path / name)).build().get_file_slices(HudiReadOptions())
+    theirs = {each.base_file_relative_path() for each in slices if each.base_file_name}
+
+    assert {each.path for each in file_facts(state) if each.kind == "base"} == theirs
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_and_partitions_and_stats_count_the_same_bytes_as_the_disk(name: str, tmp_path: Path) -> None:
+    state = golden(name, tmp_path)
+    files = file_facts(state)
+    stats = table_stats(state, DEFAULTS)
+
+    on_disk = {each.path: (tmp_path / name / each.path).stat().st_size for each in files}
+    kinds = Counter(each.kind for each in files)
+
+    assert {each.path: each.size_bytes for each in files} == on_disk
+    assert stats.base_bytes + stats.log_bytes == sum(on_disk.values())
+    assert (stats.base_files, stats.log_files) == (kinds["base"], kinds["log"])
+    assert list(stats.partitions) == partition_facts(state.view().latest_slices())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counted_rows_are_the_rows_that_apache_hudi_reads(name: str, tmp_path: Path) -> None:
+    stats = table_stats(golden(name, tmp_path), DEFAULTS, count_rows=True)
+
+    assert stats.rows == len(description(name)["snapshot"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_are_told_without_counting_only_where_no_log_can_change_them(name: str, tmp_path: Path) -> None:
+    stats = table_stats(golden(name, tmp_path), DEFAULTS)
+
+    assert (stats.rows is None) == (stats.log_files > 0)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_rows_inserted_less_rows_deleted_are_the_rows_that_are_there(name: str, tmp_path: Path) -> None:
+    commits = commit_facts(golden(name, tmp_path))
+
+    assert sum(each.rows_inserted - each.rows_deleted for each in commits) == len(
+        description(name)["snapshot"]
+    )
+
+
+def test_commits_come_newest_first_and_say_what_they_did(tmp_path: Path) -> None:
+    commits = commit_facts(golden("v6_mor_simple_compaction_h0150", tmp_path))
+
+    assert [each.operation for each in commits] == ["UPSERT", "COMPACT", "UPSERT", "UPSERT"]
+    assert [each.is_service for each in commits] == [False, True, False, False]
+    assert [(each.rows_inserted, each.rows_updated) for each in commits] == [(1, 2), (0, 0), (1, 2), (5, 0)]
+    assert commits[-1].partitions == ("day=mon", "day=tue", "day=wed")
+    assert "schema" not in commits[0].extra
+
+
+def test_only_as_many_commits_are_read_as_are_asked_for(tmp_path: Path) -> None:
+    state = golden("v6_mor_simple_compaction_h0150", tmp_path)
+    oldest = state.timeline.completed_writes[0].file_name
+    (Path(state.storage.base) / ".hoodie" / oldest).write_bytes(b"{")
+
+    assert len(commit_facts(state, 2)) == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_instant_completes_after_it_began_and_before_the_next_begins(name: str, tmp_path: Path) -> None:
+    facts = [each for each in instant_facts(golden(name, tmp_path)) if each.action != "clean"]
+
+    for each, following in zip(facts, facts[1:]):
+        assert each.requested_at is not None and each.completed_at is not None
+        assert each.seconds is not None and 0 < each.seconds < 60
+        assert each.requested_at < each.completed_at
+        assert following.requested_at is not None
+        assert each.completed_at <= following.requested_at + timedelta(milliseconds=1)
+
+
+def test_an_instant_is_a_moment_in_the_zone_of_the_timeline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import time
+
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        schema = pa.schema([("id", pa.string())])
+        utc = HandmadeTable(tmp_path / "utc", schema).config
+        zone = {"hoodie.table.timeline.timezone": "LOCAL"}
+        local = HandmadeTable(tmp_path / "local", schema, properties=zone).config
+
+        assert moment_of(utc, "20260101093000000") == datetime(2026, 1, 1, 9, 30, tzinfo=timezone.utc)
+        assert moment_of(local, "20260101093000000") == datetime(2026, 1, 1, 14, 30, tzinfo=timezone.utc)
+        assert moment_of(local, "00000000000000000") is None
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_a_table_without_a_commit_has_facts_too(tmp_path: Path) -> None:
+    state = TableState.load(HandmadeTable(tmp_path / "t", pa.schema([("id", pa.string())])).storage)
+    stats = table_stats(state, DEFAULTS, count_rows=True)
+
+    assert (stats.rows, stats.file_groups, stats.log_share, stats.instant) == (0, 0, 0.0, None)
+    assert (commit_facts(state), file_facts(state), instant_facts(state)) == ([], [], [])
+
+
+def test_services_are_due_when_their_triggers_fire(tmp_path: Path) -> None:
+    state = golden("v6_mor_simple_deletes_h0150", tmp_path)
+
+    def due(**options: object) -> dict[str, bool]:
+        given = resolve_options({key.replace("__", "."): value for key, value in options.items()})
+        return {each.service: each.due for each in table_stats(state, given).services}
+
+    assert due() == {"compaction": False, "clean": False}
+    assert due(hoodie__compact__inline__max__delta__commits="2")["compaction"]
+    assert due(hoodie__clean__commits__retained="1")["clean"]
