@@ -9,11 +9,11 @@ from pathlib import Path
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.recovery import recover, rollback_write, table_lock
 
 import tests.faults.mini_table as mini
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 
 COW, MOR = "COPY_ON_WRITE", "MERGE_ON_READ"
 FIRST: mini.Rows = {"a": {"k1": 1, "k2": 2}, "b": {"k3": 3}}

@@ -12,7 +12,6 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.services import archive, clean, drop_savepoint
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import entry_key, list_archive_files
@@ -21,6 +20,7 @@ from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.txn.savepoint import create_savepoint
 
 from tests.faults import mini_table as mini
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 
 LIMITS = {
     "hoodie__keep__min__commits": 4,

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hudi_engine.errors import HudiError
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.fault import FaultInjectingStorage
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import SCENARIOS, Action, Bench, Scenario
+from tests.helpers.fault import FaultInjectingStorage
 
 ERRNOS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.fault import FaultInjectingStorage
 from hudi_engine.txn.recovery import recover
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, SCENARIOS, Bench, Scenario, dead_writer, killed, recover_now
+from tests.helpers.fault import FaultInjectingStorage
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan
 from hudi_engine.storage.local import LocalStorage
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, Bench, Scenario, upsert_first, upsert_second
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux")
 FORK = multiprocessing.get_context("fork")

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from hudi_engine.services import clean, run_after_commit, run_compaction, schedule_compaction
 from hudi_engine.storage.base import Storage
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.storage.local import LocalStorage
 
 from tests.faults.mini_table import leftovers
 from tests.faults.scenarios import recover_now
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.unit.services import tables
 from tests.unit.services.tables import MERGED, data_files, options, rows
 

@@ -8,11 +8,11 @@ import decimal
 import pyarrow as pa
 import pytest
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, SchemaError
-from hudi_engine.keygen.generator import build_key_generator
-from hudi_engine.keygen.partition_path import partition_path_problem
+from hudi_engine.errors import ConfigError, PathEscapeError, SchemaError
+from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
+from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.rows.key_columns import key_problem_column, with_key_columns
+from hudi_engine.write.rows.key_columns import with_key_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -149,6 +149,14 @@ def generated_rows(count: int) -> list[dict[str, object]]:
     return rows
 
 
+def partition_path(generator: KeyGenerator, row: pa.Table) -> str | None:
+    """The partition path of one row, None when it is refused."""
+    try:
+        return str(generator.partition_paths(row)[0])
+    except PathEscapeError:
+        return None
+
+
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, object]]:
     return generated_rows(300)
@@ -180,54 +188,12 @@ def test_spark_columns_equal_the_key_generators(spark, rows, ansi, zone):
             assert f"key{number}" not in found[0]
         else:
             assert [row[f"key{number}"] for row in found] == keys.to_pylist(), name
-        paths = generator.unchecked_partition_paths(table).to_pylist()
-        assert [row[f"path{number}"] for row in found] == paths, name
-
-
-def test_problems_are_named_row_by_row(spark):
-    config = table_config("s,i", "part", "COMPLEX")
-    cases = [
-        ("k", 1, "dt", None),
-        (None, None, "dt", "record key field 's' is null, record key field 'i' is null"),
-        ("", None, "dt", "record key field 's' is empty, record key field 'i' is null"),
-        ("k", None, "../x", "partition path '../x' does not stay below the table folder"),
-    ]
-    schema = pa.schema([("s", pa.string()), ("i", pa.int32()), ("part", pa.string())])
-    df = spark.createDataFrame([case[:3] for case in cases], "s string, i int, part string").coalesce(1)
-    keyed = with_key_columns(df, config, schema=schema)
-    found = keyed.select(key_problem_column(config, schema=schema).alias("problem")).collect()
-    assert [row.problem for row in found] == [case[3] for case in cases]
-
-
-def test_unsafe_partition_paths_are_the_same_in_spark_and_python(spark, rows):
-    config = table_config("", "part", "SIMPLE")
-    schema = pa.schema([("part", pa.string())])
-    refused = [
-        "..",
-        ".",
-        "/etc",
-        ".Hoodie/x",
-        "C:/x",
-        "c:\\x",
-        "a//b",
-        "a/",
-        "a/../b",
-        "a/.",
-        ".hoodie",
-        ".hoodie/x",
-        "a\nb",
-        "..\n",
-        "\x7f",
-    ]
-    legal = ["C:", "dt=C:/x", ".hoodiex", "a/..b", "...", "x..", "／", "..／x", "%2e%2e", "a\u0085b"]
-    values = sorted({str(row["part"]) for row in rows if row["part"]} | {*refused, *legal})
-    df = with_key_columns(
-        spark.createDataFrame([(value,) for value in values], "part string"), config, schema=schema
-    )
-    found = df.select("part", key_problem_column(config, schema=schema).isNotNull().alias("bad")).collect()
-    assert {row.part: row.bad for row in found} == {
-        value: partition_path_problem(value) is not None for value in values
-    }
+        for row, path in zip(found, (partition_path(generator, table.slice(n, 1)) for n in range(len(rows)))):
+            if path is None:
+                with pytest.raises(PathEscapeError):
+                    check_new_partition(row[f"path{number}"])
+            else:
+                assert row[f"path{number}"] == path, name
 
 
 def test_a_column_that_cannot_be_a_key_is_refused_before_spark_runs(spark):

@@ -6,8 +6,8 @@ import pytest
 from hudi_engine import HudiTable
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 COLUMNS = "id int, ts bigint, dt string, name string"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry_notes import EntryNotes
@@ -40,8 +39,6 @@ def register_foreign(
     name: TableName,
     path: str,
     cache_folder: str,
-    *,
-    sessions: Iterable[SparkSession] = (),
 ) -> Published:
     """Show a table that somebody else writes; call again to see its newest commit.
 
@@ -50,7 +47,6 @@ def register_foreign(
         name: Name to register; for a merge-on-read table ``_rt`` and ``_ro`` come with it.
         path: Base path of the table; nothing is written below it.
         cache_folder: Folder for what is derived from such tables, outside all of them.
-        sessions: Further live sessions that may read the table.
 
     Returns:
         What the manifest in the cache shows.
@@ -73,7 +69,7 @@ def register_foreign(
     if published.published:
         sweep(place)
     put_entries(spark, name, storage, config, published, EntryNotes(), place)
-    refresh_table(spark, name, sessions, table_type=config.table_type)
+    refresh_table(spark, name, table_type=config.table_type)
     return published
 
 

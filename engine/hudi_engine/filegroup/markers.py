@@ -78,11 +78,6 @@ def list_markers(storage: Storage, instant: str) -> list[tuple[str, str]]:
     return sorted(found)
 
 
-def list_marker_instants(storage: Storage) -> list[str]:
-    """Return the instants that have a marker folder, sorted."""
-    return [status.name for status in storage.list(_TEMP_FOLDER) if status.is_dir and status.name.isdigit()]
-
-
 def delete_markers(storage: Storage, instant: str) -> None:
     """Remove an instant's marker folder; nothing happens when there is none."""
     storage.delete_tree(marker_folder(instant))

@@ -7,11 +7,9 @@ layout).
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from hudi_engine.config.properties import format_properties, parse_properties
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.config.properties import format_properties
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 
@@ -19,14 +17,6 @@ PARTITION_METADATA = ".hoodie_partition_metadata"
 PARTITION_METADATA_NAMES = frozenset(
     {PARTITION_METADATA, f"{PARTITION_METADATA}.parquet", f"{PARTITION_METADATA}.orc"}
 )
-
-
-@dataclass(frozen=True)
-class PartitionMetadata:
-    """Instant that created a partition, and the number of folders between it and the base path."""
-
-    commit_time: str
-    depth: int
 
 
 def format_partition_metadata(partition: str, instant: str) -> bytes:
@@ -39,21 +29,6 @@ def format_partition_metadata(partition: str, instant: str) -> bytes:
     depth = len(partition.split("/")) if partition else 0
     comment = f"partition metadata\n{datetime.now(timezone.utc):%a %b %d %H:%M:%S UTC %Y}"
     return format_properties({"commitTime": instant, "partitionDepth": str(depth)}, comment)
-
-
-def parse_partition_metadata(data: bytes, source: str = PARTITION_METADATA) -> PartitionMetadata:
-    """Parse the file's content.
-
-    Raises:
-        CorruptTableError: when a key is missing or no number.
-    """
-    try:
-        properties = parse_properties(data)
-        return PartitionMetadata(properties["commitTime"].strip(), int(properties["partitionDepth"]))
-    except (KeyError, ValueError) as error:
-        raise CorruptTableError(
-            f"{source} is no partition metadata: {error!r}. It needs commitTime and a numeric partitionDepth"
-        ) from error
 
 
 def ensure_partition_metadata(storage: Storage, partition: str, instant: str) -> None:

@@ -18,7 +18,7 @@ from hudi_engine.config.options import Options, canonical_key
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError, SchemaError
 from hudi_engine.keygen.complex_key import complex_keys
-from hudi_engine.keygen.partition_path import join_partition_paths, partition_paths
+from hudi_engine.keygen.partition_path import partition_paths
 from hudi_engine.keygen.text import key_text
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.keygen.timestamp_format import TimestampFormat
@@ -90,14 +90,6 @@ class KeyGenerator:
         if not self.partition_fields:
             return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
         return partition_paths(
-            self._partition_texts(table), hive_style=self.hive_style, url_encode=self.url_encode
-        )
-
-    def unchecked_partition_paths(self, table: pa.Table) -> pa.StringArray:
-        """Build partition paths like `partition_paths` and leave `check_partition_path` to the caller."""
-        if not self.partition_fields:
-            return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
-        return join_partition_paths(
             self._partition_texts(table), hive_style=self.hive_style, url_encode=self.url_encode
         )
 

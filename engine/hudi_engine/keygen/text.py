@@ -68,12 +68,6 @@ def key_text(
     return convert(array)
 
 
-def is_key_type(kind: pa.DataType) -> bool:
-    """Tell whether `key_text` accepts columns of this type."""
-    value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.types.is_timestamp(value_type) or _converter(value_type) is not None
-
-
 def java_floating_text(value: float | np.floating) -> str:
     """Text of a double, or of a ``numpy.float32``, as Java's ``toString`` gives it.
 

@@ -7,7 +7,7 @@ schema (renamed columns, widened types on Spark 3.5, dropped partition columns).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -211,8 +211,3 @@ def map_slices(
 
     parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4))
     return spark.range(0, count, 1, parallel).mapInArrow(run, arrow_to_spark(schema))
-
-
-def with_merge_limit(read: ReadContext, limit_bytes: int) -> ReadContext:
-    """The same context with another memory limit for log records."""
-    return replace(read, memory_limit_bytes=limit_bytes)

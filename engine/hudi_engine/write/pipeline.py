@@ -322,7 +322,6 @@ def _context(
         read=read,
         base_files=BaseFileOptions.from_options(request.options),
         average_row_bytes=state.average_row_bytes(request.options),
-        auto_keys=not state.config.record_key_fields,
     )
 
 

@@ -74,7 +74,6 @@ def a_task(folder):
             read=read,
             base_files=BaseFileOptions.from_options(options),
             average_row_bytes=100,
-            auto_keys=False,
         )
     )
 

@@ -192,7 +192,6 @@ def test_values_that_leave_the_table_are_refused():
     table = pa.table({"k": [1], "p": ["../other"]})
     with pytest.raises(PathEscapeError, match="'../other'"):
         generator("k", "p").partition_paths(table)
-    assert generator("k", "p").unchecked_partition_paths(table).to_pylist() == ["../other"]
 
 
 @pytest.mark.parametrize("keygen", ["SimpleKeyGenerator", "TimestampBasedKeyGenerator"])

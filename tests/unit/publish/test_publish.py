@@ -20,9 +20,9 @@ from hudi_engine.publish.manifest import (
 )
 from hudi_engine.publish.manifest_file import Layout, ManifestFolder, is_healthy
 from hudi_engine.storage import open_storage
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.timeline.active import Timeline
 
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.publish.conftest import SCHEMA, log_update, rows
 

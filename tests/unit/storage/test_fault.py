@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ConfigError
-from hudi_engine.storage.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from hudi_engine.storage.local import LocalStorage
+
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 
 
 @pytest.fixture

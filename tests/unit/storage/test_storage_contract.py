@@ -10,10 +10,10 @@ from hudi_engine.errors import PathEscapeError
 from hudi_engine.storage.arrow import ArrowStorage
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.fault import FaultInjectingStorage
 from hudi_engine.storage.local import LocalStorage
 from pyarrow import fs
 
+from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.s3_server import S3Server
 
 KINDS = {

@@ -165,11 +165,6 @@ class BloomFilter:
         """Number of bit rows; 1 unless a dynamic filter overflowed its first row."""
         return len(self._rows)
 
-    @property
-    def bits_set(self) -> int:
-        """Number of bits set in all rows together."""
-        return sum(int(np.unpackbits(row).sum()) for row in self._rows)
-
     def copy(self) -> BloomFilter:
         """Make an independent copy."""
         return BloomFilter(

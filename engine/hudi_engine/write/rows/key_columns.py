@@ -20,7 +20,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator, field_type, resolve_field
-from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, ESCAPED_CHARACTERS, METADATA_FOLDER
+from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, ESCAPED_CHARACTERS
 from hudi_engine.keygen.text import key_text
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 
@@ -32,8 +32,6 @@ _PLAIN_DECIMAL_SCALE = 6
 _TEXT_PREFIX = "__hudi_key_text_"
 _SOURCE_PREFIX = "__hudi_key_source_"
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
-_DRIVE = "^[A-Za-z]:[\\\\/]"
-_CONTROL_CHARACTER = "[\\x00-\\x1f\\x7f]"
 
 
 @dataclass(frozen=True)
@@ -81,8 +79,8 @@ def with_key_columns(
 ) -> DataFrame:
     """Add ``_hoodie_record_key`` and ``_hoodie_partition_path`` to rows.
 
-    A row without a key gets a null record key, and partition paths are not checked: see
-    `key_problem_column`. A table whose keys the writer generates gets no record key column.
+    A row without a key gets a null record key, and partition paths are not checked: the caller does that, once for each
+    path (`check_new_partition`). A table whose keys the writer generates gets no record key column.
 
     Args:
         df: The rows.
@@ -111,58 +109,12 @@ def with_key_columns(
     return df.select(*["`" + name.replace("`", "``") + "`" for name in [*kept, *added]])
 
 
-def key_problem_column(config: TableConfig, *, schema: pa.Schema) -> Column:
-    """Say in words why a row cannot be written; null when it can.
-
-    Use it on the result of `with_key_columns`: one aggregate counts the rows where it is not null and takes an
-    example.
-
-    Args:
-        config: The table's settings.
-        schema: Arrow schema of the rows in the table.
-    """
-    from pyspark.sql import functions as F
-
-    path = F.col(PARTITION_PATH)
-    problem = F.when(
-        _is_unsafe(path),
-        F.concat(F.lit("partition path '"), path, F.lit("' does not stay below the table folder")),
-    )
-    if not config.record_key_fields:
-        return problem
-    parts = []
-    for name in config.record_key_fields:
-        value = _field_column(schema, name)
-        state = F.when(value.isNull(), F.lit("null")).otherwise(F.lit("empty"))
-        parts.append(F.concat(F.lit(f"record key field '{name}' is "), state))
-    missing = F.col(RECORD_KEY).isNull()
-    return F.when(missing, F.concat_ws(", ", *parts)).otherwise(problem)
-
-
-def _is_unsafe(path: Column) -> Column:
-    """The rule of `hudi_engine.keygen.partition_path.partition_path_problem`."""
-    from pyspark.sql import functions as F
-
-    # Looking for fixed texts costs a fraction of what regular expressions do.
-    framed = F.concat(F.lit("/"), path, F.lit("/"))
-    has_bad_part = framed.contains("//") | framed.contains("/./") | framed.contains("/../")
-    in_metadata = F.lower(F.substring(framed, 1, len(METADATA_FOLDER) + 2)) == f"/{METADATA_FOLDER}/"
-    has_drive = (F.substring(path, 2, 1) == ":") & path.rlike(_DRIVE)
-    return (path != "") & (has_bad_part | in_metadata | has_drive | path.rlike(_CONTROL_CHARACTER))
-
-
 def _field(generator: KeyGenerator, schema: pa.Schema, name: str, dated: bool) -> _FieldText:
     steps = resolve_field(schema, name)
     found = _FieldText(name, steps, field_type(schema, steps), dated, generator)
     # Refuses a type or timestamp setting that cannot serve before Spark runs.
     found.convert(pa.array([], found.kind))
     return found
-
-
-def _field_column(schema: pa.Schema, name: str) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.col(".".join("`" + step.replace("`", "``") + "`" for step in resolve_field(schema, name)))
 
 
 def _with_texts(df: DataFrame, fields: list[_FieldText]) -> tuple[DataFrame, list[Column]]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-
 from hudi_engine.errors import ConfigError
 from hudi_engine.storage import paths
 from hudi_engine.storage.base import TEMP_PREFIX, FileStatus, Listing, Storage
