@@ -47,9 +47,9 @@ from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult
 from hudi_engine.txn.savepoint import Savepoint
+from hudi_engine.txn.swap import recover_swap, table_storage
 from hudi_engine.write import operation as operations
 from hudi_engine.write.define.create_table import create_table, table_properties
-from hudi_engine.write.define.rebuild import recover_swap
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.pipeline import write
@@ -132,8 +132,8 @@ class HudiTable:
             schema=arrow,
             options=options,
         )
+        recover_swap(path)
         storage = open_storage(path)
-        recover_swap(storage.base)
         create_table(storage, config)
         return cls(spark, path, storage, options)
 
@@ -153,8 +153,7 @@ class HudiTable:
         """
         resolve_options(options)
         path = os.fspath(path) if isinstance(path, os.PathLike) else path
-        storage = open_storage(path)
-        recover_swap(storage.base)
+        storage = table_storage(path)
         TableConfig.load(storage)
         return cls(spark, path, storage, options)
 

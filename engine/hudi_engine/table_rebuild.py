@@ -10,16 +10,17 @@ from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table import HudiTable
-from hudi_engine.write import operation as operations
-from hudi_engine.write.define.create_table import create_table, table_properties
-from hudi_engine.write.define.rebuild import (
-    exists,
+from hudi_engine.txn.swap import (
+    is_switched,
+    mark_builder,
     recover_swap,
     remove_side,
-    same_definition,
     side_folder,
     swap,
 )
+from hudi_engine.write import operation as operations
+from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.rebuild import exists, same_definition
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.arguments import check_frame, column_names
 
@@ -44,8 +45,9 @@ def rebuild_table(
     """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
 
     While key, ordering, partitioning, type and merge rule stay, this is one replace instant and the history is kept. When
-    one of them changes the table is built beside the old one and the folders are swapped by two renames; for the moment
-    between them there is no table at the path, and the history starts anew.
+    one of them changes the table is built beside the old one and takes its place (see txn/swap.py): by two renames, with
+    no table at the path for the moment between them, or on an object store by a record that this engine's readers
+    follow. The history starts anew.
 
     Args:
         spark: The session.
@@ -72,7 +74,7 @@ def rebuild_table(
         options=options,
     )
     storage = open_storage(path)
-    recover_swap(storage.base)
+    recover_swap(path)
     fresh = not exists(storage)
     if not fresh:
         stored = TableConfig.load(storage)
@@ -94,13 +96,15 @@ def _rebuild_beside(
     try:
         side_storage = open_storage(side)
         create_table(side_storage, wanted)
+        mark_builder(side_storage)
         table = HudiTable(
             spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"}
         )
         result = table.write(operations.BULK_INSERT, df, None, new_schema=True)
         swap(storage.base, side)
     except BaseException:
-        remove_side(side)
+        if not is_switched(storage.base, side):
+            remove_side(side)
         raise
     HudiTable(spark, storage.base, storage, options).services().publish_or_warn()
     return result

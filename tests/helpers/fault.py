@@ -70,6 +70,7 @@ class FaultInjectingStorage(Storage):
     def __init__(self, storage: Storage, plan: FaultPlan | None = None) -> None:
         self.base = storage.base
         self.exclusive_create = storage.exclusive_create
+        self.renames_folders = storage.renames_folders
         self.calls: list[tuple[str, str]] = []
         self._storage = storage
         self._plan = plan

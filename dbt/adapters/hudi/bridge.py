@@ -38,8 +38,8 @@ from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
+from hudi_engine.txn.swap import recover_swap
 from hudi_engine.write.define.create_table import table_properties
-from hudi_engine.write.define.rebuild import recover_swap
 from hudi_engine.write.operation import DELETE, UPSERT
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T

@@ -226,8 +226,7 @@ class DirectoryCatalog:
     ) -> dict[TableName, str]:
         """Return the tables of a schema and where they live; a pointer goes before a folder."""
         folders = {each.name for each in statuses if each.is_dir and not each.name.startswith(".")}
-        if self._recover is not None:
-            folders |= self._recovered(schema, statuses, folders, self._recover)
+        folders |= self._recovered(schema, statuses, folders, warnings)
         tables = {
             TableName(schema, name): self.default_base(schema, name)
             for name in sorted(folders)
@@ -253,13 +252,20 @@ class DirectoryCatalog:
         return tables
 
     def _recovered(
-        self, schema: str, statuses: Sequence[FileStatus], folders: set[str], recover: Callable[[str], None]
+        self, schema: str, statuses: Sequence[FileStatus], folders: set[str], warnings: list[str]
     ) -> set[str]:
+        """Finish the rebuilds that were cut off and tidy up after them; return tables that are back."""
+        recover = self._recover
+        if recover is None:
+            return set()
         matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
-        missing = {match[1] for match in matches if match is not None} - folders
-        for name in missing:
-            recover(self.default_base(schema, name))
-        return missing
+        rebuilt = {match[1] for match in matches if match is not None}
+        for name in rebuilt:
+            try:
+                recover(self.default_base(schema, name))
+            except HudiError as error:
+                warnings.append(f"the rebuild of {schema}.{name} was not tidied up: {error}")
+        return rebuilt - folders
 
     def _pointed_base(self, schema: str, table: str, suffix: str = _POINTER) -> str | None:
         path = _file(schema, table, suffix)

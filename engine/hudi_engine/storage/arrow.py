@@ -10,8 +10,9 @@ from __future__ import annotations
 import errno
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import takewhile
 from typing import IO, BinaryIO, cast
 
 import pyarrow as pa
@@ -26,6 +27,15 @@ _SECRET = re.compile(r"^[^@:]*:[^@]*@")
 """User and password in front of a host; they go to the client and nowhere else."""
 _FLAT = frozenset({"s3", "gcs"})
 """pyarrow's names of stores that have keys only, no folders."""
+
+_Access = tuple[str, str, str]
+"""Authority with its credentials, ``?`` and query part of a URI."""
+_GIVEN: dict[tuple[str, str], dict[str, _Access]] = {}
+"""By scheme and bucket, what URIs of this process have said of how to reach places in it.
+
+The engine names a table's place without credentials and settings from then on, so that they reach no message and no
+metadata; they are found here again for that place, what lies below and beside it, and the folder above.
+"""
 
 
 class ArrowStorage(Storage):
@@ -45,6 +55,7 @@ class ArrowStorage(Storage):
         self._filesystem = filesystem
         self._root = root.rstrip("/")
         self._spark_base = spark_base or base
+        self.renames_folders = filesystem.type_name not in _FLAT
 
     def __repr__(self) -> str:
         return f"ArrowStorage({self.base!r})"
@@ -107,9 +118,12 @@ class ArrowStorage(Storage):
             file.path[len(source) + 1 :] for file in self.list(source, recursive=True) if not file.is_dir
         ]
         for name in below:
-            self._make_parent(f"{target}/{name}")
-            self._filesystem.copy_file(self._full(f"{source}/{name}"), self._full(f"{target}/{name}"))
+            self.copy(f"{source}/{name}", f"{target}/{name}")
         self.delete_tree(source)
+
+    def copy(self, source: str, target: str) -> None:
+        self._make_parent(target)
+        self._filesystem.copy_file(self._full(source), self._full(target))
 
     def make_dirs(self, path: str) -> None:
         self._filesystem.create_dir(self._full(path), recursive=True)
@@ -175,7 +189,9 @@ def open_arrow_storage(base: str) -> ArrowStorage:
     """Open a URI with pyarrow's client for its scheme.
 
     Args:
-        base: ``s3://``, ``s3a://``, ``gs://``, ``abfs://``, ``abfss://`` or ``hdfs://`` URI of a table.
+        base: ``s3://``, ``s3a://``, ``gs://``, ``abfs://``, ``abfss://`` or ``hdfs://`` URI of a table. One without
+            credentials and query part takes those that a URI of the same bucket was opened with before in this
+            process, of the nearest place if there are several.
 
     Raises:
         StorageError: when pyarrow has no client for the scheme or cannot set it up.
@@ -185,6 +201,10 @@ def open_arrow_storage(base: str) -> ArrowStorage:
     is_s3 = scheme in ("s3", "s3a", "s3n")
     authority, _, path = rest.partition("/")
     public = f"{_SECRET.sub('', authority)}/{path}".rstrip("/")
+    place = ("s3" if is_s3 else scheme, public.partition("/")[0])
+    told = bool(question) or _SECRET.match(authority) is not None
+    if not told and place in _GIVEN:
+        authority, question, settings = _given_nearby(_GIVEN[place], public)
     try:
         # Only the authority is given as a URI: pyarrow would decode percent signs in a path, which is
         # literal here.
@@ -198,8 +218,23 @@ def open_arrow_storage(base: str) -> ArrowStorage:
             "s3://, s3a://, gs://, abfs://, abfss:// and hdfs:// URIs; credentials and endpoints come from "
             "the environment or, for s3, from the query part of the URI"
         ) from error
+    if told:
+        known = _GIVEN.setdefault(place, {})
+        known.pop(public, None)
+        known[public] = (authority, question, settings)
     full = f"{root.rstrip('/')}/{path}".rstrip("/")
     return ArrowStorage(f"{scheme}://{public}", filesystem, full, f"{'s3a' if is_s3 else scheme}://{public}")
+
+
+def _given_nearby(given: Mapping[str, _Access], public: str) -> _Access:
+    """Return the settings that were given for the nearest place of a bucket, the newest of equally near ones."""
+    parts = public.split("/")
+
+    def shared(other: str) -> int:
+        pairs = zip(parts, other.split("/"), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    return given[max(reversed(list(given)), key=shared)]
 
 
 def _status(info: fs.FileInfo, path: str) -> FileStatus:

@@ -50,10 +50,13 @@ class Storage(ABC):
         exclusive_create: Whether :meth:`create` has exactly one winner when several processes race. Where it
             is False, ``create`` still refuses an existing path, but two writers that check in the same
             moment can both succeed.
+        renames_folders: Whether :meth:`rename` of a folder is one step. Where it is False the storage has keys
+            only, and every file is copied.
     """
 
     base: str
     exclusive_create: bool = False
+    renames_folders: bool = True
 
     def checked(self, path: str) -> str:
         """Return ``path``; raise PathEscapeError when it would leave the table folder."""
@@ -127,6 +130,10 @@ class Storage(ABC):
             FileNotFoundError: when the source is missing.
             FileExistsError: when the target exists.
         """
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file over another; the target is whole or as it was. Raises FileNotFoundError when missing."""
+        self.replace(target, self.read(source))
 
     @abstractmethod
     def make_dirs(self, path: str) -> None:

@@ -77,3 +77,24 @@ def test_a_base_path_that_cannot_be_opened_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         open_storage(base)
+
+
+def endpoint(base: str) -> object:
+    """The host that a storage asks."""
+    storage = open_storage(base)
+    assert isinstance(storage, ArrowStorage)
+    return storage._filesystem.__reduce__()[1][0].get("endpoint_override")
+
+
+def test_settings_of_a_uri_hold_for_the_table_its_folder_and_its_neighbours() -> None:
+    settings = "?region=us-east-1&endpoint_override=localhost:7"
+    table = open_storage(f"s3://key:secret@one-bucket/wh/orders{settings}")
+    for place in (table.base, "s3a://one-bucket/wh", "s3://one-bucket/wh/.orders.rebuild-1", table.uri()):
+        assert endpoint(place) == "localhost:7"
+    assert endpoint("s3://another-bucket/wh/orders?region=us-east-1") == ""
+
+
+def test_the_nearest_place_with_settings_counts() -> None:
+    for folder, port in (("a", 1), ("b", 2)):
+        open_storage(f"s3://two-bucket/{folder}/t?region=us-east-1&endpoint_override=localhost:{port}")
+    assert [endpoint(f"s3://two-bucket/{folder}/u") for folder in "ab"] == ["localhost:1", "localhost:2"]

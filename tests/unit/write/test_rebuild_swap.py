@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from hudi_engine.write.define.rebuild import recover_swap, side_folder, swap
+import os
+from dataclasses import replace
+
+import pytest
+from hudi_engine.errors import StorageError
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.txn.owner import Owner
+from hudi_engine.txn.swap import recover_swap, side_folder, swap, table_storage
 
 
 def table(folder, rows):
@@ -45,3 +52,62 @@ def test_a_table_in_place_is_left_alone(tmp_path):
     recover_swap(str(tmp_path / "t"))
     assert content(tmp_path / "t") == "current"
     assert (tmp_path / ".t.rebuild-1").exists()
+
+
+def test_whoever_opens_a_table_between_the_renames_of_a_live_rebuild_finishes_it(tmp_path, monkeypatch):
+    base = tmp_path / "t"
+    table(base, "old")
+    side = side_folder(str(base))
+    table(tmp_path / side.rpartition("/")[2], "new")
+    real, calls = LocalStorage.rename, []
+
+    def rename(storage, source, target):
+        calls.append(source)
+        if len(calls) == 2:
+            table_storage(str(base))
+        real(storage, source, target)
+
+    monkeypatch.setattr(LocalStorage, "rename", rename)
+    swap(str(base), side)
+    assert content(base) == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+
+
+def test_an_old_table_that_a_killed_rebuild_left_is_removed(tmp_path):
+    table(tmp_path / "t", "new")
+    table(tmp_path / ".t.replaced-1", "old")
+    recover_swap(str(tmp_path / "t"))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+
+
+def builder(folder, **changes):
+    """Say that a process builds in a folder."""
+    owner = Owner.current()
+    mark = replace(owner, process=replace(owner.process, **changes))
+    (folder / ".hoodie" / ".rebuild-owner").write_bytes(mark.to_json())
+
+
+def test_a_half_built_successor_goes_when_its_builder_is_gone_and_not_before(tmp_path):
+    table(tmp_path / "t", "current")
+    for name, changes in (("1", {}), ("2", {"started": "1"}), ("3", {"machine": "elsewhere"})):
+        table(tmp_path / f".t.rebuild-{name}", "being built")
+        builder(tmp_path / f".t.rebuild-{name}", **changes)
+    recover_swap(str(tmp_path / "t"))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".t.rebuild-1", ".t.rebuild-3", "t"]
+    for file in (tmp_path / ".t.rebuild-3").rglob("*"):
+        os.utime(file, (1, 1))
+    recover_swap(str(tmp_path / "t"))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".t.rebuild-1", "t"]
+
+
+def test_a_table_directly_below_the_root_can_be_looked_at():
+    base = "/no-such-table-of-hudi-engine"
+    recover_swap(base)
+    assert table_storage(base).base == base
+    assert side_folder(base).startswith(f"/.{base[1:]}.rebuild-")
+
+
+def test_a_table_that_fills_a_bucket_cannot_be_rebuilt_beside_itself():
+    assert table_storage("s3://bucket?region=us-east-1").base == "s3://bucket"
+    with pytest.raises(StorageError, match="nothing can be built beside it"):
+        side_folder("s3://bucket")

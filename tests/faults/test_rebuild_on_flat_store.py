@@ -1,0 +1,188 @@
+"""A rebuild with another definition on a store that copies instead of renaming, killed at every call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.errors import StorageError, WriteConflictError
+from hudi_engine.storage.arrow import ArrowStorage
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.txn.owner import Owner
+from hudi_engine.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap, table_storage
+
+import tests.faults.mini_table as mini
+from tests.helpers.s3_server import S3Server, running_s3_server
+
+OLD = {("a", "old1"): 1, ("b", "old2"): 2}
+NEW = {("a", "new1"): 1, ("b", "new2"): 2, ("c", "new3"): 3}
+MARK = ".hoodie/.rebuild-owner"
+MUTATIONS = ("_put", "copy", "_remove", "delete_tree")
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[S3Server]:
+    with running_s3_server() as server:
+        yield server
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = mini.options
+    monkeypatch.setattr(
+        mini, "options", lambda **more: real(hoodie__write__concurrency__mode="SINGLE_WRITER", **more)
+    )
+
+
+def make(base: str, content: mini.Content, model: Storage) -> Storage:
+    """A table with some rows."""
+    storage = open_storage(base)
+    storage.create(PROPERTIES_PATH, model.read(PROPERTIES_PATH))
+    rows: dict[str, dict[str, int]] = {}
+    for (partition, key), value in content.items():
+        rows.setdefault(partition, {})[key] = value
+    mini.write(storage, rows)
+    return storage
+
+
+@pytest.fixture
+def tables(s3: S3Server, alone: None, tmp_path) -> tuple[str, str]:
+    """An old table at a base path, and its successor built beside it."""
+    model = mini.create_table(str(tmp_path))
+    base = f"{s3.new_bucket()}/wh/orders"
+    make(base, OLD, model)
+    side = side_folder(base)
+    mark_builder(make(side, NEW, model))
+    return base, side
+
+
+def seen(base: str) -> mini.Content:
+    """What somebody reads who opens the table."""
+    return mini.content(table_storage(base))
+
+
+def names(base: str) -> list[str]:
+    """What is in the folder above the table."""
+    return sorted({each.path.split("/")[0] for each in open_storage(base.rpartition("/")[0]).list("", True)})
+
+
+def builder_is_gone(side: str) -> None:
+    """Let the mark in a side folder, if it is there still, be that of a process that has ended."""
+    storage = open_storage(side)
+    if storage.exists(MARK):
+        storage.replace(MARK, Owner.current().to_json().replace(b'"started": "', b'"started": "0'))
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
+    """Let the process end at its n-th change of the store; returns the changes."""
+    calls: list[str] = []
+    for method in MUTATIONS:
+        real = getattr(ArrowStorage, method)
+
+        def changed(storage, path, *more, _real=real, _method=method):
+            calls.append(f"{_method} {path}")
+            if len(calls) >= number:
+                raise Killed
+            return _real(storage, path, *more)
+
+        monkeypatch.setattr(ArrowStorage, method, changed)
+    return calls
+
+
+def test_after_a_rebuild_the_new_table_is_there_and_nothing_else(tables: tuple[str, str]) -> None:
+    base, side = tables
+    swap(base, side)
+    assert mini.content(open_storage(base)) == seen(base) == NEW
+    assert names(base) == ["orders"]
+    assert not open_storage(base).exists(MARK)
+
+
+def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_open_finishes(
+    s3: S3Server, alone: None, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = mini.create_table(str(tmp_path))
+    steps = 0
+    for number in range(2, 200, 7):
+        base = f"{s3.new_bucket()}/kill-{number}/orders"
+        make(base, OLD, model)
+        side = side_folder(base)
+        mark_builder(make(side, NEW, model))
+        with monkeypatch.context() as patched:
+            calls = kill_at(patched, number)
+            try:
+                swap(base, side)
+            except Killed:
+                switched = "_put .orders.swap" in calls[:-1]
+            else:
+                break
+        steps += 1
+        where = f"killed at call {number}: {calls[-1]}"
+        found = seen(base)
+        assert found == (NEW if switched else OLD), where
+        assert mini.content(open_storage(base)) == found, where
+        if found == OLD:
+            swap(base, side)
+        builder_is_gone(side)
+        recover_swap(base)
+        assert names(base) == ["orders"] and seen(base) == NEW, where
+    assert steps > 3
+
+
+def test_while_another_process_moves_the_new_table_readers_follow_the_record_and_nobody_writes(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    looks: list[mini.Content] = []
+    real = ArrowStorage.copy
+
+    def copy(storage, source, target):
+        looks.append(seen(base))
+        with pytest.raises(WriteConflictError, match="another process is putting a rebuilt table"):
+            recover_swap(base)
+        with pytest.raises(StorageError, match="nothing can be written now: a rebuild is putting"):
+            table_storage(base).create("x", b"")
+        real(storage, source, target)
+
+    monkeypatch.setattr(ArrowStorage, "copy", copy)
+    swap(base, side)
+    assert len(looks) > 5 and all(look == NEW for look in looks)
+    assert mini.content(open_storage(base)) == NEW
+
+
+def test_a_storage_error_before_the_switch_leaves_the_old_table_and_after_it_the_new(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+
+    def fails(*_):
+        raise OSError("no route")
+
+    for method, expected in (("_put", OLD), ("copy", NEW)):
+        with monkeypatch.context() as patched:
+            patched.setattr(ArrowStorage, method, fails)
+            with pytest.raises(StorageError, match=r"no route.*'\.orders\.swap'"):
+                swap(base, side)
+        assert is_switched(base, side) == (expected == NEW)
+        assert seen(base) == expected
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b'{"new": "../elsewhere"}', b'{"new": ".other.rebuild-1"}'])
+def test_a_damaged_record_is_refused_by_name(body: bytes, tables: tuple[str, str]) -> None:
+    base, _ = tables
+    open_storage(base.rpartition("/")[0]).replace(".orders.swap", body)
+    with pytest.raises(Exception, match=r"\.orders\.swap.*delete the record"):
+        table_storage(base)
+
+
+def test_what_a_dead_builder_left_is_removed(tables: tuple[str, str]) -> None:
+    base, side = tables
+    builder_is_gone(side)
+    recover_swap(base)
+    assert names(base) == ["orders"] and seen(base) == OLD
+    assert TableConfig.load(open_storage(base)).name == "mini"
