@@ -1,0 +1,1 @@
+"""What `HudiTable` offers, a class for each kind of call."""

@@ -1,0 +1,72 @@
+"""What every call on a table shares: session, storage, options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.config.options import Options, resolve_options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
+from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.services import (
+    run_in_spark,
+    run_in_threads,
+)
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_services import TableServices
+from hudi_engine.table_state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+RawOptions = Mapping[str, object]
+
+
+class TableBase:
+    """A table at a path, with the session that works on it.
+
+    Attributes:
+        spark: The session that runs queries and writes.
+        path: Base path as given.
+        storage: The table's storage.
+    """
+
+    def __init__(
+        self, spark: SparkSession, path: str, storage: Storage, options: RawOptions | None = None
+    ) -> None:
+        self.spark = spark
+        self.path = path
+        self.storage = storage
+        self._options = dict(options or {})
+        trust_rules(spark.conf.get(SESSION_SETTING, None))
+
+    @property
+    def config(self) -> TableConfig:
+        """The table's properties, read anew."""
+        return TableConfig.load(self.storage)
+
+    @property
+    def schema(self) -> StructType | None:
+        """Data columns (without meta columns), None for a table that never had any."""
+        arrow = TableState.load(self.storage).data_schema()
+        return None if arrow is None else arrow_to_spark(arrow)
+
+    def services(self, options: RawOptions | None = None) -> TableServices:
+        """Return the table's services, which need no session, with the session's executors as their hands.
+
+        Args:
+            options: ``hoodie.*`` options of the calls.
+        """
+        return self._services(self._resolved(options))
+
+    def _services(self, options: Options) -> TableServices:
+        local = str(self.spark.sparkContext.master).startswith("local")
+        run_tasks = run_in_threads if local else run_in_spark(self.spark)
+        return TableServices(self.storage, options, run_tasks, sidecar_runner(self.spark))
+
+    def _resolved(self, options: RawOptions | None) -> Options:
+        given = resolve_options(options)
+        return resolve_options({**self._options, **given.raw}) if self._options else given

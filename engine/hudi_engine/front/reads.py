@@ -1,0 +1,154 @@
+"""Reading a table: snapshots, earlier states, changes, the timeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudi_engine.changes.as_of import instant_as_of
+from hudi_engine.changes.changelog import changes_frame
+from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.changes.read import changes_between
+from hudi_engine.changes.window import Moment
+from hudi_engine.front.base import RawOptions, TableBase
+from hudi_engine.read.published import published_snapshot
+from hudi_engine.read.spark_read import (
+    LOG_ONLY,
+    READ_OPTIMIZED,
+    SKIP_MERGE,
+    SNAPSHOT,
+    UNMERGED_LOGS,
+    snapshot_frame,
+)
+from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import query_instant
+from hudi_engine.timeline.instant import Instant
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class Reads(TableBase):
+    """Reading: snapshots, earlier states, changes, the timeline."""
+
+    def snapshot(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
+        """The table's rows, Hudi's five meta columns first; a table without a commit is empty.
+
+        Args:
+            as_of: Instant time, or a moment such as ``2026-01-01 09:30:00``; the table as it was with the instants up to it.
+            options: ``hoodie.*`` read options.
+        """
+        return self._read(SNAPSHOT, as_of, options)
+
+    def as_of(self, when: Moment, *, options: RawOptions | None = None) -> DataFrame:
+        """The table's rows as they were, Hudi's five meta columns first.
+
+        Args:
+            when: Instant, moment (``2026-01-01``, ``2026-01-01 09:30:00``, a datetime), comment of a savepoint, or ``latest``.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            TimelineError: It is none of these, or a clean has deleted files of that state.
+        """
+        return self._read(SNAPSHOT, instant_as_of(TableState.load(self.storage), when), options)
+
+    def read_optimized(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
+        """Rows of the base files only: merge-on-read tables as of their last compaction."""
+        return self._read(READ_OPTIMIZED, as_of, options)
+
+    def skip_merge(self, *, options: RawOptions | None = None) -> DataFrame:
+        """Base rows and log rows side by side, not merged."""
+        return self._read(SKIP_MERGE, None, options)
+
+    def log_only(self, *, merge: bool = True, options: RawOptions | None = None) -> DataFrame:
+        """Rows of the logs only.
+
+        Args:
+            merge: One row a key, deleted keys left out; False gives every record as it was written.
+            options: ``hoodie.*`` read options.
+        """
+        return self._read(LOG_ONLY if merge else UNMERGED_LOGS, None, options)
+
+    def changes(
+        self,
+        start: Moment | None = None,
+        end: Moment | None = None,
+        mode: str = "net",
+        *,
+        on_gap: str = "fail",
+        options: RawOptions | None = None,
+    ) -> DataFrame:
+        """The rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
+
+        The columns are those of the table, ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``)
+        and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
+
+        Args:
+            start: Instant or moment, excluded; None for all rows as inserts.
+            end: Instant or moment, included; None for now.
+            mode: ``net`` tells one change a key, ``all`` every commit's with the rows before updates, ``latest`` the rows
+                written and still there, without deletes and without a look at what was before.
+            on_gap: What to do when clean, archive or a restore took what the window needs: ``fail``, or ``snapshot`` for
+                all rows as inserts.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            HistoryGapError: The changes cannot be told in full any more.
+            ConfigError: A mode or choice that is none.
+            TimelineError: A point in time that is none, or an end before the start.
+        """
+        state, resolved = TableState.load(self.storage), self._resolved(options)
+        frame = changes_between(self.spark, state, resolved, start, end, mode=mode, on_gap=on_gap)
+        if frame is None:
+            return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
+        return frame
+
+    def changelog(
+        self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
+    ) -> DataFrame:
+        """What the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.
+
+        ``I`` is a new row, ``-U`` and ``U`` a row before and after an update, ``D`` a deleted row as it was. Changes are
+        told as long as clean keeps their files; what a compaction collapsed before is given as rows, with a warning.
+        Overwrites and deletes of whole partitions leave no records.
+
+        Args:
+            start: Instant time or moment; changes after it. None for all.
+            end: Instant time or moment; changes up to it. None for all.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            UnsupportedTableError: The table is not in changelog mode.
+        """
+        state = TableState.load(self.storage)
+        return changes_frame(
+            self.spark,
+            state,
+            self._resolved(options),
+            start=None if start is None else query_instant(start),
+            end=None if end is None else query_instant(end),
+        )
+
+    def timeline(self) -> list[Instant]:
+        """Completed and pending instants of the active timeline, newest last."""
+        return list(Timeline.load(self.storage, self.config).instants)
+
+    def rows_to_change(self) -> tuple[DataFrame, TableState]:
+        """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
+        base = TableState.load(self.storage)
+        return self._read_state(base, SNAPSHOT, None, None).drop(*META_FIELDS), base
+
+    def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
+        return self._read_state(TableState.load(self.storage), merge_type, as_of, options)
+
+    def _read_state(
+        self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
+    ) -> DataFrame:
+        as_of = None if as_of is None else query_instant(as_of)
+        resolved = self._resolved(options)
+        if merge_type == SNAPSHOT and as_of is None:
+            published = published_snapshot(self.spark, state)
+            if published is not None:
+                return published
+        return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)

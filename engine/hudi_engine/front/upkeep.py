@@ -1,0 +1,138 @@
+"""Going back to earlier commits, and table services."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hudi_engine.front.base import RawOptions, TableBase
+from hudi_engine.read.session import prepare_session
+from hudi_engine.services import (
+    ArchiveResult,
+    CleanResult,
+    CompactionResult,
+    PendingCompaction,
+)
+from hudi_engine.txn.restore_steps import RestoreResult
+from hudi_engine.txn.rollback import RollbackResult
+from hudi_engine.txn.savepoint import Savepoint
+
+if TYPE_CHECKING:
+    pass
+
+
+class Upkeep(TableBase):
+    """Going back to earlier commits, and table services."""
+
+    def rollback(self, instant: str, *, options: RawOptions | None = None) -> RollbackResult:
+        """Undo an instant: the newest completed write, or a pending one.
+
+        Raises:
+            TimelineError: The instant is not there, or something later stands on it.
+        """
+        return self.services(options).rollback(str(instant))
+
+    def savepoint(
+        self,
+        instant: str | None = None,
+        *,
+        user: str = "",
+        comments: str = "",
+        options: RawOptions | None = None,
+    ) -> Savepoint:
+        """Keep a commit: clean spares its files until the savepoint is deleted, and the table can go back to it.
+
+        Args:
+            instant: A completed write; None for the newest.
+            user: Who saves it.
+            comments: Why.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            TimelineError: There is no such write, or a clean has been at its files.
+        """
+        saved = None if instant is None else str(instant)
+        return self.services(options).savepoint(saved, user=user, comments=comments)
+
+    def savepoints(self) -> list[Savepoint]:
+        """Savepoints of the table, oldest first."""
+        return self.services().savepoints()
+
+    def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
+        """Give a saved commit free to clean; raises TimelineError when it is not saved."""
+        self.services(options).delete_savepoint(str(instant))
+
+    def restore(self, instant: str, *, options: RawOptions | None = None) -> RestoreResult:
+        """Take the table back to a commit; every later write goes for good, with its files.
+
+        Args:
+            instant: A completed write, best one with a savepoint.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
+        """
+        return self.services(options).restore(str(instant))
+
+    def schedule_compaction(self, *, options: RawOptions | None = None) -> CompactionResult:
+        """Plan a compaction of the slices that have logs; ``instant`` of the result is None when none has.
+
+        Raises:
+            ConfigError: A copy-on-write table, or options that make no sense.
+        """
+        return self.services(options).schedule_compaction()
+
+    def compact(self, *, instant: str | None = None, options: RawOptions | None = None) -> CompactionResult:
+        """Merge logs into new base files: run the pending plan, or schedule one and run it.
+
+        Args:
+            instant: Plan to run; None for the next in the order of ``hoodie.compaction.order``.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: A copy-on-write table, or options that make no sense.
+            ServiceError: The compaction failed; it was rolled back and its plan can run again.
+        """
+        prepare_session(self.spark)
+        return self.services(options).compact(instant)
+
+    def compactions(self) -> list[PendingCompaction]:
+        """Compactions on the active timeline, pending and done, oldest first."""
+        return self.services().compactions()
+
+    def clean(self, retain_commits: int | None = None, *, options: RawOptions | None = None) -> CleanResult:
+        """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
+
+        Time travel to instants before the oldest retained one is over after that.
+
+        Args:
+            retain_commits: Commits whose files stay; None for what the options say (default 10).
+            options: ``hoodie.*`` options of this call.
+        """
+        return self.services(options).clean(retain_commits)
+
+    def archive(
+        self,
+        min_commits: int | None = None,
+        max_commits: int | None = None,
+        *,
+        dry_run: bool = False,
+        options: RawOptions | None = None,
+    ) -> ArchiveResult:
+        """Move the oldest instants from the active timeline to the archive when there are too many.
+
+        Nothing goes that a savepoint, a pending instant, the cleaner, a due compaction or a reader still needs there.
+
+        Args:
+            min_commits: Completed commits that stay; None for ``hoodie.keep.min.commits`` (default 20).
+            max_commits: Completed commits above which older ones go; None for ``hoodie.keep.max.commits`` (default 30).
+            dry_run: Only say which instants would go.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: Limits that make no sense.
+        """
+        return self.services(options).archive(min_commits, max_commits, dry_run=dry_run)
+
+    def publish(self) -> None:
+        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
+        self.services().publish()

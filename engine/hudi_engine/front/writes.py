@@ -1,0 +1,240 @@
+"""Writing to a table: rows, partitions, the schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError
+from hudi_engine.front.base import RawOptions
+from hudi_engine.front.reads import Reads
+from hudi_engine.read.spark_read import (
+    SNAPSHOT,
+)
+from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.table_state import TableState
+from hudi_engine.write import operation as operations
+from hudi_engine.write.metadata_only import alter_schema, delete_partitions
+from hudi_engine.write.operation import Operation
+from hudi_engine.write.pipeline import write
+from hudi_engine.write.request import WriteRequest
+from hudi_engine.write.result import WriteResult
+from hudi_engine.write.rows.arguments import check_frame, column_names, struct_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+class Writes(Reads):
+    """Writing: rows, partitions, the schema. Conditions are read with `Reads`."""
+
+    def upsert(
+        self,
+        df: DataFrame,
+        *,
+        options: RawOptions | None = None,
+        update_columns: Sequence[str] | None = None,
+        match_condition: str | None = None,
+    ) -> WriteResult:
+        """Update the rows whose key is in the table and insert the others.
+
+        Args:
+            df: Rows; columns the table lacks are added to it.
+            options: ``hoodie.*`` options of this call.
+            update_columns: Columns of existing rows to replace; None replaces whole rows.
+            match_condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST: only stored rows that fulfil it
+                are updated, other rows of the batch are inserted, as in SQL MERGE.
+
+        Raises:
+            InvalidKeyError, SchemaError, PathEscapeError, DataError: Rows that cannot be written; nothing was.
+            ConfigError: Options or arguments that make no sense.
+            WriteConflictError: Another writer committed to the same file groups first.
+            UnsupportedTableError: A table version or feature this engine does not write.
+        """
+        return self.write(
+            operations.UPSERT,
+            df,
+            options,
+            update_columns=None if update_columns is None else self._known_columns(df, update_columns),
+            match_condition=match_condition,
+        )
+
+    def insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Add rows, small files first; keys are not looked up. Raises as upsert does."""
+        return self.write(operations.INSERT, df, options)
+
+    def bulk_insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Add rows in one streaming pass to new files; the fastest way for large loads. Raises as upsert does."""
+        return self.write(operations.BULK_INSERT, df, options)
+
+    def insert_overwrite(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
+        return self.write(operations.INSERT_OVERWRITE, df, options)
+
+    def insert_overwrite_table(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Replace all rows of the table, in one replace instant. Raises as upsert does."""
+        return self.write(operations.INSERT_OVERWRITE_TABLE, df, options)
+
+    def delete(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+        """Delete the rows whose keys are in ``df``.
+
+        Args:
+            df: The record key columns, and the partition columns if there are any; without these a key is deleted
+                wherever it is. Other columns are ignored.
+            options: ``hoodie.*`` options of this call.
+        """
+        return self.write(operations.DELETE, df, options)
+
+    def delete_partitions(
+        self, partitions: Sequence[str], *, options: RawOptions | None = None
+    ) -> WriteResult:
+        """Delete whole partitions, in one replace instant.
+
+        Args:
+            partitions: Partition paths, such as ``["dt=2026-01-01"]``.
+            options: ``hoodie.*`` options of this call.
+        """
+        resolved = self._resolved(options)
+        return self._published(delete_partitions(self.storage, partitions, resolved), resolved)
+
+    def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
+        """Delete the rows that fulfil a SQL condition over the table's columns."""
+        base = TableState.load(self.storage)
+        rows = self._rows_where(base, condition)
+        return self.write(operations.DELETE, rows, options, prepped=True, base=base)
+
+    def update_where(
+        self, condition: str, assignments: Mapping[str, str], *, options: RawOptions | None = None
+    ) -> WriteResult:
+        """Set columns of the rows that fulfil a SQL condition.
+
+        Args:
+            condition: SQL over the table's columns.
+            assignments: Column to SQL expression.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: An assignment to a key or partition column, or to one the table does not have.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        base = TableState.load(self.storage)
+        self._check_assignments(base, assignments)
+        rows = self._rows_where(base, condition)
+        lowered = {name.lower(): expression for name, expression in assignments.items()}
+        columns = []
+        try:
+            for field in rows.schema.fields:
+                expression = lowered.get(field.name.lower())
+                column = F.col("`" + field.name.replace("`", "``") + "`")
+                if expression is not None:
+                    column = F.expr(str(expression)).cast(field.dataType).alias(field.name)
+                columns.append(column)
+            updated = rows.select(*columns)
+        except PySparkException as error:
+            raise ConfigError(
+                f"the assignments {dict(assignments)!r} cannot be resolved: {str(error).splitlines()[0]}"
+            ) from error
+        return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
+
+    def alter_schema(self, schema: StructType | str, *, options: RawOptions | None = None) -> WriteResult:
+        """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
+
+        Args:
+            schema: All columns, also as text (``id int, name string``).
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: ``schema`` is no list of columns.
+            SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
+        """
+        resolved = self._resolved(options)
+        columns = spark_to_arrow(struct_of(self.spark, schema))
+        return self._published(alter_schema(self.storage, columns, resolved), resolved)
+
+    def write(
+        self,
+        operation: Operation,
+        df: DataFrame,
+        options: RawOptions | None,
+        *,
+        update_columns: Sequence[str] | None = None,
+        match_condition: str | None = None,
+        prepped: bool = False,
+        new_schema: bool = False,
+        base: TableState | None = None,
+    ) -> WriteResult:
+        """Run one operation, publish what it wrote and run the services that are due; what every write method calls.
+
+        Args:
+            operation: The operation, one of `hudi_engine.write.operation`.
+            df: The rows, or the keys to delete.
+            options: Options of this call.
+            update_columns: As in upsert.
+            match_condition: As in upsert.
+            prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
+            new_schema: The rows' columns become the table's.
+            base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
+                of the rows is a conflict. None when the rows come from elsewhere.
+        """
+        check_frame(df)
+        request = WriteRequest(
+            operation,
+            df,
+            self._resolved(options),
+            None if update_columns is None else tuple(update_columns),
+            match_condition,
+            prepped,
+            new_schema,
+            base,
+        )
+        return self._published(write(self.spark, self.storage, request), request.options)
+
+    def _published(self, result: WriteResult, options: Options) -> WriteResult:
+        """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""
+        self._services(options).after_commit()
+        return result
+
+    def _rows_where(self, base: TableState, condition: str) -> DataFrame:
+        from pyspark.errors import PySparkException
+
+        try:
+            return self._read_state(base, SNAPSHOT, None, None).where(condition)
+        except PySparkException as error:
+            raise ConfigError(
+                f"the condition {condition!r} cannot be resolved: {str(error).splitlines()[0]}"
+            ) from error
+
+    def _check_assignments(self, base: TableState, assignments: Mapping[str, str]) -> None:
+        if not isinstance(assignments, Mapping) or not assignments:
+            raise ConfigError(
+                f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
+            )
+        config, schema = base.config, base.data_schema()
+        known = set() if schema is None else {name.lower() for name in schema.names}
+        fixed = {
+            name.lower()
+            for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))
+        }
+        problems = [
+            f"column {name!r} is not in the table" for name in assignments if name.lower() not in known
+        ]
+        problems += [
+            f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
+            for name in assignments
+            if name.lower() in fixed
+        ]
+        if problems:
+            raise ConfigError("; ".join(problems), tuple(problems))
+
+    def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
+        check_frame(df)
+        names = column_names(given, "update_columns") or []
+        known = {name.lower() for name in df.columns}
+        missing = [name for name in names if name.lower() not in known]
+        if missing:
+            raise ConfigError(f"update_columns {missing} are not in the data; it has {df.columns}")
+        return names
