@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
-from hudi_engine.read.spark_read import snapshot_frame
+from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
 from pyspark.sql import functions as F

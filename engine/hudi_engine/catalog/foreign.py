@@ -18,11 +18,11 @@ from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.frames.native import natively_readable
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.publish.manifest import Published, listed_uris, publish
 from hudi_engine.publish.manifest_file import CATALOG_FOLDER
 from hudi_engine.publish.snapshot_files import IsReadable
-from hudi_engine.read.native import natively_readable
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage

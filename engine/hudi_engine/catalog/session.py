@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hudi_engine.frames.session import prepare_session
 from hudi_engine.publish.derive import DeriveTask, RunTasks, run_in_threads, run_task
-from hudi_engine.read.session import prepare_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,9 +10,9 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import OPERATION_OPTION
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.frames.session import prepare_session
+from hudi_engine.frames.spark_read import map_slices
 from hudi_engine.merge.changes import read_changes
-from hudi_engine.read.session import prepare_session
-from hudi_engine.read.spark_read import map_slices
 from hudi_engine.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState

@@ -15,9 +15,9 @@ from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step
 from hudi_engine.changes.window import Point
 from hudi_engine.config.options import Options
+from hudi_engine.frames.session import prepare_session
+from hudi_engine.frames.spark_read import map_slices, slices_frame
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.read.session import prepare_session
-from hudi_engine.read.spark_read import map_slices, slices_frame
 from hudi_engine.schema.meta_fields import COMMIT_TIME, IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState

@@ -9,9 +9,8 @@ from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.changes.read import changes_between
 from hudi_engine.changes.window import Moment
-from hudi_engine.front.base import RawOptions, TableBase
-from hudi_engine.read.published import published_snapshot
-from hudi_engine.read.spark_read import (
+from hudi_engine.frames.published import published_snapshot
+from hudi_engine.frames.spark_read import (
     LOG_ONLY,
     READ_OPTIMIZED,
     SKIP_MERGE,
@@ -19,6 +18,7 @@ from hudi_engine.read.spark_read import (
     UNMERGED_LOGS,
     snapshot_frame,
 )
+from hudi_engine.front.base import RawOptions, TableBase
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hudi_engine.frames.session import prepare_session
 from hudi_engine.front.base import RawOptions, TableBase
-from hudi_engine.read.session import prepare_session
 from hudi_engine.services import (
     ArchiveResult,
     CleanResult,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
-from hudi_engine.front.base import RawOptions
-from hudi_engine.front.reads import Reads
-from hudi_engine.read.spark_read import (
+from hudi_engine.frames.spark_read import (
     SNAPSHOT,
 )
+from hudi_engine.front.base import RawOptions
+from hudi_engine.front.reads import Reads
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.table_state import TableState
 from hudi_engine.write import operation as operations

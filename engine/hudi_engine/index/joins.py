@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.frames.spark_read import literal_paths, slices_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import settle, stored_columns
 from hudi_engine.index.lookup.unit import (
@@ -24,7 +25,6 @@ from hudi_engine.index.lookup.unit import (
     split_by_partition,
 )
 from hudi_engine.merge.modes.registry import combine_batch
-from hudi_engine.read.spark_read import literal_paths, slices_frame
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError
+from hudi_engine.frames.session import prepare_session
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
@@ -27,7 +28,6 @@ from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
-from hudi_engine.read.session import prepare_session
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro

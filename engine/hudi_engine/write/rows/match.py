@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
+from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import INSERT_FLAG
-from hudi_engine.read.spark_read import snapshot_frame
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
+from hudi_engine.frames.native import AS_STORED, natively_readable
+from hudi_engine.frames.session import prepare_session
 from hudi_engine.publish.manifest import current_layout
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN, sidecar_schema
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
-from hudi_engine.read.native import AS_STORED, natively_readable
-from hudi_engine.read.session import prepare_session
 from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState

@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.frames.native import AS_STORED, natively_readable
+from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
-from hudi_engine.read.native import AS_STORED, natively_readable
-from hudi_engine.read.session import prepare_session
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
