@@ -9,6 +9,7 @@ from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.changes.read import changes_between
 from hudi_engine.changes.window import Moment
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.published import published_snapshot
 from hudi_engine.frames.spark_read import (
     LOG_ONLY,
@@ -23,6 +24,7 @@ from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
+from hudi_engine.timeline.continuity import look_until_still
 from hudi_engine.timeline.instant import Instant
 
 if TYPE_CHECKING:
@@ -140,12 +142,18 @@ class Reads(TableBase):
         return self._read_state(base, SNAPSHOT, None, None).drop(*META_FIELDS), base
 
     def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
-        return self._read_state(TableState.load(self.storage), merge_type, as_of, options)
+        as_of = None if as_of is None else query_instant(as_of)
+
+        def look() -> tuple[TableConfig, Timeline, DataFrame]:
+            state = TableState.load(self.storage)
+            frame = self._read_state(state, merge_type, as_of, options)
+            return state.config, state.timeline, frame
+
+        return look_until_still(self.storage, look, as_of)
 
     def _read_state(
         self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
     ) -> DataFrame:
-        as_of = None if as_of is None else query_instant(as_of)
         resolved = self._resolved(options)
         if merge_type == SNAPSHOT and as_of is None:
             published = published_snapshot(self.spark, state)

@@ -19,6 +19,7 @@ from hudi_engine.schema.internal_schema import SchemaHistory, parse_history
 from hudi_engine.schema.meta_fields import OPERATION, with_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import look_until_still
 
 _SCHEMA_FOLDER = ".hoodie/.schema"
 _SCHEMA_SUFFIX = ".schemacommit"
@@ -47,21 +48,26 @@ def read_table(
         TimelineError: A clean has deleted files of the point in time.
         UnsupportedTableError: The table has a feature that this engine cannot read.
     """
-    config = TableConfig.load(storage)
-    timeline = Timeline.load(storage, config)
-    timeline.check_readable(as_of)
-    context = as_its_readers_do(
-        read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range), timeline
-    )
-    view = FileSystemView.build(storage, config, timeline, as_of=as_of)
-    if read_optimized:
-        merge_type = BASE_ONLY
-        slices = [
-            FileSlice(base.partition, base.file_id, base.instant, base) for base in view.latest_base_files()
-        ]
-    else:
-        merge_type = PAYLOAD_COMBINE
-        slices = view.latest_slices()
+
+    def look() -> tuple[TableConfig, Timeline, tuple[ReadContext, list[FileSlice]]]:
+        config = TableConfig.load(storage)
+        timeline = Timeline.load(storage, config)
+        timeline.check_readable(as_of)
+        context = as_its_readers_do(
+            read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range), timeline
+        )
+        view = FileSystemView.build(storage, config, timeline, as_of=as_of)
+        if not read_optimized:
+            return config, timeline, (context, view.latest_slices())
+        bases = view.latest_base_files()
+        return (
+            config,
+            timeline,
+            (context, [FileSlice(each.partition, each.file_id, each.instant, each) for each in bases]),
+        )
+
+    context, slices = look_until_still(storage, look, as_of)
+    merge_type = BASE_ONLY if read_optimized else PAYLOAD_COMBINE
     wanted = list(context.schema.names if columns is None else columns)
     tables = [select_schema(context.schema, wanted).empty_table()]
     tables.extend(read_slice(context, each, columns=wanted, merge_type=merge_type) for each in slices)

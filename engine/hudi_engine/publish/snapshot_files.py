@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.errors import TimelineError, UnsupportedTableError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
@@ -31,7 +31,7 @@ from hudi_engine.publish.manifest_file import Derived, Layout, Manifest, Manifes
 from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.continuity import writes_since
+from hudi_engine.timeline.continuity import still_shows, writes_since
 
 MASKED_LABEL = 1 << 40
 """Added to the ordinal of a base file whose slice has a sidecar; below it are base files read as they are."""
@@ -115,6 +115,8 @@ def snapshot_entries(
     before = [] if previous is None else _slices_of(request, previous)
     kept = [] if touched is None else [each for each in before if each.partition not in touched]
     view = FileSystemView.build(request.storage, request.config, request.timeline, partitions=touched)
+    if not still_shows(request.storage, request.config, request.timeline):
+        raise TimelineError(f"files of {request.storage.base!r} may have gone while they were listed")
     fresh = _fresh_slices(request, view, before, run_tasks)
     slices = sorted([*kept, *fresh], key=_sort_key)
     layout = _layout(request, previous, fresh, slices)

@@ -299,7 +299,7 @@ class Timeline:
     @cached_property
     def cleaned_up_to(self) -> CleanBound | None:
         """The oldest point in time whose files all cleans, done and planned, let stand; None without one."""
-        bounds = (self._clean_bound(instant) for instant in self.instants if instant.action == "clean")
+        bounds = (self.clean_bound(instant) for instant in self.instants if instant.action == "clean")
         return max((bound for bound in bounds if bound.oldest), default=None)
 
     def check_readable(self, as_of: str | None) -> None:
@@ -341,7 +341,7 @@ class Timeline:
             undone.update(record.get("commitsRollback") or record.get("instantsToRollback") or ())
         return frozenset(undone)
 
-    def _clean_bound(self, clean: Instant) -> CleanBound:
+    def clean_bound(self, clean: Instant) -> CleanBound:
         """Return how far back one clean leaves the table whole.
 
         A policy by commits or hours names its oldest retained commit. One by file versions keeps the newest

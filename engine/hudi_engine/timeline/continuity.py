@@ -15,11 +15,23 @@ It stands on three habits of a timeline (Hudi table format, archiving and rollba
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
+from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, Instant
 
+logger = logging.getLogger(__name__)
+
+LOOKS = 5
+"""How often a reader looks at a table that changes while it lists it, before it gives up."""
+
+Result = TypeVar("Result")
 _COMPLETE_AS_WRITES = WRITE_ACTIONS | frozenset(COMPLETED_ACTION)
 
 
@@ -73,6 +85,64 @@ def writes_since(timeline: Timeline, earlier: Look) -> tuple[Instant, ...] | Non
     if not proved:
         return None
     return tuple(write for write in timeline.completed_writes if write.requested_time not in earlier.writes)
+
+
+def look_until_still(
+    storage: Storage, look: Callable[[], tuple[TableConfig, Timeline, Result]], as_of: str | None = None
+) -> Result:
+    """Return what a reader found that lists a table's files after its timeline, looking again when files may have
+    gone in between.
+
+    Args:
+        storage: The table's storage.
+        look: Reads properties and timeline anew and then lists; returns both and what it found.
+        as_of: Newest requested time that counts, None for now.
+
+    Raises:
+        TimelineError: The table was cleaned or restored under each of several looks.
+    """
+    for _ in range(LOOKS):
+        config, timeline, found = look()
+        if still_shows(storage, config, timeline, as_of):
+            return found
+        logger.debug("files of %s went while they were listed, looking again", storage.base)
+    raise TimelineError(
+        f"the table at {storage.base!r} was cleaned, restored or replaced each of the {LOOKS} times that its files were "
+        "listed, faster than they can be listed. Read again, and retain more commits or clean less often"
+    )
+
+
+def still_shows(storage: Storage, config: TableConfig, then: Timeline, as_of: str | None = None) -> bool:
+    """Return whether no file of the state that a timeline showed can have been deleted since it was loaded.
+
+    A reader asks after its listing. It costs one listing of the timeline, and the body of each clean since.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings.
+        then: The timeline that the reader goes by.
+        as_of: Newest requested time that counts for the reader, None for now.
+    """
+    now = Timeline.load(storage, config)
+    known = _times(then)
+    fresh = [instant for instant in now.instants if instant.requested_time not in known]
+    if any(instant.action == "restore" for instant in fresh):
+        return False
+    writes = [write.requested_time for write in then.completed_writes]
+    if not all(now.is_committed(time) for time in writes):
+        return False
+    shown = [time for time in writes if as_of is None or time <= as_of]
+    if not shown:
+        return True
+    if now.first_write_time is not None and shown[-1] < now.first_write_time and fresh:
+        return False  # archiving went past it, and may have taken the cleans along
+    cleans = [instant for instant in fresh if instant.action == "clean"]
+    completed_late = {each.requested_time for each in then.pending} & {
+        write.requested_time for write in now.completed_writes
+    }
+    return not cleans or (
+        not completed_late and all(now.clean_bound(clean).oldest <= shown[-1] for clean in cleans)
+    )
 
 
 def _times(timeline: Timeline) -> set[str]:
