@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import random
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +95,47 @@ def test_apache_hudi_reads_and_lists_what_we_archived_and_archives_behind_it(
     oracle.upsert(rows)
     table.upsert(spark.createDataFrame(rows, COLUMNS), options=EARLY)
     assert_all_read(path, oracle.rows(), apache_hudi)
+
+
+STEPS, LOOK_EVERY = 24, 8
+
+
+@pytest.mark.parametrize("shape", BOTH, ids=lambda shape: shape.name)
+def test_random_years_of_a_table_read_equal_by_every_reader(
+    shape: Shape, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    """Writes with services after each; in between savepoints, restores, deleted savepoints and cleans."""
+    table, oracle = shape.create(HudiTable, spark, str(tmp_path / "t")), shape.oracle()
+    chance, saved, done = random.Random(11), dict[str, Any](), list[str]()
+    for step in range(1, STEPS + 1):
+        kinds = (
+            ["upsert"] * 6
+            + ["delete", "delete", "overwrite", "savepoint", "archive"]
+            + ["restore", "release"] * bool(saved)
+        )
+        kind = "upsert" if step == 1 else chance.choice(kinds)
+        rows = [row(number, 10 * step, price=chance.random()) for number in chance.sample(range(25), 6)]
+        if kind == "savepoint":
+            saved[table.savepoint().instant] = copy.deepcopy(oracle)
+        elif kind == "release":
+            table.delete_savepoint(instant := min(saved))
+            del saved[instant]
+        elif kind == "restore":
+            table.restore(instant := max(saved))
+            oracle = copy.deepcopy(saved[instant])
+        elif kind == "archive":
+            beyond = {"hoodie.archive.beyond.savepoint": "false" if saved else "true"}
+            table.archive(2, 3, options=EARLY | beyond)
+        else:
+            write = {"upsert": table.upsert, "delete": table.delete, "overwrite": table.insert_overwrite}[
+                kind
+            ]
+            write(spark.createDataFrame(rows, COLUMNS), options=EARLY)
+            {"upsert": oracle.upsert, "delete": oracle.delete, "overwrite": oracle.overwrite_partitions}[
+                kind
+            ](rows)
+        done.append(kind)
+        assert difference(without_meta(rows_of_spark(table.snapshot())), oracle.rows()) == "", done
+        if step % LOOK_EVERY == 0:
+            assert_all_read(tmp_path / "t", oracle.rows(), apache_hudi)
+    assert completed(table)[1], "nothing was archived"

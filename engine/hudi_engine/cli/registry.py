@@ -20,6 +20,7 @@ COMMANDS = (
     Command("savepoints", "the saved commits", look.savepoints),
     Command("compact", "merge logs into base files", services.compact, services.compact_arguments),
     Command("clean", "delete files nobody needs", services.clean, services.clean_arguments),
+    Command("archive", "move old instants to the archive", services.archive, services.archive_arguments),
     Command("savepoint", "keep a commit, or give it free", services.savepoint, services.savepoint_arguments),
     Command(
         "rollback", "undo the newest write or a pending one", services.rollback, services.instant_and_dry_run

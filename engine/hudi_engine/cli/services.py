@@ -56,6 +56,29 @@ def clean(call: Call) -> Answer:
     return Answer(facts=facts, notes=[done.reason] if done.reason else [])
 
 
+def archive_arguments(parser: ArgumentParser) -> None:
+    """Declare ``--min``, ``--max`` and ``--dry-run``."""
+    parser.add_argument("--min", type=int, metavar="COMMITS", help="completed commits that stay (default 20)")
+    parser.add_argument(
+        "--max", type=int, metavar="COMMITS", help="above so many, older ones go (default 30)"
+    )
+    _dry_run(parser)
+
+
+def archive(call: Call) -> Answer:
+    """Move the oldest instants to the archive, or list them."""
+    done = call.services.archive(call.given.min, call.given.max, dry_run=call.given.dry_run)
+    if done.reason:
+        return Answer(notes=[done.reason])
+    if call.given.dry_run:
+        named = [name.partition(".") for name in done.instants]
+        rows = [{"instant": time, "action": action} for time, _, action in named]
+        return Answer(rows, notes=[f"{len(rows)} instants would leave the active timeline"])
+    return Answer(
+        facts={"archived": len(done.instants), "file": done.file, "merged_files": done.merged_files}
+    )
+
+
 def savepoint_arguments(parser: ArgumentParser) -> None:
     """Declare the commit, who and why, and ``--delete``."""
     parser.add_argument("instant", nargs="?", help="a completed write; the newest when left out")

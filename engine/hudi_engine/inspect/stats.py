@@ -17,6 +17,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.inspect.files import PartitionFacts, partition_facts
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.services.archive.select import archive_due
 from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -30,7 +31,7 @@ class ServiceDue:
     """A table service and whether its trigger fires.
 
     Args:
-        service: ``compaction`` or ``clean``.
+        service: ``compaction``, ``clean`` or ``archive``.
         due: Whether it would do something by the options.
         reason: Why, in words with numbers.
     """
@@ -149,6 +150,13 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
     retained = options.int("hoodie.clean.commits.retained")
     reason = f"{total} commits on the timeline, {later} since the last clean; {retained} are retained"
     found.append(ServiceDue("clean", later > 0 and total > retained, reason))
+    held_back = archive_due(state.timeline, options, now)
+    limit = options.int("hoodie.keep.max.commits")
+    found.append(
+        ServiceDue(
+            "archive", not held_back, held_back or f"{total} commits or as many cleans are above {limit}"
+        )
+    )
     return found
 
 

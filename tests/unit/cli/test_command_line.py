@@ -90,6 +90,19 @@ def test_compacting_keeps_the_rows_and_another_reader_agrees(
     assert [row[0] for row in rows_by_hudi_rs(table, ["_hoodie_record_key"])] == before
 
 
+def test_an_archive_moves_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = ("--min", "1", "--max", "2", "-o", "hoodie.clean.policy=KEEP_LATEST_FILE_VERSIONS")
+    more = ("-o", "hoodie.compact.inline.max.delta.commits=1")
+    before = answer(capsys, table, "timeline")
+    said = answer(capsys, table, "archive", *limits, *more, "--dry-run")
+
+    assert isinstance(said, dict)
+    assert [each["instant"] for each in said["rows"]] == [each["instant"] for each in reversed(before[1:])]
+    done = answer(capsys, table, "archive", *limits, *more)
+    assert isinstance(done, dict) and done["archived"] == len(before) - 1
+    assert answer(capsys, table, "timeline") == before[:1]
+
+
 def test_a_clean_deletes_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, table, "compact", "-o", "hoodie.clean.automatic=false")
     before = listing(table)

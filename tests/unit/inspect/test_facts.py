@@ -150,6 +150,8 @@ def test_services_are_due_when_their_triggers_fire(tmp_path: Path) -> None:
         given = resolve_options({key.replace("__", "."): value for key, value in options.items()})
         return {each.service: each.due for each in table_stats(state, given).services}
 
-    assert due() == {"compaction": False, "clean": False}
+    assert due() == {"compaction": False, "clean": False, "archive": False}
+    limits = {"hoodie__keep__min__commits": "1", "hoodie__keep__max__commits": "2"}
+    assert due(hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", **limits)["archive"]
     assert due(hoodie__compact__inline__max__delta__commits="2")["compaction"]
     assert due(hoodie__clean__commits__retained="1")["clean"]
