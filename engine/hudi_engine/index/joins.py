@@ -1,6 +1,6 @@
 """Locating keys with Spark joins: global indexes on large batches, and partitions too wide for one task.
 
-Stored keys are read natively by Spark (two meta columns of the base files); slices that have logs only are read by tasks.
+Stored keys are read natively by Spark (two meta columns of the base files); slices that have logs are read by tasks.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.frames.spark_read import literal_paths, slices_frame
+from hudi_engine.frames.spark_read import literal_paths, map_slices, slices_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import settle, stored_columns
+from hudi_engine.index.lookup.tagging import stored_keys_of
 from hudi_engine.index.lookup.unit import (
     BUCKET,
     DELETE_FLAG,
@@ -25,6 +25,7 @@ from hudi_engine.index.lookup.unit import (
     split_by_partition,
 )
 from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 SLOTS = 100
 _STORED_PREFIX = "__hudi_stored_"
 _KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
+_ALIVE, _LIVES, _FIRST = "__hudi_alive", "__hudi_lives", "__hudi_first"
+_STORED_SCHEMA = pa.schema(
+    [(_KEY, pa.string()), (_OLD, pa.string()), (_FILE, pa.string()), (_ALIVE, pa.bool_())]
+)
 
 
 def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
@@ -64,21 +69,57 @@ def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> D
     return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.schema)
 
 
-def stored_keys(spark: SparkSession, context: WriteContext, slices: Sequence[FileSlice]) -> DataFrame:
-    """Key, partition path and file name of every stored row."""
+def stored_keys(
+    spark: SparkSession, context: WriteContext, units: Sequence[PartitionUnit]
+) -> tuple[DataFrame, bool]:
+    """Every stored key of some partitions with its file id, and whether deleted keys may be among them.
+
+    Keys of base files without logs are read natively by Spark; a slice with logs is read by a task, which tells from the
+    merged rows which of its keys are still there (column ``__hudi_alive``).
+    """
     from pyspark.sql import functions as F
 
-    if any(each.base_file is None for each in slices):
-        raise UnsupportedTableError(
-            f"table {context.config.name!r} has file groups without a base file (another writer's bucket index); compact it "
-            "first, or write in batches below hoodie.engine.small.batch.rows"
+    slices = [(unit, each) for unit in units for each in unit.slices]
+    paths = [
+        context.storage.uri(each.base_file.path)
+        for _, each in slices
+        if each.base_file is not None and not each.log_files
+    ]
+    scan = literal_paths(spark.read.schema(f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"))
+    plain = None
+    if paths:
+        plain = scan.parquet(*paths).select(
+            F.col(RECORD_KEY).alias(_KEY),
+            F.col(PARTITION_PATH).alias(_OLD),
+            F.element_at(F.split(F.col("_metadata.file_name"), "_"), 1).alias(_FILE),
+            F.lit(True).alias(_ALIVE),
         )
-    paths = [context.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
-    columns = f"`{RECORD_KEY}` string, `{PARTITION_PATH}` string"
-    if not paths:
-        return spark.createDataFrame([], f"{columns}, `file` string")
-    frame = literal_paths(spark.read.schema(columns)).parquet(*paths)
-    return frame.select(RECORD_KEY, PARTITION_PATH, F.col("_metadata.file_name").alias("file"))
+    logged = [(each, each.file_id in unit.log_keys) for unit, each in slices if each.log_files]
+    if plain is not None and not logged:
+        return plain, False
+    read = context.read
+    found = map_slices(
+        spark, logged, _STORED_SCHEMA, lambda task: _logged_keys(read, task[0], log_keys=task[1])
+    )
+    return (found if plain is None else plain.unionByName(found)), bool(logged)
+
+
+def _logged_keys(read: ReadContext, file_slice: FileSlice, *, log_keys: bool) -> pa.Table:
+    keys, alive = stored_keys_of(read, file_slice, log_keys=log_keys)
+    count = len(keys)
+    columns = [keys, pa.repeat(file_slice.partition, count), pa.repeat(file_slice.file_id, count), alive]
+    return pa.Table.from_arrays(columns, schema=_STORED_SCHEMA)
+
+
+def _only_alive(joined: DataFrame) -> DataFrame:
+    """Of several slices that hold a row's key, leave out those that deleted it; when all did, the first one stays."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    key = Window.partitionBy(RECORD_KEY, PARTITION_PATH)
+    marked = joined.withColumn(_LIVES, F.max(_ALIVE).over(key)).withColumn(_FIRST, F.min(_FILE).over(key))
+    counts = F.col(_FILE).isNull() | F.col(_ALIVE) | (~F.col(_LIVES) & (F.col(_FILE) == F.col(_FIRST)))
+    return marked.where(counts).drop(_LIVES, _FIRST)
 
 
 def locate(
@@ -179,19 +220,17 @@ def tag_files(
 
     frame = combine_by_key(frame, context, plan)
     touched = [units[partition] for partition in rows if partition in units]
-    slices = [each for unit in touched for each in unit.slices]
-    stored = stored_keys(spark, context, slices).select(
-        F.col(RECORD_KEY).alias(_KEY), F.col(PARTITION_PATH).alias(_OLD), F.col("file").alias(_FILE)
-    )
+    stored, some_deleted = stored_keys(spark, context, touched)
     same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
     if INSERT_FLAG in frame.columns:
         same = same & ~F.col(INSERT_FLAG)
     joined = frame.join(stored, same, "left")
-    file_id = F.element_at(F.split(_FILE, "_"), 1)
+    if some_deleted:
+        joined = _only_alive(joined)
     bucket = F.when(
-        F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), file_id)
+        F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), F.col(_FILE))
     ).otherwise(F.concat(F.lit("i:"), F.col(PARTITION_PATH)))
-    tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE).persist()
+    tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE, _ALIVE).persist()
     kept.append(tagged)
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
     buckets, known, slots = _plan_buckets(context, plan, units, counts)
@@ -210,7 +249,7 @@ def _plan_buckets(
             partition, _, file_id = bucket[2:].rpartition("|")
             unit = units[partition]
             chosen = tuple(each for each in unit.slices if each.file_id == file_id)
-            known[bucket] = PartitionUnit(partition, chosen, unit.log_instants, (), True)
+            known[bucket] = PartitionUnit(partition, chosen, unit.log_instants, (), True, unit.log_keys)
             sizes[bucket] = sum(each.base_file.size for each in chosen if each.base_file) + count
             continue
         partition = bucket[2:]

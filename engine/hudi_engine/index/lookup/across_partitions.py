@@ -49,7 +49,7 @@ def resolve_globally(
         batch = combine_batch(batch, context.config)
     if batch.num_rows == 0:
         return batch
-    tags = _tag_all(context, plan, (each for unit in units.values() for each in unit.slices), batch)
+    tags = _tag_all(context, plan, units.values(), batch)
     partitions = np.array(batch.column(PARTITION_PATH).to_pylist(), dtype=object)
     numbers: list[np.ndarray] = []
     stored: list[pa.Table] = []
@@ -140,12 +140,13 @@ def _stored_rows(context: WriteContext, plan: UnitPlan, file_slice: FileSlice, r
 
 
 def _tag_all(
-    context: WriteContext, plan: UnitPlan, slices: Iterable[FileSlice], batch: pa.Table
+    context: WriteContext, plan: UnitPlan, units: Iterable[PartitionUnit], batch: pa.Table
 ) -> list[SliceTag]:
     keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
+    slices = [(each, unit.stored_keys(each)) for unit in units for each in unit.slices]
     with ThreadPoolExecutor(max_workers=max(1, min(8, os.cpu_count() or 1))) as pool:
-        found = pool.map(lambda each: tag_slice(context.read, each, keys, pruning), list(slices))
+        found = pool.map(lambda each: tag_slice(context.read, each[0], keys, pruning, each[1]), slices)
     return [tag for tag in found if tag is not None]
 
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.lookup.tagging import SliceTag, tag_slice
+from hudi_engine.index.lookup.tagging import SliceTag, live_keys, tag_slice
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.merge.modes.registry import combine_batch
-from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 
 
@@ -63,7 +62,7 @@ def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: 
 def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
     keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
-    found = (tag_slice(context.read, each, keys, pruning) for each in unit.slices)
+    found = (tag_slice(context.read, each, keys, pruning, unit.stored_keys(each)) for each in unit.slices)
     tags = [tag for tag in found if tag is not None]
     return [_every_row(tag, batch) for tag in tags] if OPERATION in batch.column_names else tags
 
@@ -100,7 +99,10 @@ def _unknown_rows(
 
 
 def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> list[SliceTag]:
-    """Of several slices that hold a key, those whose logs deleted it do not count: an update would bring it back twice."""
+    """Of several slices that hold a key, those whose logs deleted it do not count: an update would bring it back twice.
+
+    When all of them have deleted it the first one counts, so that it comes back once.
+    """
     if len(tags) < 2 or not any(tag.file_slice.log_files for tag in tags):
         return list(tags)
     counts = np.bincount(np.asarray(_matched(tags)), minlength=batch.num_rows)
@@ -113,6 +115,7 @@ def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTa
         matched = np.asarray(tag.matched)
         dead = matched[(lives[matched] > 0) & ~np.isin(matched, alive)]
         result.append(tag.without(dead))
+        lives[matched] += 1
     return [tag for tag in result if len(tag.matched)]
 
 
@@ -121,7 +124,7 @@ def _live_matches(context: WriteContext, batch: pa.Table, tag: SliceTag) -> np.n
     matched = np.asarray(tag.matched)
     if not tag.file_slice.log_files:
         return matched
-    stored = read_slice(context.read, tag.file_slice, columns=[RECORD_KEY]).column(RECORD_KEY)
+    stored = live_keys(context.read, tag.file_slice)
     keys = batch.column(RECORD_KEY).take(tag.matched)
     alive: np.ndarray = matched[np.asarray(pc.is_in(keys, value_set=stored.combine_chunks()))]
     return alive

@@ -7,6 +7,7 @@ Duplicate keys inside a file (plain inserts allow them) are each tagged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import pyarrow as pa
@@ -56,8 +57,23 @@ class KeyPruning:
     by_range: bool = True
 
 
+class StoredKeys(Enum):
+    """Which keys of a slice count as stored."""
+
+    BASE = "base"
+    """Those of its base file, deleted ones included: an update there brings the row back in its place."""
+    BASE_AND_LOGS = "base and logs"
+    """Also those that are in its logs only."""
+    LIVE = "live"
+    """Those of its rows once the logs are merged in."""
+
+
 def tag_slice(
-    read: ReadContext, file_slice: FileSlice, keys: pa.Array, pruning: KeyPruning, *, with_logs: bool = False
+    read: ReadContext,
+    file_slice: FileSlice,
+    keys: pa.Array,
+    pruning: KeyPruning,
+    which: StoredKeys = StoredKeys.BASE,
 ) -> SliceTag | None:
     """Tag one slice; None when the batch has no key of it.
 
@@ -66,24 +82,55 @@ def tag_slice(
         file_slice: A latest slice. Slices that have logs only are looked up through their merged rows.
         keys: Distinct record keys of the batch; null for a row that is not looked up.
         pruning: Footer pruning rule.
-        with_logs: Whether keys that live only in the slice's logs count as well (bucket index).
+        which: Which keys of a slice with base file and logs count.
     """
-    base = file_slice.base_file
-    if base is None or (with_logs and file_slice.log_files):
-        stored = read_slice(read, file_slice, columns=[RECORD_KEY]).column(RECORD_KEY)
-    else:
-        if pruning.by_footer and not _footer_admits(read, base.path, keys, pruning):
+    base, logged = file_slice.base_file, bool(file_slice.log_files)
+    live = which is not StoredKeys.BASE and logged
+    if base is None or (which is StoredKeys.LIVE and logged):
+        batch_rows = _batch_rows(live_keys(read, file_slice), keys)
+    elif pruning.by_footer and not _footer_admits(read, base.path, keys, pruning):
+        if not live:
             return None
-        stored = read_base_file(read, base, columns=[RECORD_KEY]).column(RECORD_KEY)
-    batch_rows = pc.index_in(
-        stored.combine_chunks() if isinstance(stored, pa.ChunkedArray) else stored, value_set=keys
-    )
-    if isinstance(batch_rows, pa.ChunkedArray):
-        batch_rows = batch_rows.combine_chunks()
-    if batch_rows.null_count == len(batch_rows):
+        batch_rows = pa.array([], pa.int32())
+    else:
+        batch_rows = _batch_rows(read_base_file(read, base, columns=[RECORD_KEY]).column(RECORD_KEY), keys)
+    matched = batch_rows.drop_null()
+    if which is StoredKeys.BASE_AND_LOGS and logged:
+        matched = pa.concat_arrays([matched, _batch_rows(live_keys(read, file_slice), keys).drop_null()])
+    if len(matched) == 0:
         return None
-    matched = pc.unique(batch_rows.drop_null())
+    matched = pc.unique(matched)
     return SliceTag(file_slice, batch_rows, matched.take(pc.sort_indices(matched)))
+
+
+def live_keys(read: ReadContext, file_slice: FileSlice) -> pa.ChunkedArray:
+    """Return the keys of a slice's rows once its logs are merged in."""
+    return read_slice(read, file_slice, columns=[RECORD_KEY]).column(RECORD_KEY)
+
+
+def stored_keys_of(read: ReadContext, file_slice: FileSlice, *, log_keys: bool) -> tuple[pa.Array, pa.Array]:
+    """Return the distinct keys of a slice with logs, and for each whether its row is still there.
+
+    Args:
+        read: How the slice is read.
+        file_slice: A slice with logs.
+        log_keys: Whether keys that are in its logs only count.
+    """
+    live = live_keys(read, file_slice).combine_chunks()
+    keys = live
+    if file_slice.base_file is not None:
+        keys = read_base_file(read, file_slice.base_file, columns=[RECORD_KEY]).column(RECORD_KEY)
+        keys = keys.combine_chunks()
+        if log_keys:
+            keys = pa.concat_arrays([keys, live])
+    keys = pc.unique(keys)
+    return keys, pc.is_in(keys, value_set=live)
+
+
+def _batch_rows(stored: pa.ChunkedArray, keys: pa.Array) -> pa.Array:
+    """For each stored key the number of the batch row that has it, null for none."""
+    found = pc.index_in(stored.combine_chunks(), value_set=keys)
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def _footer_admits(read: ReadContext, path: str, keys: pa.Array, pruning: KeyPruning) -> bool:

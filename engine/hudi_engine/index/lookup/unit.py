@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.index.lookup.tagging import StoredKeys
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 DELETE_FLAG = "__hudi_delete"
@@ -51,6 +52,7 @@ class PartitionUnit:
         log_instants: Instant for the next log's name by file id, where it is not the slice's own (pending compaction).
         frozen: File ids that take no new rows.
         exists: Whether the partition metadata file is there already.
+        log_keys: File ids whose logs may hold keys that are not in the base file (`hudi_engine.index.lookup.log_keys`).
     """
 
     partition: str
@@ -58,6 +60,11 @@ class PartitionUnit:
     log_instants: tuple[tuple[str, str], ...] = ()
     frozen: tuple[str, ...] = ()
     exists: bool = False
+    log_keys: tuple[str, ...] = ()
+
+    def stored_keys(self, file_slice: FileSlice) -> StoredKeys:
+        """Return which keys of one of the slices count as stored."""
+        return StoredKeys.BASE_AND_LOGS if file_slice.file_id in self.log_keys else StoredKeys.BASE
 
 
 def lookup_keys(batch: pa.Table) -> pa.Array:

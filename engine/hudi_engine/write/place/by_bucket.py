@@ -17,7 +17,7 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.buckets import bucket_ids
-from hudi_engine.index.lookup.tagging import tag_slice
+from hudi_engine.index.lookup.tagging import StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -75,7 +75,7 @@ def _run_bucket(
         yield from append_changes(task, plan, unit, file_slice, rows, deletes)
         return
     pruning = plan.index.pruning(task.context.options)
-    tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, with_logs=True)
+    tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, StoredKeys.LIVE)
     known = np.zeros(rows.num_rows, dtype=bool)
     if tag is not None:
         known[np.asarray(tag.matched)] = True
@@ -102,7 +102,7 @@ def _check_new_keys(task: WriteTask, plan: UnitPlan, file_slice: FileSlice, rows
         return
     keys = rows.filter(rows.column(INSERT_FLAG)).column(RECORD_KEY).combine_chunks()
     pruning = plan.index.pruning(task.context.options)
-    tag = tag_slice(task.context.read, file_slice, keys, pruning, with_logs=True) if len(keys) else None
+    tag = tag_slice(task.context.read, file_slice, keys, pruning, StoredKeys.LIVE) if len(keys) else None
     if tag is not None:
         raise DataError(
             f"record key {keys[tag.matched[0].as_py()].as_py()!r} is stored in a row that does not fulfil the match condition, "

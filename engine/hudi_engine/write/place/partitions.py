@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.index.lookup.log_keys import with_log_keys
 from hudi_engine.index.lookup.unit import PartitionUnit
 from hudi_engine.table_state import TableState
 
@@ -14,6 +15,8 @@ def partition_units(
 ) -> dict[str, PartitionUnit]:
     """Group slices by partition, with the instants of pending compactions and the file groups that take no new rows."""
     compacting = state.timeline.pending_compaction_file_groups()
+    slices = list(slices)
+    log_keys = with_log_keys(state.timeline, slices)
     clustering = state.timeline.pending_clustering_file_groups()
     grouped: dict[str, list[FileSlice]] = {partition: [] for partition in partitions}
     for each in slices:
@@ -33,6 +36,7 @@ def partition_units(
                 if (partition, each.file_id) in compacting or (partition, each.file_id) in clustering
             ),
             bool(found),
+            tuple(each.file_id for each in found if (partition, each.file_id) in log_keys),
         )
         for partition, found in grouped.items()
     }
