@@ -9,12 +9,11 @@ import logging
 from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.publish.derive import RunTasks as RunSidecars
 from hudi_engine.publish.derive import run_in_threads as make_sidecars_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, publish
-from hudi_engine.publish.sidecar_files import obsolete_sidecars
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.services import (
     ArchiveResult,
     CleanResult,
@@ -34,11 +33,10 @@ from hudi_engine.services import (
 from hudi_engine.services.clean.execute import make_plan
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import Timeline
-from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.recovery import next_instant, rollback_write
 from hudi_engine.txn.restore import plan_restore, restore
 from hudi_engine.txn.restore_steps import RestoreResult
-from hudi_engine.txn.rollback import RollbackResult, rollback_instant
+from hudi_engine.txn.rollback import RollbackResult
 from hudi_engine.txn.savepoint import (
     Savepoint,
     create_savepoint,
@@ -72,24 +70,15 @@ class TableServices:
         Raises:
             TimelineError: The instant is not there, or something later stands on it.
         """
-        config = TableConfig.load(self.storage)
-        config.check_writable()
-        with table_lock(self.storage, self.options):
-            recover(self.storage, config, self.options, republish=self._republish)
-            timeline = Timeline.load(self.storage, config)
-            result = rollback_instant(
-                self.storage,
-                config,
-                timeline.find(instant),
-                rollback_time=next_instant(timeline),
-                republish=self._republish,
-            )
+        result = rollback_write(self.storage, self.options, self.publication(), instant)
         self.publish_or_warn()
         return result
 
     def savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> Savepoint:
         """Keep a commit, the newest for None; raises TimelineError when there is none, or it was cleaned."""
-        return create_savepoint(self.storage, self.options, instant, user=user, comments=comments)
+        return create_savepoint(
+            self.storage, self.options, self.publication(), instant, user=user, comments=comments
+        )
 
     def savepoints(self) -> list[Savepoint]:
         """Return the savepoints, oldest first."""
@@ -114,13 +103,13 @@ class TableServices:
         Raises:
             TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
         """
-        result = restore(self.storage, self.options, instant, republish=self._republish)
+        result = restore(self.storage, self.options, self.publication(), instant)
         self.publish_or_warn()
         return result
 
     def schedule_compaction(self) -> CompactionResult:
         """Plan a compaction of the slices that have logs; raises ConfigError for a copy-on-write table."""
-        return schedule_compaction(self.storage, self.options)
+        return schedule_compaction(self.storage, self.options, publish=self.publication())
 
     def compact(self, instant: str | None = None) -> CompactionResult:
         """Run a pending compaction, the next one for None; without one, schedule it first.
@@ -210,23 +199,14 @@ class TableServices:
             self.storage,
             self.options,
             run_tasks=self.run_tasks,
-            publish=self.publication() if self.options.bool(PUBLISH) else None,
+            publish=self.publication(),
         )
         for failure in report.failures:
             logger.warning("%s: %s", self.storage.base, failure)
 
     def publication(self) -> Publication:
-        """Return what services must know of the file lists that readers hold on to."""
-        storage = self.storage
-        return Publication(
-            publish=self.publish,
-            live_files=lambda: live_manifest_files(storage),
-            obsolete_sidecars=lambda partitions, oldest: obsolete_sidecars(storage, partitions, oldest),
-        )
-
-    def _republish(self) -> None:
-        if live_manifest_files(self.storage):
-            self.publish()
+        """Return the file lists that readers hold on to; a first one is made only where the options want one."""
+        return publication_of(self.storage, self.run_sidecars, first=self.options.bool(PUBLISH))
 
     def _check_retained(self, retain_commits: int | None) -> None:
         if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):

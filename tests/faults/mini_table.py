@@ -16,12 +16,13 @@ from hudi_engine.filegroup.base_file import base_file_name, parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.listing import list_table_files
 from hudi_engine.filegroup.log_file import log_file_name, parse_log_file
-from hudi_engine.filegroup.markers import write_marker
+from hudi_engine.filegroup.markers import list_markers, write_marker
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.logformat.writer import encode_block
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.storage.paths import join
@@ -30,6 +31,10 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import State, timeline_file_name
 from hudi_engine.txn.conflict import KeyScope
 from hudi_engine.txn.recovery import rollback_write
+from hudi_engine.txn.restore import restore as restore_table
+from hudi_engine.txn.restore_steps import RestoreResult
+from hudi_engine.txn.rollback import RollbackResult
+from hudi_engine.txn.savepoint import Savepoint, create_savepoint
 from hudi_engine.txn.transaction import WriteTransaction
 
 Rows = Mapping[str, Mapping[str, int]]
@@ -215,7 +220,9 @@ def begin(storage: Storage, operation: str = "UPSERT", **more: object) -> WriteT
     action = "replacecommit" if "OVERWRITE" in operation else "commit"
     if action == "commit" and config.table_type.value == "MERGE_ON_READ":
         action = "deltacommit"
-    return WriteTransaction.begin(storage, config, options(**more), action=action, operation=operation)
+    return WriteTransaction.begin(
+        storage, config, options(**more), publication_of(storage), action=action, operation=operation
+    )
 
 
 def work(storage: Storage, transaction: WriteTransaction, rows: Rows, token: str = "0-0-0") -> Work:
@@ -242,9 +249,19 @@ def write(
     return transaction.instant
 
 
-def rollback(storage: Storage) -> None:
-    """Undo the newest commit."""
-    rollback_write(storage, options())
+def rollback(storage: Storage, instant: str | None = None) -> RollbackResult:
+    """Undo the newest commit, or a certain instant."""
+    return rollback_write(storage, options(), publication_of(storage), instant)
+
+
+def restore(storage: Storage, instant: str) -> RestoreResult:
+    """Take the table back to a commit."""
+    return restore_table(storage, options(), publication_of(storage), instant)
+
+
+def savepoint(storage: Storage, instant: str | None = None, **more: str) -> Savepoint:
+    """Save the newest commit, or a certain one."""
+    return create_savepoint(storage, options(), publication_of(storage), instant, **more)
 
 
 def leftovers(storage: Storage) -> list[str]:
@@ -254,12 +271,15 @@ def leftovers(storage: Storage) -> list[str]:
     config = TableConfig.load(storage)
     timeline = Timeline.load(storage, config)
     found = [instant.file_name for instant in timeline.pending]
-    for folder in (".hoodie/.temp", ".hoodie/.heartbeat"):
-        found += [
-            status.path
-            for status in storage.list(folder, recursive=True)
-            if not status.name.startswith(TEMP_PREFIX)
-        ]
+    found += [
+        status.path
+        for status in storage.list(".hoodie/.heartbeat", recursive=True)
+        if not status.name.startswith(TEMP_PREFIX)
+    ]
+    for folder in storage.list(".hoodie/.temp"):
+        # Markers are kept for a while when one of the files has not come: it may come yet.
+        if all(storage.exists(path) for path, _ in list_markers(storage, folder.name)):
+            found.append(folder.path)
     found += [".hoodie/lock"] if storage.exists(".hoodie/lock") else []
     for partition, statuses in list_table_files(storage, config).items():
         for status in statuses:

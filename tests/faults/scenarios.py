@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.recovery import recover, rollback_write, table_lock
+from hudi_engine.txn.recovery import recover, table_lock
 
 import tests.faults.mini_table as mini
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
@@ -116,7 +117,7 @@ def half_done_rollback(storage: Storage) -> None:
 
 def roll_back_newest(storage: Storage) -> None:
     """Undo the newest commit."""
-    rollback_write(storage, mini.options())
+    mini.rollback(storage)
 
 
 def overwritten(storage: Storage) -> None:
@@ -128,7 +129,7 @@ def overwritten(storage: Storage) -> None:
 def recover_now(storage: Storage) -> None:
     """Do what every begin does first."""
     with table_lock(storage, mini.options()):
-        recover(storage, TableConfig.load(storage), mini.options())
+        recover(storage, TableConfig.load(storage), mini.options(), publication_of(storage))
 
 
 SCENARIOS = (

@@ -17,6 +17,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import entry_key, list_archive_files
 from hudi_engine.timeline.archive_log import read_archive_log
 from hudi_engine.timeline.archived import ArchivedTimeline
+from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.savepoint import create_savepoint
 
 from tests.faults import mini_table as mini
@@ -121,7 +122,7 @@ def test_a_maximum_that_is_no_greater_than_the_minimum_is_refused():
 
 def test_nothing_at_or_after_a_savepoint_goes_unless_the_option_says_so(table):
     written = upserts(table, 3)
-    create_savepoint(table, options(), written[2])
+    create_savepoint(table, options(), UNPUBLISHED, written[2])
     written += upserts(table, 8, 3)
     archive(table, options())
     assert active_writes(table) == written[2:]
@@ -254,7 +255,7 @@ def copy_of(template: LocalStorage, root: Path) -> LocalStorage:
 def test_a_deleted_savepoint_goes_to_the_archive_when_younger_writes_went_before_it(tmp_path):
     storage = mini.create_table(str(tmp_path / "t"))
     written = upserts(storage, 3)
-    create_savepoint(storage, options(), written[1])
+    create_savepoint(storage, options(), UNPUBLISHED, written[1])
     mini.write(storage, {"part=2": {"b": 1}})
     upserts(storage, 9, 3)
     archive(storage, options(hoodie__archive__beyond__savepoint="true"))

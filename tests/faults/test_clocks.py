@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import State
 from hudi_engine.txn.owner import heartbeat_path
-from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
 
 
-def clock_of(*moments: datetime) -> InstantClock:
+Clock = Callable[[], datetime]
+
+
+def clock_of(*moments: datetime) -> Clock:
     """A clock that shows the moments in turn and then stays at the last."""
     shown = iter(moments)
     last = [moments[-1]]
@@ -27,19 +29,25 @@ def clock_of(*moments: datetime) -> InstantClock:
         last[0] = next(shown, last[0])
         return last[0]
 
-    return InstantClock(now)
+    return now
 
 
-def begin_all(storage: LocalStorage, clocks: Iterable[InstantClock]) -> list[str]:
+@contextmanager
+def showing(clock: Clock) -> Iterator[None]:
+    """Let the machine's clock show something else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hudi_engine.timeline.clock._utc_now", clock)
+        yield
+
+
+def begin_all(storage: LocalStorage, clocks: Iterable[Clock]) -> list[str]:
     """Begin and give up one write a clock; return the instants."""
     found = []
     for clock in clocks:
-        config = mini.TableConfig.load(storage)
-        transaction = WriteTransaction.begin(
-            storage, config, mini.options(), action="commit", operation="UPSERT", clock=clock
-        )
-        found.append(transaction.instant)
-        transaction.abort()
+        with showing(clock):
+            transaction = mini.begin(storage)
+            found.append(transaction.instant)
+            transaction.abort()
     return found
 
 
@@ -79,14 +87,8 @@ def test_an_instant_that_another_program_took_in_the_same_millisecond_is_left_al
                 super().create(path, b"other")
             super().create(path, data)
 
-    transaction = WriteTransaction.begin(
-        Raced(storage.base),
-        mini.TableConfig.load(storage),
-        mini.options(),
-        action="commit",
-        operation="UPSERT",
-        clock=clock_of(NOON),
-    )
+    with showing(clock_of(NOON)):
+        transaction = mini.begin(Raced(storage.base))
     assert transaction.instant == "20260101120000002"
     assert storage.read(heartbeat_path(taken[0])) == b""
     assert storage.read(mini.timeline_path(taken[1], "commit", State.REQUESTED)) == b"other"

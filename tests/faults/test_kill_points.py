@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.storage.base import Storage
 from hudi_engine.txn.recovery import recover
 
@@ -82,7 +83,7 @@ def test_killed_again_in_the_recovery_the_table_is_old_or_new(name: str, tmp_pat
 
 def recover_without_lock(storage: Storage) -> None:
     """Recover as if the lock were held, so that the calls of a run are those of the recovery alone."""
-    recover(storage, TableConfig.load(storage), mini.options())
+    recover(storage, TableConfig.load(storage), mini.options(), publication_of(storage))
 
 
 def test_a_rollback_killed_three_times_at_the_same_call_still_ends_and_does_nothing_twice(

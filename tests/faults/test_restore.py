@@ -8,7 +8,6 @@ import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.restore import restore
 from hudi_engine.txn.savepoint import create_savepoint, delete_savepoint
 
 import tests.faults.mini_table as mini
@@ -29,7 +28,7 @@ from tests.faults.scenarios import (
 def saved_then_changed(storage: Storage) -> None:
     """A saved commit, and an upsert, an overwrite and an upsert after it."""
     upsert_first(storage)
-    create_savepoint(storage, mini.options())
+    mini.savepoint(storage)
     upsert_second(storage)
     overwrite_partition(storage)
     mini.write(storage, {"d": {"k8": 80}, "b": {"k3": 30}})
@@ -38,7 +37,7 @@ def saved_then_changed(storage: Storage) -> None:
 def restore_to_first(storage: Storage) -> None:
     """Restore to the oldest commit."""
     config = mini.TableConfig.load(storage)
-    restore(storage, mini.options(), mini.Timeline.load(storage, config).completed_writes[0].requested_time)
+    mini.restore(storage, mini.Timeline.load(storage, config).completed_writes[0].requested_time)
 
 
 def states(storage: Storage) -> list[mini.Content]:
@@ -102,14 +101,14 @@ def test_a_killed_savepoint_is_there_or_not_and_can_be_done_again(
 ) -> None:
     def act(storage: Storage) -> None:
         if verb is create_savepoint:
-            create_savepoint(storage, mini.options())
+            mini.savepoint(storage)
         else:
             delete_savepoint(storage, mini.options(), instant(storage))
 
     def prepare(storage: Storage) -> None:
         upsert_first(storage)
         if verb is delete_savepoint:
-            create_savepoint(storage, mini.options())
+            mini.savepoint(storage)
 
     bench = Bench(Scenario("", COW, prepare, act), tmp_path)
     for call in range(1, len(bench.calls) + 1):

@@ -8,21 +8,29 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import StorageError, WriteConflictError
+from hudi_engine.errors import TimelineError, WriteConflictError
 from hudi_engine.storage.local import LocalStorage
-from hudi_engine.txn.owner import heartbeat_path, write_owner
+from hudi_engine.timeline.writer import check_inflight
+from hudi_engine.txn.owner import Owner, heartbeat_path
 from hudi_engine.txn.process import ProcessIdentity
-from hudi_engine.txn.transaction import WriteTransaction, check_inflight
+from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SECOND, recover_now, upsert_first
+from tests.helpers.owners import write_owner
 
 ELSEWHERE = ProcessIdentity("other-host/boot/pid:[1]", 4711, "1")
 
 
+def owner_of(transaction: WriteTransaction) -> Owner:
+    ownership = transaction._opened.ownership
+    assert ownership is not None
+    return ownership.owner
+
+
 def take_for_dead(storage: LocalStorage, transaction: WriteTransaction) -> None:
     """Make the writer one of another machine that has not beaten for long."""
-    write_owner(storage, transaction.instant, replace(transaction._owner, process=ELSEWHERE))
+    write_owner(storage, transaction.instant, replace(owner_of(transaction), process=ELSEWHERE))
     os.utime(f"{storage.base}/{heartbeat_path(transaction.instant)}", (1, 1))
 
 
@@ -186,7 +194,7 @@ def test_a_writer_that_beats_is_left_alone_and_both_commit(storage: LocalStorage
     task = mini.work(storage, transaction, {"b": {"k3": 30}})
     transaction.inflight(task.profile())
     task.write_files()
-    write_owner(storage, transaction.instant, replace(transaction._owner, process=ELSEWHERE))
+    write_owner(storage, transaction.instant, replace(owner_of(transaction), process=ELSEWHERE))
     other = mini.begin(storage)
     assert other.rolled_back == ()
     other_task = mini.work(storage, other, {"a": {"k1": 10}})
@@ -203,7 +211,7 @@ def test_the_age_of_a_beat_is_taken_by_the_clock_of_the_storage(
 ) -> None:
     """This machine's clock is an hour ahead; the other writer has beaten a moment ago."""
     transaction = mini.begin(storage)
-    write_owner(storage, transaction.instant, replace(transaction._owner, process=ELSEWHERE))
+    write_owner(storage, transaction.instant, replace(owner_of(transaction), process=ELSEWHERE))
     real = __import__("time").time
     monkeypatch.setattr("time.time", lambda: real() + 3600)
     assert mini.begin(storage).rolled_back == ()
@@ -224,6 +232,6 @@ def test_a_completed_file_that_somebody_else_made_is_never_overwritten(storage: 
     task = mini.work(raced, transaction, SECOND)
     transaction.inflight(task.profile())
     task.write_files()
-    with pytest.raises(StorageError, match="File exists|exists already"), transaction:
+    with pytest.raises(TimelineError, match="is completed already"), transaction:
         transaction.commit(task.metadata)
     assert storage.read(made[0]) == b"other"

@@ -107,6 +107,10 @@ class FaultInjectingStorage(Storage):
         with self._fault("replace", path, lambda: self._leave_half(path, data)):
             self._storage.replace(path, data)
 
+    def refresh(self, path: str, data: bytes) -> None:
+        with self._fault("refresh", path):
+            self._storage.refresh(path, data)
+
     def delete(self, path: str) -> bool:
         with self._fault("delete", path):
             return self._storage.delete(path)

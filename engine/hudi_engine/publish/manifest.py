@@ -71,6 +71,7 @@ def publish(
     target: Storage | None = None,
     served_at: str | None = None,
     is_readable: IsReadable | None = None,
+    renew: bool = False,
 ) -> Published:
     """Make the newest manifest show the newest committed state; nothing is written when it does already.
 
@@ -84,6 +85,8 @@ def publish(
         served_at: URI at which the table will be read, for a table that is moved after this call.
         is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy, which
             only makes sense with a ``target`` of its own. None lists all as they are.
+        renew: Take a number even when the newest manifest is current, so that a publisher that has read an older
+            state cannot have it.
 
     Raises:
         UnsupportedTableError: when Spark cannot read the table's base files.
@@ -103,7 +106,12 @@ def publish(
         timeline = Timeline.load(storage, settings)
         schema = _schema(settings, timeline)
         stamp = _stamp(base, settings, timeline, schema)
-        if found.manifest is not None and found.healthy and _shows(found.manifest, stamp, timeline):
+        if (
+            not renew
+            and found.manifest is not None
+            and found.healthy
+            and _shows(found.manifest, stamp, timeline)
+        ):
             return _published(found.manifest, found.layout, schema, published=False)
         try:
             request = SnapshotRequest(
@@ -118,12 +126,18 @@ def publish(
             logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
             continue
         manifest = _create(place, found, content.layout, stamp, content.entries)
-        if manifest is not None:
+        if manifest is not None and (found.manifest is not None or _still_stands(storage, settings, stamp)):
             return _published(manifest, content.layout, schema, published=True)
     raise StorageError(
         f"the snapshot manifest of {storage.base!r} could not be published: other publishers took the number "
         f"in {_ATTEMPTS} attempts. The commit stands; publish again"
     )
+
+
+def _still_stands(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
+    """Whether nothing that a first manifest shows was undone meanwhile: there was no list then to be made anew."""
+    timeline = Timeline.load(storage, config)
+    return all(timeline.is_committed(time) for time in stamp.writes)
 
 
 def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> bool:

@@ -7,7 +7,6 @@ from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import show_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
 from hudi_engine.services.inline import run_after_commit
-from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import (
     ArchiveResult,
     CleanResult,
@@ -16,6 +15,7 @@ from hudi_engine.services.result import (
     ServicesReport,
 )
 from hudi_engine.services.tasks import RunTasks, run_in_spark, run_in_threads
+from hudi_engine.txn.publication import Publication
 
 __all__ = [
     "ArchiveResult",

@@ -21,13 +21,12 @@ from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import is_running, pending_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
 from hudi_engine.services.compaction.triggers import compaction_due
-from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
 from hudi_engine.services.tasks import RunTasks
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import next_instant
 
 logger = logging.getLogger(__name__)
@@ -41,7 +40,6 @@ def run_after_commit(
     *,
     run_tasks: RunTasks | None = None,
     publish: Publication | None = None,
-    clock: InstantClock | None = None,
 ) -> ServicesReport:
     """Run the services that the options ask for.
 
@@ -50,20 +48,17 @@ def run_after_commit(
         options: ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``,
             ``hoodie.archive.automatic`` and the options of the services.
         run_tasks: Spreads the file groups of a compaction.
-        publish: Published file lists.
-        clock: Source of instants, for tests.
+        publish: Published file lists; None for those there are, made anew without Spark.
 
     Raises:
         ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
     """
     failures: list[str] = []
-    compactions = _isolated(
-        "compaction", lambda: _compact(storage, options, run_tasks, publish, clock), failures
-    )
-    cleaned = _isolated("clean", partial(_clean, storage, options, publish, clock), failures)
+    compactions = _isolated("compaction", lambda: _compact(storage, options, run_tasks, publish), failures)
+    cleaned = _isolated("clean", partial(_clean, storage, options, publish), failures)
     archived: ArchiveResult | None = None
     if options.bool("hoodie.archive.automatic"):
-        run_archive = partial(archive, storage, options, publish=publish, clock=clock)
+        run_archive = partial(archive, storage, options, publish=publish)
         archived = _isolated("archive", run_archive, failures)
     if failures and options.bool("hoodie.engine.services.strict"):
         raise ServiceError(
@@ -73,19 +68,17 @@ def run_after_commit(
     return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures), archived)
 
 
-def _clean(
-    storage: Storage, options: Options, publication: Publication | None, clock: InstantClock | None
-) -> CleanResult | None:
+def _clean(storage: Storage, options: Options, publication: Publication | None) -> CleanResult | None:
     """Clean when it is due; before instants leave the timeline a clean says how far it has looked."""
     if not options.bool("hoodie.clean.automatic"):
         return None
     state = TableState.load(storage)
     mark = options.bool("hoodie.archive.automatic") and clean_lags(
-        state, options, next_instant(state.timeline, clock)
+        state, options, next_instant(state.timeline)
     )
     if not mark and not _clean_due(state.timeline, options):
         return None
-    return clean(storage, options, even_if_empty=mark, publish=publication, clock=clock)
+    return clean(storage, options, even_if_empty=mark, publish=publication)
 
 
 def _clean_due(timeline: Timeline, options: Options) -> bool:
@@ -105,7 +98,6 @@ def _compact(
     options: Options,
     run_tasks: RunTasks | None,
     publication: Publication | None,
-    clock: InstantClock | None,
 ) -> list[CompactionResult]:
     run, plan_only = options.bool("hoodie.compact.inline"), options.bool("hoodie.compact.schedule.inline")
     if not run and not plan_only:
@@ -113,16 +105,16 @@ def _compact(
     state = TableState.load(storage)
     if state.config.table_type is not TableType.MERGE_ON_READ:
         return []
-    run_one = partial(run_compaction, storage, options, run_tasks=run_tasks, publish=publication, clock=clock)
+    run_one = partial(run_compaction, storage, options, run_tasks=run_tasks, publish=publication)
     done = []
     if run:
         for pending in pending_compactions(state.timeline, options):
             if not is_running(state, pending, options):
                 done.append(run_one(instant=pending.requested_time))
         state = TableState.load(storage) if done else state
-    if not compaction_due(state.timeline, options, next_instant(state.timeline, clock)):
+    if not compaction_due(state.timeline, options, next_instant(state.timeline)):
         return done
-    scheduled = schedule_compaction(storage, options, clock=clock)
+    scheduled = schedule_compaction(storage, options, publish=publication)
     if run and scheduled.instant is not None:
         scheduled = run_one(instant=scheduled.instant)
     return [*done, scheduled]

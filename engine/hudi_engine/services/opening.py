@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError
-from hudi_engine.services.publication import Publication
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, State
-from hudi_engine.txn.owner import OwnerState, owner_state, storage_now_ms
+from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import is_clustering, recover
 
 
-def open_locked(
-    storage: Storage,
-    options: Options,
-    *,
-    clock: InstantClock | None = None,
-    publication: Publication | None = None,
-) -> TableState:
+def open_locked(storage: Storage, options: Options, publication: Publication) -> TableState:
     """Return the table as it is after writes of dead writers were rolled back. The caller holds the lock.
 
     Args:
         storage: The table's storage.
         options: Options of the service.
-        clock: Source of instants, for tests.
-        publication: Published file lists, renewed before files of an instant that was visible are deleted.
+        publication: Published file lists, brought past an instant that was visible before its files go.
 
     Raises:
         UnsupportedTableError: when this engine must not write to the table.
     """
     config = TableConfig.load(storage)
     config.check_writable()
-    republish = None if publication is None else _renewal(publication)
-    recovery = recover(storage, config, options, clock=clock, republish=republish)
-    return TableState(storage, config, recovery.timeline)
+    return TableState(storage, config, recover(storage, config, options, publication).timeline)
 
 
 def partitions_in_use(timeline: Timeline) -> frozenset[str] | None:
@@ -60,33 +45,3 @@ def partitions_in_use(timeline: Timeline) -> frozenset[str] | None:
             return None
         found.update(workload.partition_to_write_stats)
     return frozenset(found)
-
-
-def was_cut_short(plan: bytes) -> bool:
-    """Return whether the file of a plan cannot be decoded, as when its writer died in the middle of it.
-
-    Nobody can have acted on such a plan: an action begins after its plan is whole.
-    """
-    try:
-        decode_avro_file(plan)
-    except CorruptTableError:
-        return True
-    return False
-
-
-def state_of_owner(storage: Storage, instant: str, options: Options) -> OwnerState:
-    """Return what is known about the process that carries out an instant."""
-    return owner_state(
-        storage,
-        instant,
-        interval_ms=options.int("hoodie.client.heartbeat.interval_in_ms"),
-        tolerable_misses=options.int("hoodie.client.heartbeat.tolerable.misses"),
-        now_ms=storage_now_ms(storage),
-    )
-
-
-def _renewal(publication: Publication) -> Callable[[], None]:
-    def renew() -> None:
-        publication.publish()
-
-    return renew

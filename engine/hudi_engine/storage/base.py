@@ -112,6 +112,18 @@ class Storage(ABC):
     def replace(self, path: str, data: bytes) -> None:
         """Create or overwrite a file atomically; a stale ``.<name>.crc`` beside it goes."""
 
+    def refresh(self, path: str, data: bytes) -> None:
+        """Give a file a new modification time.
+
+        Args:
+            path: The file.
+            data: Its content, for storages that can do so only by writing it again.
+
+        Raises:
+            FileNotFoundError: when it is missing, where the storage can tell.
+        """
+        self.replace(path, data)
+
     @abstractmethod
     def delete(self, path: str) -> bool:
         """Delete a file and its ``.<name>.crc``; return False when it was missing."""

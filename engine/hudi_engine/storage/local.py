@@ -92,6 +92,9 @@ class LocalStorage(Storage):
             os.replace(temporary, target)
             _sync(os.path.dirname(target))
 
+    def refresh(self, path: str, data: bytes) -> None:
+        os.utime(self._mutable(path))
+
     def delete(self, path: str) -> bool:
         target = self._mutable(path)
         self._remove(self._absolute(crc_path(path)))

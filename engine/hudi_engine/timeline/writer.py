@@ -6,10 +6,14 @@ time of a completed file as the completion time of the instant.
 
 from __future__ import annotations
 
+import logging
+
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TimelineError, UnsupportedTableError, WriteConflictError
+from hudi_engine.errors import StorageError, TimelineError, UnsupportedTableError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.instant import State, timeline_file_name
+
+logger = logging.getLogger(__name__)
 
 
 class TimelineWriter:
@@ -49,11 +53,24 @@ class TimelineWriter:
     def complete(self, time: str, action: str, body: bytes) -> str:
         """Complete an action; this one exclusive create is the commit point. Returns the path of the file.
 
+        When the storage reports an error, the file is looked for: the create may have landed all the same.
+
         Raises:
             TimelineError: when the action is not in flight, or somebody completed it already.
+            StorageError: when the storage failed and cannot say whether the file is there.
+            OSError: when the storage failed and the file is not there.
         """
         self._require(time, action, State.INFLIGHT, "completed")
-        return self._create(time, action, State.COMPLETED, body)
+        path = self.path(time, action, State.COMPLETED)
+        try:
+            self._storage.create(path, body)
+        except (OSError, StorageError) as error:
+            if not self._landed(path, body, error):
+                if isinstance(error, FileExistsError):
+                    raise self._taken(time, action, State.COMPLETED) from error
+                raise
+            logger.warning("%s %s is completed although the storage reported: %s", action, time, error)
+        return path
 
     def delete(self, time: str, action: str, *states: State) -> None:
         """Remove the files of an instant, latest state first, so that readers lose sight of it at once.
@@ -64,27 +81,41 @@ class TimelineWriter:
             states: States whose files go; none means all.
         """
         for state in sorted(states or State, key=lambda each: -each.rank):
-            self._storage.delete(self._path(time, action, state))
+            self._storage.delete(self.path(time, action, state))
 
     def _create(self, time: str, action: str, state: State, body: bytes) -> str:
-        path = self._path(time, action, state)
+        path = self.path(time, action, state)
         try:
             self._storage.create(path, body)
         except FileExistsError as error:
-            raise TimelineError(
-                f"{action} {time} is {state.value.lower()} already in {self._storage.base!r}: another "
-                "writer works on it. Take a new instant"
-            ) from error
+            raise self._taken(time, action, state) from error
         return path
 
+    def _taken(self, time: str, action: str, state: State) -> TimelineError:
+        return TimelineError(
+            f"{action} {time} is {state.value.lower()} already in {self._storage.base!r}: another writer works on it. "
+            "Take a new instant"
+        )
+
+    def _landed(self, path: str, body: bytes, cause: Exception) -> bool:
+        """Return whether a create that ended with an error has made the file all the same."""
+        try:
+            return self._storage.exists(path) and self._storage.read(path) == body
+        except (OSError, StorageError):
+            raise StorageError(
+                f"the storage of {self._storage.base!r} failed while {path} was made and cannot say whether it landed "
+                f"({cause}). Look whether the file exists before you write again"
+            ) from cause
+
     def _require(self, time: str, action: str, state: State, verb: str) -> None:
-        if not self._storage.exists(self._path(time, action, state)):
+        if not self._storage.exists(self.path(time, action, state)):
             raise TimelineError(
                 f"{action} {time} cannot be {verb}: it is not {state.value.lower()} in "
                 f"{self._storage.base!r}. It was rolled back, or never begun"
             )
 
-    def _path(self, time: str, action: str, state: State) -> str:
+    def path(self, time: str, action: str, state: State) -> str:
+        """Return the path of a timeline file, relative to the table's base path."""
         return f"{self._folder}/{timeline_file_name(time, action, state)}"
 
 
@@ -106,12 +137,17 @@ def check_inflight(storage: Storage, config: TableConfig, time: str, action: str
         for state in (State.INFLIGHT, State.COMPLETED)
     )
     if not storage.exists(inflight):
-        raise WriteConflictError(
-            f"{action} {time} is not in flight in {storage.base!r}: another writer took its owner for dead "
-            "and rolled it back. No row of it is visible; run the write again"
-        )
+        raise WriteConflictError(rolled_back(storage, time, action))
     if storage.exists(completed):
         raise WriteConflictError(
-            f"{action} {time} has completed in {storage.base!r} without this task: it is a late attempt, "
+            f"{action} {time} is committed already in {storage.base!r}: this task is a late copy of one that was done, "
             "and its file is not needed"
         )
+
+
+def rolled_back(storage: Storage, time: str, action: str) -> str:
+    """Return what to tell the writer of an instant that is no longer its own."""
+    return (
+        f"{action} {time} of {storage.base!r} is no longer in flight: it was rolled back by another writer, which took "
+        "this one for dead. Nothing of it is visible; run the write again"
+    )

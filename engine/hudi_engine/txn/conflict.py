@@ -32,7 +32,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import CorruptTableError, WriteConflictError
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
@@ -222,6 +222,63 @@ def _outdated_reads(partitions: frozenset[str] | None, theirs: Footprint) -> str
         return "it overwrote the whole table, which this write had read"
     changed = theirs.partitions if partitions is None else theirs.partitions & partitions
     return _both("it changed rows that this write had read before, in partition", changed)
+
+
+def check_unnamed_writers(
+    mine: CommitMetadata,
+    others: Iterable[Instant],
+    *,
+    instant: str,
+    current: Timeline,
+    key_scope: KeyScope = KeyScope.PARTITION,
+) -> None:
+    """Raise when a writer that has no owner file, and so may still be at work, could do what stands against this write.
+
+    Such a writer does not look for others before its commit, as Apache Hudi with a single writer and Flink do not.
+
+    Args:
+        mine: Metadata this write is about to commit.
+        others: The pending writes in question.
+        instant: Instant of this write.
+        current: Timeline now, read under the table's lock.
+        key_scope: Where a record key must be unique.
+
+    Raises:
+        WriteConflictError: naming whose instant it is, and how long it will be respected.
+    """
+    footprint = Footprint.of(mine)
+    for other in others:
+        planned = _planned(current, other)
+        if planned is None:
+            reason = _anything(footprint, key_scope)
+        else:
+            reason = conflict_reason(footprint, Footprint.of(planned), other.requested_time, key_scope)
+        if reason is not None:
+            raise WriteConflictError(
+                f"instant {instant} ({mine.operation_type}) cannot be committed: {other.action} {other.requested_time} of "
+                f"another program, which keeps no heartbeat, may still be at work, and {reason}. Wait until it has "
+                "committed, or until it counts as dead (hoodie.client.heartbeat.interval_in_ms times "
+                "hoodie.client.heartbeat.tolerable.misses after its last file), and run this write again"
+            )
+
+
+def _planned(current: Timeline, other: Instant) -> CommitMetadata | None:
+    """Return the workload of a pending write, None when it does not tell one."""
+    try:
+        planned = current.planned_metadata(other)
+    except CorruptTableError:
+        return None
+    return planned if planned is not None and planned.partition_to_write_stats else None
+
+
+def _anything(mine: Footprint, key_scope: KeyScope) -> str | None:
+    """Why this write cannot stand beside one that may do anything."""
+    if mine.kind in (Kind.COMPACTION, Kind.SCHEMA):
+        return None
+    new_keys = mine.kind is Kind.UPSERT and key_scope is not KeyScope.NONE and mine.with_inserts
+    if mine.touched - mine.created or new_keys:
+        return "it does not tell which file groups it changes"
+    return None
 
 
 def conflict_reason(

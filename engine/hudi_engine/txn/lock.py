@@ -33,6 +33,7 @@ class _Local:
     mutex: threading.Lock = field(default_factory=threading.Lock)
     holder: int | None = None
     depth: int = 0
+    token: str = ""
 
 
 _locals: dict[str, _Local] = {}
@@ -87,6 +88,7 @@ class TableLock:
             self._local.mutex.release()
             raise
         self._local.holder, self._local.depth = threading.get_ident(), 1
+        self._local.token = self._owner.token
         return self
 
     def __exit__(
@@ -101,6 +103,22 @@ class TableLock:
             unregister(self._owner)
             self._local.holder = None
             self._local.mutex.release()
+
+    def is_held(self) -> bool:
+        """Return whether the lock file is still this process's own.
+
+        It is another's, or gone, when this process stood still for so long that it was taken for dead.
+        """
+        found = _read_owner(self._storage)
+        return found is not None and found.token == self._local.token
+
+    def check_held(self) -> None:
+        """Raise WriteConflictError unless the lock file is still this process's own."""
+        if not self.is_held():
+            raise WriteConflictError(
+                f"the lock {LOCK_PATH} of {self._storage.base!r} was taken from this process, which stood still for so long "
+                "that it counted as dead. Nothing was committed; run the write again"
+            )
 
     def _acquire_file(self, deadline: float) -> None:
         if not self._single_writer:

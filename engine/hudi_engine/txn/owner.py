@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 
 from hudi_engine.storage.base import Storage
@@ -33,6 +33,8 @@ class OwnerState(str, Enum):
     DEAD = "dead"
     UNKNOWN = "unknown"
     """There is no heartbeat file."""
+    UNNAMED = "unnamed"
+    """There is no heartbeat file, and the instant is so young that its writer may be at work."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class Owner:
         token: Text that no other owner has.
         interval_ms: Milliseconds between two beats.
         tolerable_misses: Beats that may be missed before the owner counts as dead.
+        given_up: Whether the owner has left its work to others, though its process lives on.
     """
 
     process: ProcessIdentity
     token: str
     interval_ms: int
     tolerable_misses: int
+    given_up: bool = False
 
     @classmethod
     def current(cls, interval_ms: int = 60_000, tolerable_misses: int = 2) -> Owner:
@@ -64,7 +68,13 @@ class Owner:
             process = ProcessIdentity(
                 str(raw["process"]["machine"]), int(raw["process"]["pid"]), str(raw["process"]["started"])
             )
-            return cls(process, str(raw["token"]), int(raw["interval_ms"]), int(raw["tolerable_misses"]))
+            return cls(
+                process,
+                str(raw["token"]),
+                int(raw["interval_ms"]),
+                int(raw["tolerable_misses"]),
+                bool(raw.get("given_up")),
+            )
         except (ValueError, KeyError, TypeError):
             return None
 
@@ -79,6 +89,8 @@ class Owner:
             modified_ms: Modification time of its file, epoch ms.
             now_ms: Time by the storage's clock, epoch ms.
         """
+        if self.given_up:
+            return OwnerState.DEAD
         running = self.process.is_running()
         if running and self.process == ProcessIdentity.current():
             running = self.token in _live_tokens
@@ -93,11 +105,6 @@ class Owner:
 def heartbeat_path(instant: str) -> str:
     """Return the path of an instant's heartbeat file."""
     return f"{HEARTBEAT_FOLDER}/{instant}"
-
-
-def write_owner(storage: Storage, instant: str, owner: Owner) -> None:
-    """Write, or beat, the heartbeat file of an instant."""
-    storage.replace(heartbeat_path(instant), owner.to_json())
 
 
 def owner_state(
@@ -167,18 +174,46 @@ class Beating:
             pass
 
     def beat(self) -> bool:
-        """Write one beat; return False when the file is gone or belongs to another owner by now."""
+        """Write one beat; return False when the file is gone or belongs to another owner by now.
+
+        A beat changes no content where the storage can do without: a file that another owner takes between
+        look and beat stays that owner's.
+        """
         with self._busy:
             if self._stopped.is_set():
                 return False
             try:
-                found = Owner.parse(self._storage.read(self._path))
+                if not self._is_mine():
+                    return False
+                self._storage.refresh(self._path, self._content)
             except FileNotFoundError:
                 return False
-            if found is None or found.token != self._owner.token:
-                return False
-            self._storage.replace(self._path, self._content)
             return True
+
+    def give_up(self) -> None:
+        """Stop, and mark the file as left to others, again and again until the storage takes it."""
+        self.stop()
+        if not self._mark():
+            threading.Thread(target=self._mark_later, name=f"give up {self._path}", daemon=True).start()
+
+    def _is_mine(self) -> bool:
+        found = Owner.parse(self._storage.read(self._path))
+        return found is not None and found.token == self._owner.token
+
+    def _mark(self) -> bool:
+        try:
+            if self._is_mine():
+                self._storage.replace(self._path, replace(self._owner, given_up=True).to_json())
+        except FileNotFoundError:
+            return True
+        except Exception as error:  # whatever failed now may work later
+            logger.warning("could not mark %s as given up, trying again: %s", self._path, error)
+            return False
+        return True
+
+    def _mark_later(self) -> None:
+        while not self._mark():
+            time.sleep(self._owner.interval_ms / 1000)
 
     def _run(self) -> None:
         while not self._stopped.wait(self._owner.interval_ms / 1000):

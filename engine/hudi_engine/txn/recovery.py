@@ -2,9 +2,10 @@
 
 Which instants are leftovers is decided by who owns them: an owner that is alive keeps its instant, one that
 is provably gone loses it (:mod:`hudi_engine.txn.owner`). An instant without any heartbeat file is another
-program's; ``hoodie.cleaner.policy.failed.writes`` says what happens to it: ``EAGER`` rolls it back, as Apache
-Hudi does by default, ``LAZY`` leaves it until its heartbeat proves it dead, ``NEVER`` leaves everything
-alone. Plans of compaction and clustering are nobody's leftover: their service carries them out.
+program's; it is left alone as long as a heartbeat would have counted. Then ``hoodie.cleaner.policy.failed.writes``
+says what happens to it: ``EAGER`` rolls it back, as Apache Hudi does by default, ``LAZY`` leaves it until its
+heartbeat proves it dead, ``NEVER`` leaves everything alone. Plans of compaction and clustering are nobody's
+leftover: their service carries them out.
 """
 
 from __future__ import annotations
@@ -14,20 +15,22 @@ from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError, StorageError, TimelineError
+from hudi_engine.errors import CorruptTableError, HudiError, TimelineError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
-from hudi_engine.txn.lock import LOCK_PATH, TableLock
-from hudi_engine.txn.owner import HEARTBEAT_FOLDER, OwnerState, owner_state, storage_now_ms
+from hudi_engine.txn.liveness import Liveness
+from hudi_engine.txn.lock import TableLock
+from hudi_engine.txn.owner import HEARTBEAT_FOLDER, OwnerState
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.reconcile import sweep_markers
 from hudi_engine.txn.restore_steps import resume_restores
-from hudi_engine.txn.rollback import Republish, RollbackResult, resume_rollbacks, rollback_instant
+from hudi_engine.txn.rollback import RollbackResult, resume_rollbacks, rollback_instant
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
-MARKER_ROOT = ".hoodie/.temp"
 _TEMPORARY_KEPT_MS = 3_600_000
 
 
@@ -54,66 +57,55 @@ def table_lock(storage: Storage, options: Options) -> TableLock:
     )
 
 
-def next_instant(timeline: Timeline, clock: InstantClock | None = None) -> str:
+def next_instant(timeline: Timeline) -> str:
     """Return an instant greater than all of the timeline, in its zone.
 
-    Without ``clock`` a fresh one is taken, so that a table with instants in the future does not drag the
-    others of this process along.
+    The clock is a fresh one, so that a table with instants in the future does not drag the others of this
+    process along.
     """
-    return (clock or InstantClock()).next(timeline.latest_instant_time, timeline.zone)
+    return InstantClock().next(timeline.latest_instant_time, timeline.zone)
 
 
-def recover(
-    storage: Storage,
-    config: TableConfig,
-    options: Options,
-    *,
-    clock: InstantClock | None = None,
-    republish: Republish | None = None,
-) -> Recovery:
-    """Finish begun restores and rollbacks, roll back what dead writers left, and remove stray markers and
-    heartbeats.
+def recover(storage: Storage, config: TableConfig, options: Options, publication: Publication) -> Recovery:
+    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late, stray
+    markers and heartbeats.
 
     The caller holds the table's lock.
 
     Args:
-        clock: Source of instants, for tests.
-        republish: Called before data files of an unpublished instant are deleted.
+        storage: The table's storage.
+        config: Its settings.
+        options: What happens to failed writes, heartbeat.
+        publication: Published file lists, brought past an instant that was visible before its files go.
 
     Raises:
         CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
     """
-    rolled_back = [
-        time for done in resume_restores(storage, config, republish=republish) for time in done.taken_back
-    ]
-    rolled_back += [result.instant for result in resume_rollbacks(storage, config, republish=republish)]
+    rolled_back = [time for done in resume_restores(storage, config, publication) for time in done.taken_back]
+    rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication)]
     timeline = Timeline.load(storage, config)
-    for instant in reversed(failed_writes(storage, timeline, options)):
+    living = Liveness(storage, config, options)
+    for instant in reversed(failed_writes(timeline, living, options)):
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
-        rollback_time = next_instant(timeline, clock)
-        rollback_instant(storage, config, instant, rollback_time=rollback_time, republish=republish)
+        rollback_instant(storage, config, instant, publication)
         rolled_back.append(instant.requested_time)
         timeline = Timeline.load(storage, config)
-    _sweep(storage, timeline, options)
+    _sweep(storage, config, timeline, living)
     return Recovery(timeline, tuple(rolled_back))
 
 
 def rollback_write(
-    storage: Storage,
-    options: Options,
-    instant_time: str | None = None,
-    *,
-    clock: InstantClock | None = None,
-    republish: Republish | None = None,
+    storage: Storage, options: Options, publication: Publication, instant_time: str | None = None
 ) -> RollbackResult:
-    """Undo the newest committed write, under the table's lock.
+    """Undo the newest committed write, or a pending one, under the table's lock.
 
     What it wrote is gone for good.
 
     Args:
-        instant_time: The write, so that no other one is undone by mistake; None for the newest.
-        clock: Source of instants, for tests.
-        republish: Called between unpublishing the write and deleting its files.
+        storage: The table's storage.
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, brought past the write before its files go.
+        instant_time: The write, so that no other one is undone by mistake; None for the newest committed one.
 
     Raises:
         TimelineError: when there is no such write, or it cannot be rolled back.
@@ -123,39 +115,44 @@ def rollback_write(
     with storage_errors(storage, "roll back"), table_lock(storage, options):
         config = TableConfig.load(storage)
         config.check_writable()
-        timeline = recover(storage, config, options, clock=clock, republish=republish).timeline
-        if instant_time is not None:
-            instant = next(
-                (write for write in timeline.completed_writes if write.requested_time == instant_time),
-                None,
-            ) or timeline.find(instant_time)
-        elif timeline.completed_writes:
-            instant = timeline.completed_writes[-1]
-        else:
-            raise TimelineError(f"the table at {storage.base!r} has no committed write to roll back")
-        time = next_instant(timeline, clock)
-        return rollback_instant(storage, config, instant, rollback_time=time, republish=republish)
+        timeline = recover(storage, config, options, publication).timeline
+        instant = _to_roll_back(storage, timeline, instant_time)
+        return rollback_instant(storage, config, instant, publication)
 
 
-def failed_writes(storage: Storage, timeline: Timeline, options: Options) -> list[Instant]:
+def _to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
+    writes = timeline.completed_writes
+    if instant_time is not None:
+        found = [write for write in writes if write.requested_time == instant_time]
+        return found[0] if found else timeline.find(instant_time)
+    if not writes:
+        raise TimelineError(f"the table at {storage.base!r} has no committed write to roll back")
+    return writes[-1]
+
+
+def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> list[Instant]:
     """Return the pending writes that a new writer may roll back, oldest first.
 
     Args:
-        options: ``hoodie.cleaner.policy.failed.writes`` and the heartbeat's interval and misses.
+        timeline: The table's timeline.
+        living: Judges the owners.
+        options: ``hoodie.cleaner.policy.failed.writes``.
     """
     policy = options.text("hoodie.cleaner.policy.failed.writes") or "EAGER"
-    pending = [instant for instant in timeline.pending if instant.action in WRITE_ACTIONS]
-    if policy == "NEVER" or not pending:
+    if policy == "NEVER":
         return []
-    now_ms = _now_ms(storage)
-    failed = []
-    for instant in pending:
-        if instant.action == "replacecommit" and is_clustering(timeline, instant):
-            continue
-        state = _owner_state(storage, instant.requested_time, options, now_ms)
-        if state is OwnerState.DEAD or (state is OwnerState.UNKNOWN and policy == "EAGER"):
-            failed.append(instant)
-    return failed
+    lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == "EAGER" else {OwnerState.DEAD}
+    return [instant for instant in pending_writes(timeline) if living.of(instant) in lost]
+
+
+def pending_writes(timeline: Timeline) -> list[Instant]:
+    """Return the writes that have not completed, oldest first; a planned clustering is none."""
+    return [
+        instant
+        for instant in timeline.pending
+        if instant.action in WRITE_ACTIONS
+        and not (instant.action == "replacecommit" and is_clustering(timeline, instant))
+    ]
 
 
 def is_clustering(timeline: Timeline, instant: Instant) -> bool:
@@ -176,43 +173,23 @@ def is_clustering(timeline: Timeline, instant: Instant) -> bool:
         return False
 
 
-def _sweep(storage: Storage, timeline: Timeline, options: Options) -> None:
-    """Remove marker folders and heartbeats of instants that are completed or gone; trouble is not fatal
+def _sweep(storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness) -> None:
+    """Remove late files, markers and heartbeats of instants that are completed or gone; trouble is not fatal
     here.
     """
     pending = {instant.requested_time for instant in timeline.pending}
     try:
-        for status in storage.list(MARKER_ROOT):
-            if status.is_dir and status.name.isdigit() and status.name not in pending:
-                storage.delete_tree(status.path)
-        now_ms: int | None = None
+        sweep_markers(storage, config, timeline, living)
         for status in storage.list(HEARTBEAT_FOLDER):
             if status.is_dir or status.name in pending:
                 continue
-            now_ms = _now_ms(storage) if now_ms is None else now_ms
             if status.name.startswith(TEMP_PREFIX):
-                gone = now_ms - status.modified_ms > _TEMPORARY_KEPT_MS
+                gone = living.now_ms - status.modified_ms > _TEMPORARY_KEPT_MS
             else:
-                gone = _owner_state(storage, status.name, options, now_ms) is OwnerState.DEAD
+                gone = living.of_time(status.name) is OwnerState.DEAD
             if gone:
                 storage.delete(status.path)
-    except (OSError, StorageError) as error:
+    except (OSError, HudiError) as error:
         logger.warning(
             "could not remove leftovers below %s/.hoodie, the next write will: %s", storage.base, error
         )
-
-
-def _owner_state(storage: Storage, instant: str, options: Options, now_ms: int) -> OwnerState:
-    return owner_state(
-        storage,
-        instant,
-        interval_ms=options.int("hoodie.client.heartbeat.interval_in_ms"),
-        tolerable_misses=options.int("hoodie.client.heartbeat.tolerable.misses"),
-        now_ms=now_ms,
-    )
-
-
-def _now_ms(storage: Storage) -> int:
-    """Return the storage's time: the lock was just made by it."""
-    lock = storage.stat(LOCK_PATH)
-    return lock.modified_ms if lock is not None else storage_now_ms(storage)

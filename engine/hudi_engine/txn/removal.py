@@ -6,14 +6,14 @@ caller's: unpublish, remove data, remove the instant's own timeline files.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.log_file import log_file_name
-from hudi_engine.filegroup.markers import delete_markers
+from hudi_engine.filegroup.markers import list_markers
 from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.logformat.writer import encode_rollback_block
@@ -22,10 +22,32 @@ from hudi_engine.storage.paths import join
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.owner import heartbeat_path
-from hudi_engine.txn.rollback_plan import RollbackPlan, RollbackRequest, absolute_path, slice_log_files
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.reconcile import delete_announced_files, settle_markers
+from hudi_engine.txn.rollback_plan import (
+    RollbackPlan,
+    RollbackRequest,
+    absolute_path,
+    belongs_to,
+    slice_log_files,
+)
 
 ROLLBACK_TOKEN = "1-0-1"
 """Write token of log files that no task wrote."""
+
+
+def unpublish(removals: Sequence[Removal], publication: Publication) -> None:
+    """Hide instants from readers before any of their files goes: from the timeline, and from the list of files they use.
+
+    The list is made anew also when the instants had left the timeline before, by a run that was killed in between.
+
+    Args:
+        removals: The instants, in the order in which they go.
+        publication: Published file lists.
+    """
+    hidden = [removal.unpublish() for removal in removals]
+    if any(hidden) or publication.shows({removal.plan.instant for removal in removals}):
+        publication.renew()
 
 
 @dataclass
@@ -78,18 +100,14 @@ class Removal:
         """Remove the pending files of the instant, its markers and heartbeat.
 
         Tasks of a killed writer may outlive it. They look for the inflight file before they give a file its
-        name, so what they have finished since the plan was made is looked for after its removal.
+        name, so what they have finished since the plan was made is looked for after its removal. One that had
+        looked just before may come still later: its marker stays for the next writers to look.
         """
         self._remove_pending(State.INFLIGHT)
         self._delete_strays()
         self._remove_pending(State.REQUESTED)
-        delete_markers(self._storage, self.plan.instant)
+        settle_markers(self._storage, self.plan.instant, frozenset(self.deleted))
         self._storage.delete(heartbeat_path(self.plan.instant))
-
-    def revert_to_requested(self) -> None:
-        """Remove the inflight file and the markers, and keep the plan in the requested file."""
-        delete_markers(self._storage, self.plan.instant)
-        self._remove_pending(State.INFLIGHT)
 
     @property
     def deleted(self) -> tuple[str, ...]:
@@ -153,12 +171,20 @@ class Removal:
             self._writer.delete(self.plan.instant, action, state)
 
     def _delete_strays(self) -> None:
-        for partition, outcome in self.outcomes.items():
-            for status in list_partition_files(self._storage, partition):
-                base = parse_base_file(status.name, partition, status)
-                if base is not None and base.instant == self.plan.instant:
-                    self._storage.delete(status.path)
-                    outcome.deleted.append(status.path)
+        """Delete what the instant's tasks have finished since the plan was made, wherever a marker says so."""
+        storage, instant = self._storage, self.plan.instant
+        marked = {path.rpartition("/")[0] for path, _ in list_markers(storage, instant)}
+        for partition in sorted({*self.outcomes, *marked}):
+            for status in list_partition_files(storage, partition):
+                if belongs_to(status.path, partition, instant):
+                    storage.delete(status.path)
+                    self._note_deleted(partition, status.path)
+        neutralised = {path for request in self.plan.requests for path in request.log_files}
+        for path in delete_announced_files(storage, instant, neutralised):
+            self._note_deleted(path.rpartition("/")[0], path)
+
+    def _note_deleted(self, partition: str, path: str) -> None:
+        self.outcomes.setdefault(partition, PartitionOutcome()).deleted.append(path)
 
     def _with_uris(self, sizes: dict[str, int]) -> dict[str, int]:
         return {self._storage.uri(path): size for path, size in sizes.items()}

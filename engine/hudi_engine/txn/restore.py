@@ -7,34 +7,27 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clock import InstantClock
-from hudi_engine.timeline.writer import TimelineWriter
-from hudi_engine.txn.recovery import next_instant, recover, table_lock
+from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.recovery import recover, table_lock
 from hudi_engine.txn.restore_check import check_saved_state, check_slices_remain
 from hudi_engine.txn.restore_steps import RestorePlan, RestoreResult, carry_out_restore, later_instants
-from hudi_engine.txn.rollback import Republish
 from hudi_engine.txn.savepoint import check_not_cleaned, completed_write, read_savepoint
 from hudi_engine.txn.storage_errors import storage_errors
 
 
-def restore(
-    storage: Storage,
-    options: Options,
-    instant_time: str,
-    *,
-    clock: InstantClock | None = None,
-    republish: Republish | None = None,
-) -> RestoreResult:
+def restore(storage: Storage, options: Options, publication: Publication, instant_time: str) -> RestoreResult:
     """Take the table back to a commit, under its lock.
 
     Destroys data: every write after the commit goes, with its files and its place on the timeline, and so do
     planned compactions and clusterings. Writers that are under way are refused when they commit.
 
     Args:
+        storage: The table's storage.
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, brought back to the commit before any later file goes.
         instant_time: Requested time of a completed write on the active timeline. With a savepoint its files
             are there for sure, without one only while no clean has gone past it.
-        clock: Source of instants, for tests.
-        republish: Called when the later writes are no longer visible and before their files go.
 
     Raises:
         TimelineError: when there is no such write, a later one has a savepoint, or a clean has removed what
@@ -45,13 +38,12 @@ def restore(
     with storage_errors(storage, "restore"), table_lock(storage, options):
         config = TableConfig.load(storage)
         config.check_writable()
-        timeline = recover(storage, config, options, clock=clock, republish=republish).timeline
+        timeline = recover(storage, config, options, publication).timeline
         plan = plan_restore(storage, config, timeline, instant_time)
         if not plan.instants:
             return RestoreResult(None, plan.target)
-        restore_time = next_instant(timeline, clock)
-        TimelineWriter(storage, config).create_requested(restore_time, "restore", plan.to_bytes())
-        return carry_out_restore(storage, config, restore_time, plan, republish)
+        opened = OpenInstant.announce(storage, config, timeline, "restore", plan.to_bytes())
+        return carry_out_restore(storage, config, opened, plan, publication)
 
 
 def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, instant_time: str) -> RestorePlan:

@@ -18,11 +18,12 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
-from hudi_engine.timeline.writer import TimelineWriter
-from hudi_engine.txn.removal import Removal
-from hudi_engine.txn.rollback import Republish, is_whole_avro, plan_removal
+from hudi_engine.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.removal import Removal, unpublish
+from hudi_engine.txn.rollback import plan_removal
 from hudi_engine.txn.rollback_plan import RollbackPlan
 
 logger = logging.getLogger(__name__)
@@ -97,29 +98,20 @@ def later_instants(timeline: Timeline, target: str) -> tuple[Instant, ...]:
 
 
 def carry_out_restore(
-    storage: Storage,
-    config: TableConfig,
-    restore_time: str,
-    plan: RestorePlan,
-    republish: Republish | None,
+    storage: Storage, config: TableConfig, opened: OpenInstant, plan: RestorePlan, publication: Publication
 ) -> RestoreResult:
     """Carry out a stored plan, for the first time or again."""
     started = time.monotonic()
-    writer = TimelineWriter(storage, config)
-    inflight = timeline_file_name(restore_time, "restore", State.INFLIGHT)
-    if not storage.exists(f"{config.timeline_path}/{inflight}"):
-        writer.to_inflight(restore_time, "restore")
-    removals = _removals(storage, config, restore_time, plan)
-    unpublished = [removal.unpublish() for removal in removals]
-    if any(unpublished) and republish is not None:
-        republish()
+    opened.start()
+    removals = _removals(storage, config, opened.time, plan)
+    unpublish(removals, publication)
     for removal in removals:
         removal.remove_data()
         removal.remove_instant()
     took_ms = int((time.monotonic() - started) * 1000)
-    writer.complete(restore_time, "restore", _metadata(restore_time, plan, removals, took_ms))
+    opened.complete(_metadata(opened.time, plan, removals, took_ms))
     return RestoreResult(
-        restore_time,
+        opened.time,
         plan.target,
         tuple(time_ for time_, _ in plan.instants),
         tuple(path for removal in removals for path in removal.deleted),
@@ -128,30 +120,24 @@ def carry_out_restore(
 
 
 def resume_restores(
-    storage: Storage, config: TableConfig, *, republish: Republish | None = None
+    storage: Storage, config: TableConfig, publication: Publication
 ) -> tuple[RestoreResult, ...]:
     """Finish the restores that somebody began and did not complete; one whose plan was cut short is dropped.
 
     Raises:
         CorruptTableError: when a stored plan cannot be trusted.
     """
-    timeline = Timeline.load(storage, config)
     done = []
-    for pending in timeline.pending:
+    for pending in Timeline.load(storage, config).pending:
         if pending.action != "restore":
             continue
-        name = timeline_file_name(pending.requested_time, "restore", State.REQUESTED)
-        try:
-            data = timeline.read_file(name)
-        except FileNotFoundError:
-            data = b""
-        if pending.state is State.REQUESTED and not is_whole_avro(data):
-            logger.warning("dropping restore %s, which was not begun", pending.requested_time)
-            TimelineWriter(storage, config).delete(pending.requested_time, "restore", State.REQUESTED)
+        plan = stored_plan(storage, config, pending, RestorePlan.from_bytes)
+        opened = OpenInstant(storage, config, pending.requested_time, "restore")
+        if plan is None:
+            opened.drop()
             continue
-        plan = RestorePlan.from_bytes(data, f"{storage.base}/{config.timeline_path}/{name}")
-        logger.info("finishing restore %s to %s", pending.requested_time, plan.target)
-        done.append(carry_out_restore(storage, config, pending.requested_time, plan, republish))
+        logger.info("finishing restore %s to %s", opened.time, plan.target)
+        done.append(carry_out_restore(storage, config, opened, plan, publication))
     return tuple(done)
 
 

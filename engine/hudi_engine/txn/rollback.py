@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from hudi_engine.config.table_config import TableConfig
@@ -22,19 +21,16 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
-from hudi_engine.timeline.writer import TimelineWriter
-from hudi_engine.txn.removal import Removal
+from hudi_engine.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.removal import Removal, unpublish
 from hudi_engine.txn.rollback_plan import RollbackFinder, RollbackPlan
 
 logger = logging.getLogger(__name__)
 
 _SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
-
-Republish = Callable[[], None]
-"""Called when a completed instant is no longer visible and before its files go, so that a published list of
-files can be renewed first."""
 
 
 @dataclass(frozen=True)
@@ -57,23 +53,15 @@ class RollbackResult:
 
 
 def rollback_instant(
-    storage: Storage,
-    config: TableConfig,
-    instant: Instant,
-    *,
-    rollback_time: str,
-    protect: Collection[str] = (),
-    republish: Republish | None = None,
-    drop_service: bool = False,
+    storage: Storage, config: TableConfig, instant: Instant, publication: Publication
 ) -> RollbackResult:
     """Undo an instant: data files, log blocks, timeline files.
 
     Args:
+        storage: The table's storage.
+        config: Its settings.
         instant: A pending write, or the newest completed one.
-        rollback_time: Instant of the rollback, greater than every other one.
-        protect: Paths of files that a published file list still names; the rollback refuses to delete them.
-        republish: Called between unpublishing a completed instant and deleting its files.
-        drop_service: Also accept a pending compaction or clustering, and drop its plan with what it wrote.
+        publication: Published file lists, brought past a completed instant before its files go.
 
     Raises:
         TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
@@ -82,15 +70,12 @@ def rollback_instant(
     """
     timeline = Timeline.load(storage, config)
     current = timeline.find(instant.requested_time, instant.action)
-    _check_allowed(timeline, current, drop_service)
+    _check_allowed(timeline, current)
     if current.is_completed:
         _check_older_files(storage, current, timeline.commit_metadata(current))
     plan = plan_removal(storage, config, timeline, current, current.action)
-    if drop_service:
-        _check_no_logs_on_top(timeline, current, plan)
-    _check_unprotected(plan, protect)
-    TimelineWriter(storage, config).create_requested(rollback_time, "rollback", plan.to_bytes(storage))
-    return _carry_out(storage, config, rollback_time, plan, republish)
+    opened = OpenInstant.announce(storage, config, timeline, "rollback", plan.to_bytes(storage))
+    return _carry_out(storage, config, opened, plan, publication)
 
 
 def plan_removal(
@@ -110,31 +95,8 @@ def plan_removal(
     return RollbackPlan(instant.requested_time, action, requests)
 
 
-def revert_to_plan(storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant) -> None:
-    """Undo what a compaction or clustering has written that died, and keep its plan for the next try.
-
-    Args:
-        instant: A compaction or clustering that is in flight.
-
-    Raises:
-        TimelineError: for another instant.
-    """
-    if instant.is_completed or instant.action not in ("compaction", "clustering", "replacecommit"):
-        raise TimelineError(f"{instant.action} {instant.requested_time} is no service that is under way")
-    finder = RollbackFinder(storage, config, instant.requested_time, None, keep_logs=True)
-    requests = finder.find(everywhere=True, scan_logs=False)
-    removal = Removal(
-        storage,
-        config,
-        instant.requested_time,
-        RollbackPlan(instant.requested_time, instant.action, requests),
-    )
-    removal.remove_data()
-    removal.revert_to_requested()
-
-
 def resume_rollbacks(
-    storage: Storage, config: TableConfig, *, republish: Republish | None = None
+    storage: Storage, config: TableConfig, publication: Publication
 ) -> tuple[RollbackResult, ...]:
     """Finish the rollbacks that somebody began and did not complete.
 
@@ -145,67 +107,38 @@ def resume_rollbacks(
         CorruptTableError, PathEscapeError: when a stored plan names files that are not the instant's.
     """
     timeline = Timeline.load(storage, config)
-    writer = TimelineWriter(storage, config)
     done = []
     for pending in timeline.pending:
         if pending.action != "rollback":
             continue
-        plan = read_rollback_plan(storage, config, timeline, pending)
+        plan = stored_plan(storage, config, pending, RollbackPlan.from_bytes)
+        opened = OpenInstant(storage, config, pending.requested_time, "rollback")
         if plan is None or _is_built_upon(timeline, plan):
-            logger.warning("dropping rollback %s, which was not begun", pending.requested_time)
-            writer.delete(pending.requested_time, "rollback", State.INFLIGHT, State.REQUESTED)
+            opened.drop()
             continue
-        logger.info("finishing rollback %s of %s", pending.requested_time, plan.instant)
-        done.append(_carry_out(storage, config, pending.requested_time, plan, republish))
+        logger.info("finishing rollback %s of %s", opened.time, plan.instant)
+        done.append(_carry_out(storage, config, opened, plan, publication))
     return tuple(done)
 
 
-def read_rollback_plan(
-    storage: Storage, config: TableConfig, timeline: Timeline, pending: Instant
-) -> RollbackPlan | None:
-    """Return the plan of a pending rollback, None when its file is missing or was cut short before it began.
-
-    Raises:
-        CorruptTableError: when the rollback is in flight and its plan cannot be read.
-        PathEscapeError: when the plan names a file outside its partition.
-    """
-    name = timeline_file_name(pending.requested_time, "rollback", State.REQUESTED)
-    path = f"{config.timeline_path}/{name}"
-    try:
-        data = timeline.read_file(name)
-    except FileNotFoundError:
-        data = b""
-    if pending.state is State.REQUESTED and not is_whole_avro(data):
-        return None
-    return RollbackPlan.from_bytes(data, f"{storage.base}/{path}")
-
-
 def _carry_out(
-    storage: Storage,
-    config: TableConfig,
-    rollback_time: str,
-    plan: RollbackPlan,
-    republish: Republish | None,
+    storage: Storage, config: TableConfig, opened: OpenInstant, plan: RollbackPlan, publication: Publication
 ) -> RollbackResult:
     """Carry out a stored plan, for the first time or again."""
     started = time.monotonic()
-    writer = TimelineWriter(storage, config)
-    inflight = timeline_file_name(rollback_time, "rollback", State.INFLIGHT)
-    if not storage.exists(f"{config.timeline_path}/{inflight}"):
-        writer.to_inflight(rollback_time, "rollback")
-    removal = Removal(storage, config, rollback_time, plan)
-    if removal.unpublish() and republish is not None:
-        republish()
+    opened.start()
+    removal = Removal(storage, config, opened.time, plan)
+    unpublish([removal], publication)
     removal.remove_data()
     removal.remove_instant()
     took_ms = int((time.monotonic() - started) * 1000)
-    writer.complete(rollback_time, "rollback", encode_avro_file(ROLLBACK_METADATA, removal.metadata(took_ms)))
-    return RollbackResult(rollback_time, plan.instant, plan.action, removal.deleted, removal.command_blocks)
+    opened.complete(encode_avro_file(ROLLBACK_METADATA, removal.metadata(took_ms)))
+    return RollbackResult(opened.time, plan.instant, plan.action, removal.deleted, removal.command_blocks)
 
 
-def _check_allowed(timeline: Timeline, instant: Instant, drop_service: bool) -> None:
+def _check_allowed(timeline: Timeline, instant: Instant) -> None:
     time_, action = instant.requested_time, instant.action
-    if action not in WRITE_ACTIONS and not (drop_service and action in _SERVICES):
+    if action not in WRITE_ACTIONS:
         raise TimelineError(
             f"{action} {time_} cannot be rolled back: only commit, deltacommit and replacecommit can. A "
             "planned "
@@ -279,16 +212,6 @@ def _cleaned(instant: Instant, partition: str, file_id: str) -> str:
     )
 
 
-def _check_unprotected(plan: RollbackPlan, protect: Collection[str]) -> None:
-    kept = sorted(set(plan.deleted_paths) & set(protect))
-    if kept:
-        raise TimelineError(
-            f"{plan.action} {plan.instant} cannot be rolled back: {len(kept)} of its files are still "
-            "published to "
-            f"readers, such as {kept[0]!r}. Publish the state before it first"
-        )
-
-
 def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
     """Return commit metadata, or the workload of a pending write; None when there is none that can be
     read.
@@ -306,29 +229,6 @@ def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
         return None
 
 
-def _check_no_logs_on_top(timeline: Timeline, instant: Instant, plan: RollbackPlan) -> None:
-    """Refuse to drop a compaction plan on whose slices later commits have written: their rows would go
-    too.
-    """
-    later = [
-        write
-        for write in timeline.completed_writes
-        if write.requested_time > instant.requested_time and write.action == "deltacommit"
-    ]
-    logs = [path for path in plan.deleted_paths if parse_log_file(path, "") is not None]
-    if later and logs:
-        raise TimelineError(
-            f"{instant.action} {instant.requested_time} cannot be dropped: {later[0].action} "
-            f"{later[0].requested_time} and maybe others have written on top of it, such as {logs[0]!r}. "
-            "Run it"
-        )
-
-
 def _is_built_upon(timeline: Timeline, plan: RollbackPlan) -> bool:
     times = [write.requested_time for write in timeline.completed_writes]
     return plan.instant in times and times[-1] != plan.instant
-
-
-def is_whole_avro(data: bytes) -> bool:
-    """Return whether an Avro container file of one block ends with its own sync marker."""
-    return len(data) > 36 and data.startswith(b"Obj\x01") and data.count(data[-16:]) >= 2

@@ -18,9 +18,11 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.instant import Instant, State, timeline_file_name
+from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.timeline.schemas import SAVEPOINT_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import recover, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
@@ -45,11 +47,20 @@ class Savepoint:
 
 
 def create_savepoint(
-    storage: Storage, options: Options, instant_time: str | None = None, *, user: str = "", comments: str = ""
+    storage: Storage,
+    options: Options,
+    publication: Publication,
+    instant_time: str | None = None,
+    *,
+    user: str = "",
+    comments: str = "",
 ) -> Savepoint:
     """Save a commit, under the table's lock. Saving one that is saved already changes nothing.
 
     Args:
+        storage: The table's storage.
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, for what a dead writer has left.
         instant_time: Requested time of a completed write; None for the newest.
         user: Who saves it.
         comments: Why.
@@ -62,7 +73,7 @@ def create_savepoint(
     with storage_errors(storage, "create a savepoint"), table_lock(storage, options):
         config = TableConfig.load(storage)
         config.check_writable()
-        timeline = recover(storage, config, options).timeline
+        timeline = recover(storage, config, options, publication).timeline
         saved = completed_write(storage, timeline, instant_time).requested_time
         if saved in {savepoint.requested_time for savepoint in timeline.savepoints}:
             return read_savepoint(storage, timeline, saved)
@@ -79,11 +90,9 @@ def create_savepoint(
             int(time.time() * 1000),
             {partition: tuple(names) for partition, names in sorted(files.items())},
         )
-        writer = TimelineWriter(storage, config)
-        inflight = f"{config.timeline_path}/{timeline_file_name(saved, 'savepoint', State.INFLIGHT)}"
-        if not storage.exists(inflight):
-            writer.to_inflight(saved, "savepoint")
-        writer.complete(saved, "savepoint", _encode(savepoint))
+        opened = OpenInstant(storage, config, saved, "savepoint")
+        opened.start()
+        opened.complete(_encode(savepoint))
         return savepoint
 
 

@@ -13,46 +13,33 @@ from types import TracebackType
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, HudiError, StorageError, TimelineError, WriteConflictError
-from hudi_engine.filegroup.markers import delete_markers
+from hudi_engine.errors import ConfigError, HudiError, TimelineError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
-from hudi_engine.timeline.writer import TimelineWriter
-from hudi_engine.txn.conflict import KeyScope, Reads, check_conflicts, check_reads, merged_schema
-from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
-from hudi_engine.txn.reconcile import delete_unwanted_files
-from hudi_engine.txn.recovery import next_instant, recover, table_lock
-from hudi_engine.txn.rollback import Republish, read_rollback_plan, rollback_instant
+from hudi_engine.timeline.writer import check_inflight, rolled_back
+from hudi_engine.txn.conflict import (
+    KeyScope,
+    Reads,
+    check_conflicts,
+    check_reads,
+    check_unnamed_writers,
+    merged_schema,
+)
+from hudi_engine.txn.liveness import Liveness
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
+from hudi_engine.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.reconcile import delete_unwanted_files, settle_markers
+from hudi_engine.txn.recovery import pending_writes, recover, table_lock
+from hudi_engine.txn.rollback import rollback_instant
+from hudi_engine.txn.rollback_plan import RollbackPlan
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
-
-_BEGIN_ATTEMPTS = 100
-
-
-def check_inflight(storage: Storage, config: TableConfig, instant: str, action: str) -> None:
-    """Raise unless the instant is still being written: cheap, for tasks before they give a file its name.
-
-    Raises:
-        WriteConflictError: when the instant was rolled back, or is committed already.
-    """
-    if not storage.exists(_path(config, instant, action, State.INFLIGHT)):
-        raise WriteConflictError(
-            f"{action} {instant} is no longer in flight in {storage.base!r}: its writer was taken for dead "
-            "and it was "
-            "rolled back. Nothing of it is visible; run the write again"
-        )
-    if storage.exists(_path(config, instant, action, State.COMPLETED)):
-        raise WriteConflictError(
-            f"{action} {instant} is committed already in {storage.base!r}: this task is a late copy of one "
-            "that was "
-            "done, and its file is not needed"
-        )
 
 
 class WriteTransaction:
@@ -72,29 +59,24 @@ class WriteTransaction:
         storage: Storage,
         config: TableConfig,
         options: Options,
+        publication: Publication,
+        opened: OpenInstant,
         *,
-        action: str,
         operation: str,
         timeline: Timeline,
-        rolled_back: tuple[str, ...],
-        clock: InstantClock | None,
+        rolled_back: tuple[str, ...] = (),
     ) -> None:
-        self.instant = ""
-        self.action = action
+        self.instant = opened.time
+        self.action = opened.action
         self.operation = operation
         self.config = config
         self.timeline = timeline
         self.rolled_back = rolled_back
         self._storage = storage
         self._options = options
-        self._clock = clock
-        self._writer = TimelineWriter(storage, config)
-        self._owner = Owner.current(
-            options.int("hoodie.client.heartbeat.interval_in_ms"),
-            options.int("hoodie.client.heartbeat.tolerable.misses"),
-        )
-        self._beating: Beating | None = None
-        self._state: State | None = None
+        self._publication = publication
+        self._opened = opened
+        self._state = State.REQUESTED
         self._ended = False
 
     @classmethod
@@ -103,21 +85,21 @@ class WriteTransaction:
         storage: Storage,
         config: TableConfig,
         options: Options,
+        publication: Publication,
         *,
         action: str,
         operation: str,
-        clock: InstantClock | None = None,
-        republish: Republish | None = None,
     ) -> WriteTransaction:
         """Clean up after dead writers and announce a new instant.
 
         Args:
+            storage: The table's storage.
             config: The table's settings; they are read again, since another writer may have upgraded the
                 table.
+            options: Lock, heartbeat and what happens to failed writes.
+            publication: Published file lists, brought past an instant that was visible before its files go.
             action: ``commit``, ``deltacommit`` or ``replacecommit``.
             operation: Hudi's operation name, such as ``UPSERT``.
-            clock: Source of instants, for tests.
-            republish: Called before data files of an instant that was visible are deleted.
 
         Raises:
             ConfigError: for another action.
@@ -129,49 +111,55 @@ class WriteTransaction:
             raise ConfigError(
                 f"action {action!r} is no write; legal values: {', '.join(sorted(WRITE_ACTIONS))}"
             )
+        body = encode_avro_file(REQUESTED_REPLACE_METADATA, {}) if action == "replacecommit" else b""
         transaction: WriteTransaction | None = None
         try:
             with storage_errors(storage, "begin a write"), table_lock(storage, options):
                 config = TableConfig.load(storage)
                 config.check_writable()
-                recovery = recover(storage, config, options, clock=clock, republish=republish)
+                recovery = recover(storage, config, options, publication)
+                opened = OpenInstant.announce(
+                    storage, config, recovery.timeline, action, body, owned_by=options
+                )
                 transaction = cls(
                     storage,
                     config,
                     options,
-                    action=action,
+                    publication,
+                    opened,
                     operation=operation.upper(),
                     timeline=recovery.timeline,
                     rolled_back=recovery.rolled_back,
-                    clock=clock,
                 )
-                transaction._announce()
             return transaction
         except BaseException as error:
             if transaction is not None:
-                transaction._give_up(error)
+                transaction._leave(error)
             raise
 
     def inflight(self, profile: CommitMetadata) -> None:
         """Store the planned workload; data files may be written from now on.
 
+        The write goes on from here, so a metadata table of another writer goes, which would hide it from readers.
+
         Raises:
-            WriteConflictError: when the instant was rolled back meanwhile.
+            WriteConflictError: when the instant was rolled back meanwhile, or the table's lock is not free in time.
             TimelineError: when the transaction is in flight or has ended.
         """
         self._require(State.REQUESTED, "go in flight")
         with storage_errors(self._storage, f"start {self.action} {self.instant}"):
             self.still_ours()
-            self._writer.to_inflight(self.instant, self.action, profile.to_json())
+            if has_foreign_metadata_table(self._storage, self.config):
+                with table_lock(self._storage, self._options):
+                    self.config = drop_foreign_metadata_table(self._storage, TableConfig.load(self._storage))
+            self._opened.start(profile.to_json())
         self._state = State.INFLIGHT
 
     def still_ours(self) -> None:
-        """Raise WriteConflictError when the instant was rolled back, so that nothing more is written for
-        it.
-        """
+        """Raise WriteConflictError when the instant was rolled back, so that nothing more is written for it."""
         if self._state is State.INFLIGHT:
             check_inflight(self._storage, self.config, self.instant, self.action)
-        elif not self._storage.exists(self._path(State.REQUESTED)):
+        elif not self._storage.exists(self._opened.path(State.REQUESTED)):
             raise WriteConflictError(self._rolled_back_message())
 
     def commit(
@@ -193,29 +181,26 @@ class WriteTransaction:
             reads: What of the table the rows were made from before begin; None when they come from elsewhere.
 
         Raises:
-            WriteConflictError: when another writer's commit stands against this one, or the instant was
-                rolled back.
+            WriteConflictError: when another writer's commit stands against this one, the instant was rolled back, or the
+                lock was lost.
             StorageError: when the storage failed so that it is not known whether the commit landed.
         """
         self._require(State.INFLIGHT, "be committed")
         with storage_errors(self._storage, f"commit {self.action} {self.instant}"):
-            self._commit(metadata, key_scope, reads)
-        self._state = State.COMPLETED
-        self._clean_up()
+            self.still_ours()
+            with table_lock(self._storage, self._options) as lock:
+                current = Timeline.load(self._storage, self.config)
+                self._check_ours(current)
 
-    def _commit(self, metadata: CommitMetadata, key_scope: KeyScope, reads: Reads | None) -> None:
-        self.still_ours()
-        delete_unwanted_files(self._storage, self.instant, metadata)
-        with table_lock(self._storage, self._options):
-            current = Timeline.load(self._storage, self.config)
-            self._check_ours(current)
-            check_conflicts(
-                metadata, instant=self.instant, base=self.timeline, current=current, key_scope=key_scope
-            )
-            if reads is not None:
-                check_reads(metadata, instant=self.instant, reads=reads, current=current)
-            self._complete(self._with_schema(metadata, current).to_json())
-            self._withdraw_if_rolled_back()
+                def check(timeline: Timeline) -> None:
+                    self._check(metadata, timeline, key_scope, reads)
+
+                check(current)
+                gone = delete_unwanted_files(self._storage, self.instant, metadata)
+                body = self._with_schema(metadata, current).to_json()
+                self._opened.complete_fenced(body, lock, current, check)
+        self._state = State.COMPLETED
+        self._clean_up(metadata, gone)
 
     def abort(self, cause: BaseException | None = None) -> None:
         """Roll the instant back, unless it is committed; trouble is logged and left to the next writer.
@@ -231,9 +216,8 @@ class WriteTransaction:
                 timeline = Timeline.load(self._storage, self.config)
                 mine = self._find_pending(timeline)
                 if mine is not None:
-                    time = next_instant(timeline, self._clock)
-                    rollback_instant(self._storage, self.config, mine, rollback_time=time)
-            self._clean_up()
+                    rollback_instant(self._storage, self.config, mine, self._publication)
+            self._opened.release()
         except Exception as error:  # the caller raises the cause, which nothing here may hide
             logger.warning(
                 "could not roll back %s %s, the next write to the table will: %s",
@@ -241,6 +225,7 @@ class WriteTransaction:
                 self.instant,
                 error,
             )
+            self._opened.give_up()
         finally:
             self._end()
 
@@ -253,44 +238,19 @@ class WriteTransaction:
         if not self._ended:
             self.abort(error)
 
-    def _announce(self) -> None:
-        """Take a free instant: first the owner file, so that no instant is ever without an owner."""
-        newest = self.timeline.latest_instant_time
-        register(self._owner)
-        for _ in range(_BEGIN_ATTEMPTS):
-            newest = self.instant = (self._clock or InstantClock()).next(newest, self.timeline.zone)
-            if self._try_announce():
-                break
-        else:
-            raise StorageError(
-                f"no free instant after {newest} in {self._storage.base!r}: {_BEGIN_ATTEMPTS} were taken in "
-                "a row"
-            )
-        self._state = State.REQUESTED
-        content = self._owner.to_json()
-        self._beating = Beating(self._storage, heartbeat_path(self.instant), self._owner, content)
-        self._beating.start()
-
-    def _give_up(self, error: BaseException) -> None:
-        """End a transaction that its caller never gets; after an interruption it is left to the next
-        writer.
-        """
-        if isinstance(error, Exception) and self.instant:
-            self.abort(error)
-        self._end()
-
-    def _try_announce(self) -> bool:
-        try:
-            self._storage.create(heartbeat_path(self.instant), self._owner.to_json())
-        except FileExistsError:
-            return False
-        body = encode_avro_file(REQUESTED_REPLACE_METADATA, {}) if self.action == "replacecommit" else b""
-        try:
-            self._storage.create(self._path(State.REQUESTED), body)
-        except FileExistsError:
-            self._storage.delete(heartbeat_path(self.instant))
-            return False
-        return True
+    def _check(
+        self, metadata: CommitMetadata, current: Timeline, key_scope: KeyScope, reads: Reads | None
+    ) -> None:
+        """Raise when the write must not be committed on this timeline."""
+        check_conflicts(
+            metadata, instant=self.instant, base=self.timeline, current=current, key_scope=key_scope
+        )
+        if reads is not None:
+            check_reads(metadata, instant=self.instant, reads=reads, current=current)
+        living = Liveness(self._storage, self.config, self._options)
+        others = [each for each in pending_writes(current) if each.requested_time != self.instant]
+        unnamed = [each for each in others if living.is_unnamed(each)]
+        check_unnamed_writers(metadata, unnamed, instant=self.instant, current=current, key_scope=key_scope)
 
     def _check_ours(self, current: Timeline) -> None:
         """Refuse when somebody has rolled this instant back, or has begun to."""
@@ -301,7 +261,7 @@ class WriteTransaction:
             if pending.action == "restore":
                 raise WriteConflictError(self._rolled_back_message())
             if pending.action == "rollback":
-                plan = read_rollback_plan(self._storage, self.config, current, pending)
+                plan = stored_plan(self._storage, self.config, pending, RollbackPlan.from_bytes)
                 if plan is not None and plan.instant == self.instant:
                     raise WriteConflictError(self._rolled_back_message())
 
@@ -319,78 +279,35 @@ class WriteTransaction:
             return metadata
         return dataclasses.replace(metadata, extra_metadata={**metadata.extra_metadata, "schema": schema})
 
-    def _complete(self, body: bytes) -> None:
-        """Create the completed file; when the storage reports an error, find out whether the file is
-        there.
-        """
-        path = self._path(State.COMPLETED)
+    def _clean_up(self, metadata: CommitMetadata, gone: list[str]) -> None:
+        """Remove late files, markers and owner file; what cannot be removed is left to the next writer."""
         try:
-            self._storage.create(path, body)
-        except (OSError, StorageError) as error:
-            try:
-                landed = self._storage.exists(path) and self._storage.read(path) == body
-            except (OSError, StorageError):
-                raise StorageError(
-                    f"{self.action} {self.instant} of {self._storage.base!r}: the storage failed during the "
-                    "commit and "
-                    f"cannot say whether it landed ({error}). Look whether {path} exists before you write "
-                    "again"
-                ) from error
-            if not landed:
-                raise
-            logger.warning("the commit of %s landed although the storage reported: %s", self.instant, error)
-
-    def _withdraw_if_rolled_back(self) -> None:
-        """Take the commit back when somebody who took this writer for dead has rolled it back in that
-        moment.
-        """
-        try:
-            if self._storage.exists(self._path(State.INFLIGHT)):
-                return
-        except (OSError, StorageError) as error:
-            logger.warning(
-                "the commit of %s landed; it could not be looked at again: %s", self.instant, error
-            )
-            return
-        self._storage.delete(self._path(State.COMPLETED))
-        raise WriteConflictError(self._rolled_back_message())
-
-    def _clean_up(self) -> None:
-        """Remove markers and owner file; what cannot be removed is left to the next writer."""
-        try:
-            if self._beating is not None:
-                self._beating.stop()
-            delete_markers(self._storage, self.instant)
-            self._storage.delete(heartbeat_path(self.instant))
+            gone = gone + delete_unwanted_files(self._storage, self.instant, metadata)
+            settle_markers(self._storage, self.instant, gone)
         except (OSError, HudiError) as error:
             logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
         finally:
+            self._opened.release()
             self._end()
+
+    def _leave(self, error: BaseException) -> None:
+        """End a transaction that its caller never gets; after an interruption it is left to the next writer."""
+        if isinstance(error, Exception):
+            self.abort(error)
+        self._end()
 
     def _end(self) -> None:
         self._ended = True
-        if self._beating is not None:
-            self._beating.stop()
-        unregister(self._owner)
+        if self._opened.ownership is not None:
+            self._opened.ownership.end()
 
     def _require(self, state: State, verb: str) -> None:
         if self._ended or self._state is not state:
-            known = "ended" if self._ended else str(getattr(self._state, "value", "new")).lower()
+            known = "ended" if self._ended else self._state.value.lower()
             raise TimelineError(
                 f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be "
                 f"{state.value.lower()}"
             )
 
     def _rolled_back_message(self) -> str:
-        return (
-            f"{self.action} {self.instant} of {self._storage.base!r} was rolled back by another writer, "
-            "which took "
-            "this one for dead. Nothing of it is visible; run the write again"
-        )
-
-    def _path(self, state: State) -> str:
-        return _path(self.config, self.instant, self.action, state)
-
-
-def _path(config: TableConfig, instant: str, action: str, state: State) -> str:
-    return f"{config.timeline_path}/{timeline_file_name(instant, action, state)}"
+        return rolled_back(self._storage, self.instant, self.action)

@@ -11,12 +11,12 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.partition_path import check_partition_path
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.result import WriteResult, summarise
 
@@ -53,7 +53,12 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
             f"partition(s) {missing} hold no rows in table {state.config.name!r}; it has, for example: {near}"
         )
     with WriteTransaction.begin(
-        storage, state.config, options, action="replacecommit", operation="DELETE_PARTITION"
+        storage,
+        state.config,
+        options,
+        publication_of(storage),
+        action="replacecommit",
+        operation="DELETE_PARTITION",
     ) as transaction:
         state = TableState(storage, transaction.config, transaction.timeline)
         transaction.inflight(CommitMetadata(operation_type="DELETE_PARTITION"))
@@ -84,7 +89,7 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
         _check_change(state, old, schema)
     action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
     with WriteTransaction.begin(
-        storage, state.config, options, action=action, operation="ALTER_SCHEMA"
+        storage, state.config, options, publication_of(storage), action=action, operation="ALTER_SCHEMA"
     ) as transaction:
         transaction.inflight(CommitMetadata(operation_type="ALTER_SCHEMA"))
         text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
@@ -109,9 +114,8 @@ def rows_of_groups(state: TableState, groups: dict[str, list[str]]) -> int:
 
 def _writable_state(storage: Storage) -> TableState:
     state = TableState.load(storage)
-    config = drop_foreign_metadata_table(storage, state.config)
-    config.check_writable()
-    return TableState(storage, config, state.timeline)
+    state.config.check_writable()
+    return state
 
 
 def _file_ids(state: TableState, partitions: Iterable[str]) -> dict[str, list[str]]:

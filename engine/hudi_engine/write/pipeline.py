@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError
@@ -28,12 +29,12 @@ from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope, Reads
-from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.incoming import Incoming, check_same_definition, refit
@@ -79,9 +80,8 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     """
     prepare_session(spark)
     state = request.base or TableState.load(storage)
-    config = drop_foreign_metadata_table(storage, state.config)
+    config = state.config
     config.check_writable()
-    state = TableState(storage, config, state.timeline)
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
     request = replace(request, options=options)
@@ -117,7 +117,12 @@ def _commit(
     action = operation.action(state.config.table_type)
     options = request.options
     with WriteTransaction.begin(
-        state.storage, state.config, options, action=action, operation=operation.name.value
+        state.storage,
+        state.config,
+        options,
+        publication_of(state.storage, sidecar_runner(spark)),
+        action=action,
+        operation=operation.name.value,
     ) as transaction:
         check_same_definition(state.config, transaction.config, transaction.instant)
         reads = _reads(state, request, incoming, index)

@@ -14,9 +14,10 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.txn.owner import Owner, register, write_owner
+from hudi_engine.txn.owner import Owner, register
 
 from tests.helpers.handmade import HandmadeTable
+from tests.helpers.owners import write_owner
 
 SCHEMA = pa.schema([("id", pa.string()), ("qty", pa.int64()), ("day", pa.string())])
 GROUP_1, GROUP_2, GROUP_3 = (f"0000000{number}-0000-4000-8000-000000000000-0" for number in (1, 2, 3))

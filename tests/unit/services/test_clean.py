@@ -12,12 +12,13 @@ from hudi_engine.services import Publication, clean, run_compaction, schedule_co
 from hudi_engine.services.clean.plan import CleanPlan
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.clock import InstantClock, parse_instant_time
+from hudi_engine.timeline.clock import parse_instant_time
 from hudi_engine.timeline.schemas import CLEANER_PLAN, SAVEPOINT_METADATA
-from hudi_engine.txn.owner import Owner, register, unregister, write_owner
+from hudi_engine.txn.owner import Owner, register, unregister
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.owners import age, write_owner
 from tests.unit.services import tables
 from tests.unit.services.tables import (
     DAY_1,
@@ -102,13 +103,11 @@ def test_by_file_versions_a_number_of_slices_stays(five: HandmadeTable) -> None:
     [(1, 0, [1, 2, 3, 4, 5]), (1, 3601.5, [1, 2, 3, 4, 5]), (1, 3602.5, [2, 3, 4, 5])],
 )
 def test_by_hours_what_a_reader_of_the_last_hours_needs_stays(
-    five: HandmadeTable, hours: int, seconds_late: float, kept: list[int]
+    five: HandmadeTable, hours: int, seconds_late: float, kept: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = parse_instant_time("20260101000000000") + timedelta(seconds=seconds_late)
-    clock = InstantClock(lambda: now)
-    clean(
-        five.storage, options(clean__policy="KEEP_LATEST_BY_HOURS", clean__hours__retained=hours), clock=clock
-    )
+    monkeypatch.setattr("hudi_engine.timeline.clock._utc_now", lambda: now)
+    clean(five.storage, options(clean__policy="KEEP_LATEST_BY_HOURS", clean__hours__retained=hours))
     assert versions(five) == kept
 
 
@@ -263,6 +262,7 @@ def test_a_clean_that_was_killed_is_finished_from_its_plan(five: HandmadeTable) 
     name = f"{GROUP_1}_0-1-1_20260101000001000.parquet"
     plan = CleanPlan("KEEP_LATEST_COMMITS", None, "20260101000005000", {DAY_1: (name,)})
     five.storage.create(".hoodie/20260101000006000.clean.requested", plan.to_bytes(five.storage))
+    age(five.storage, ".hoodie/20260101000006000.clean.requested")
     five.storage.delete(f"{DAY_1}/{name}")
     result = clean(five.storage, options())
     assert (result.instant, result.files_deleted) == ("20260101000006000", 1)
@@ -273,6 +273,7 @@ def test_a_clean_that_was_killed_is_finished_from_its_plan(five: HandmadeTable) 
 def test_a_plan_that_was_cut_short_is_dropped(five: HandmadeTable) -> None:
     plan = CleanPlan("KEEP_LATEST_COMMITS", None, "", {DAY_1: ()}).to_bytes(five.storage)
     five.storage.create(".hoodie/20260101000006000.clean.requested", plan[:-20])
+    age(five.storage, ".hoodie/20260101000006000.clean.requested")
     assert clean(five.storage, options(), retain_commits=1).files_deleted == 3
     assert not five.storage.exists(".hoodie/20260101000006000.clean.requested")
 
@@ -302,6 +303,7 @@ def stored_plan(table: HandmadeTable, partition: str, path: str) -> None:
         "filePathsToBeDeletedPerPartition": {partition: [{"filePath": path, "isBootstrapBaseFile": False}]},
     }
     table.storage.create(".hoodie/20260101000006000.clean.requested", encode_avro_file(CLEANER_PLAN, record))
+    age(table.storage, ".hoodie/20260101000006000.clean.requested")
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ from hudi_engine.services.compaction.plan import CompactionPlan
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.schemas import COMPACTION_PLAN
-from hudi_engine.txn.owner import Owner, register, unregister, write_owner
+from hudi_engine.txn.owner import Owner, register, unregister
+from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.transaction import WriteTransaction
 
 from tests.helpers.handmade import HandmadeTable
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.owners import write_owner
 from tests.unit.services import tables
 from tests.unit.services.tables import (
     DAY_1,
@@ -246,7 +248,7 @@ def test_a_run_that_was_taken_for_dead_commits_nothing(table: HandmadeTable) -> 
         write_owner(table.storage, pending.requested_time, Owner.current())
         return found
 
-    with pytest.raises(ServiceError, match="taken over by another process"):
+    with pytest.raises(WriteConflictError, match="taken over by another process"):
         run_compaction(table.storage, options(), run_tasks=overtaken)
     assert rows(table.storage) == MERGED
     assert run_compaction(table.storage, options()).state == "completed"
@@ -316,7 +318,7 @@ def test_the_new_base_file_is_the_latest_slice_and_has_no_logs(table: HandmadeTa
 def begun_upsert(table: HandmadeTable) -> WriteTransaction:
     """Begin a delta commit that is going to change group 1."""
     transaction = WriteTransaction.begin(
-        table.storage, table.config, options(), action="deltacommit", operation="UPSERT"
+        table.storage, table.config, options(), UNPUBLISHED, action="deltacommit", operation="UPSERT"
     )
     transaction.inflight(CommitMetadata({DAY_1: [WriteStat(file_id=GROUP_1)]}, {}, "UPSERT"))
     return transaction

@@ -89,12 +89,12 @@ def test_a_task_may_publish_only_while_its_instant_is_in_flight(
     writer: TimelineWriter, storage: LocalStorage, config_of: Callable[..., TableConfig]
 ) -> None:
     writer.create_requested(T, "commit")
-    with pytest.raises(WriteConflictError, match="rolled it back"):
+    with pytest.raises(WriteConflictError, match="rolled back"):
         check_inflight(storage, config_of(), T, "commit")
 
     writer.to_inflight(T, "commit")
     check_inflight(storage, config_of(), T, "commit")
 
     writer.complete(T, "commit", b"")
-    with pytest.raises(WriteConflictError, match="late attempt"):
+    with pytest.raises(WriteConflictError, match="committed already"):
         check_inflight(storage, config_of(), T, "commit")

@@ -19,9 +19,10 @@ from hudi_engine.txn.owner import (
     register,
     storage_now_ms,
     unregister,
-    write_owner,
 )
 from hudi_engine.txn.process import ProcessIdentity
+
+from tests.helpers.owners import write_owner
 
 INSTANT = "20260101000000001"
 HOUR_MS = 3_600_000
@@ -59,8 +60,8 @@ def test_work_of_this_process_is_alive_until_it_is_given_up(storage: LocalStorag
 def test_a_process_of_this_machine_that_has_ended_is_dead_at_once(storage: LocalStorage) -> None:
     script = (
         "from hudi_engine.storage.local import LocalStorage\n"
-        "from hudi_engine.txn.owner import Owner, write_owner\n"
-        f"write_owner(LocalStorage({storage.base!r}), {INSTANT!r}, Owner.current())\n"
+        "from hudi_engine.txn.owner import Owner\n"
+        f"LocalStorage({storage.base!r}).create({heartbeat_path(INSTANT)!r}, Owner.current().to_json())\n"
     )
     subprocess.run(
         [sys.executable, "-c", script],

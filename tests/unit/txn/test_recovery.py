@@ -19,12 +19,14 @@ from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import COMPACTION_PLAN, REQUESTED_REPLACE_METADATA
-from hudi_engine.txn.owner import Owner, heartbeat_path, write_owner
+from hudi_engine.txn.owner import Owner, heartbeat_path
 from hudi_engine.txn.process import ProcessIdentity
+from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, die_before_commit, upsert_first
+from tests.helpers.owners import age, write_owner
 
 PENDING = "20260101000000001"
 
@@ -34,11 +36,21 @@ def storage(tmp_path: Path) -> LocalStorage:
     return mini.create_table(str(tmp_path))
 
 
-def pend(storage: LocalStorage, action: str, requested: bytes = b"", inflight: bytes | None = None) -> None:
+def pend(
+    storage: LocalStorage,
+    action: str,
+    requested: bytes = b"",
+    inflight: bytes | None = None,
+    *,
+    age_seconds: float = 86_400,
+) -> None:
     """Leave a pending instant of another program behind."""
-    storage.create(mini.timeline_path(PENDING, action, State.REQUESTED), requested)
-    if inflight is not None:
-        storage.create(mini.timeline_path(PENDING, action, State.INFLIGHT), inflight)
+    bodies = {State.REQUESTED: requested, State.INFLIGHT: inflight}
+    for state, body in bodies.items():
+        if body is not None:
+            path = mini.timeline_path(PENDING, action, state)
+            storage.create(path, body)
+            age(storage, path, seconds=age_seconds)
 
 
 def beat(storage: LocalStorage, age_seconds: int) -> None:
@@ -79,6 +91,29 @@ def test_a_write_of_another_program_is_rolled_back_by_policy_and_heartbeat(
     assert rolled_back(storage, policy) == ((PENDING,) if expected else ())
     found = mini.Timeline.load(storage, mini.TableConfig.load(storage)).pending
     assert [instant.requested_time for instant in found] == ([] if expected else [PENDING])
+
+
+@pytest.mark.parametrize("policy", ["EAGER", "LAZY", "NEVER"])
+@pytest.mark.parametrize("inflight", [None, b""], ids=["requested", "inflight"])
+def test_a_young_write_of_a_program_that_keeps_no_heartbeat_is_left_alone(
+    storage: LocalStorage, inflight: bytes | None, policy: str
+) -> None:
+    """Apache Hudi with a single writer, and Flink, write none."""
+    pend(storage, "commit", inflight=inflight, age_seconds=60)
+    assert rolled_back(storage, policy) == ()
+
+
+def test_a_write_without_a_heartbeat_is_as_young_as_its_newest_marker(storage: LocalStorage) -> None:
+    pend(storage, "commit", inflight=b"{}")
+    storage.create(f"{marker_folder(PENDING)}/a/x_0-0-0_{PENDING}.parquet.marker.CREATE", b"")
+    assert rolled_back(storage) == ()
+
+
+def test_how_long_a_write_without_a_heartbeat_is_respected_is_an_option(storage: LocalStorage) -> None:
+    pend(storage, "commit", inflight=b"{}", age_seconds=60)
+    brief = {"hoodie__client__heartbeat__interval_in_ms": 10_000}
+    with mini.begin(storage, **brief) as transaction:
+        assert transaction.rolled_back == (PENDING,)
 
 
 @pytest.mark.parametrize("until", ["requested", "inflight", "files"])
@@ -152,6 +187,7 @@ def test_an_unreadable_workload_does_not_stop_a_rollback(storage: LocalStorage) 
 def test_markers_that_lead_out_of_the_table_stop_the_rollback(storage: LocalStorage) -> None:
     pend(storage, "commit", inflight=b"{}")
     storage.create(f"{marker_folder(PENDING)}/MARKERS0", b"../../x_0-0-0_1.parquet.marker.CREATE\n")
+    age(storage)
     with pytest.raises(PathEscapeError):
         mini.begin(storage)
 
@@ -161,7 +197,9 @@ def test_markers_of_instants_that_are_done_or_gone_are_removed(storage: LocalSto
     for instant in (done, "20200101000000000"):
         storage.create(f"{marker_folder(instant)}/a/x.marker.CREATE", b"")
         write_owner(storage, instant, Owner.current())
+    age(storage)
     rolled_back(storage)
+    assert storage.list(".hoodie/.temp") == []
     assert mini.leftovers(storage) == []
 
 
@@ -203,14 +241,16 @@ def test_an_overwrite_is_requested_with_an_empty_plan(storage: LocalStorage) -> 
 def test_an_action_that_is_no_write_is_refused_by_name(storage: LocalStorage) -> None:
     config = mini.TableConfig.load(storage)
     with pytest.raises(ConfigError, match="action 'clean' is no write; legal values: commit, deltacommit"):
-        WriteTransaction.begin(storage, config, mini.options(), action="clean", operation="X")
+        WriteTransaction.begin(storage, config, mini.options(), UNPUBLISHED, action="clean", operation="X")
 
 
 def test_a_table_that_was_dropped_meanwhile_is_not_brought_back(storage: LocalStorage) -> None:
     config = mini.TableConfig.load(storage)
     storage.delete(".hoodie/hoodie.properties")
     with pytest.raises(TableNotFoundError):
-        WriteTransaction.begin(storage, config, mini.options(), action="commit", operation="UPSERT")
+        WriteTransaction.begin(
+            storage, config, mini.options(), UNPUBLISHED, action="commit", operation="UPSERT"
+        )
 
 
 def test_a_table_that_was_upgraded_meanwhile_is_refused_untouched(storage: LocalStorage) -> None:
@@ -219,7 +259,9 @@ def test_a_table_that_was_upgraded_meanwhile_is_refused_untouched(storage: Local
     config.with_properties(upgraded).save(storage)
     before = storage.list("", recursive=True)
     with pytest.raises(UnsupportedTableError, match="version 8"):
-        WriteTransaction.begin(storage, config, mini.options(), action="commit", operation="UPSERT")
+        WriteTransaction.begin(
+            storage, config, mini.options(), UNPUBLISHED, action="commit", operation="UPSERT"
+        )
     names = {status.path for status in storage.list("", recursive=True)}
     assert names - {status.path for status in before} <= {".hoodie/.locks"}
 

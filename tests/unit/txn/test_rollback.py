@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.errors import CorruptTableError, PathEscapeError, TimelineError
+from hudi_engine.errors import CorruptTableError, PathEscapeError, StorageError, TimelineError
 from hudi_engine.filegroup.markers import marker_folder, write_marker
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import read_blocks
@@ -17,10 +18,10 @@ from hudi_engine.logformat.writer import encode_block
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, ROLLBACK_PLAN
+from hudi_engine.timeline.schemas import CLEAN_METADATA, ROLLBACK_PLAN
+from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.recovery import rollback_write
-from hudi_engine.txn.rollback import resume_rollbacks, revert_to_plan, rollback_instant
-from hudi_engine.txn.savepoint import create_savepoint
+from hudi_engine.txn.rollback import resume_rollbacks
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, die_before_commit, overwrite_partition, recover_now, upsert_first
@@ -59,7 +60,7 @@ def test_the_rollback_of_a_copy_on_write_commit_names_its_files(cow: LocalStorag
     upsert_first(cow)
     written = mini.write(cow, {"a": {"k1": 10}})
     gone = [path for path in files(cow) if path.endswith(f"_{written}.parquet")]
-    result = rollback_write(cow, mini.options())
+    result = mini.rollback(cow)
     plan, metadata = rollback_records(cow)
     absolute = [f"{cow.base}/{path}" for path in gone]
     assert plan["instantToRollback"] == {"commitTime": written, "action": "commit"}
@@ -77,7 +78,7 @@ def test_the_rollback_of_log_blocks_is_a_command_block_in_the_next_version(mor: 
     upsert_first(mor)
     base_instant = timeline(mor).completed_writes[0].requested_time
     failed = mini.write(mor, {"a": {"k1": 10}})
-    result = rollback_write(mor, mini.options())
+    result = mini.rollback(mor)
     plan, metadata = rollback_records(mor)
     group = f"group-{base_instant}-a-0"
     log, command = (f"a/.{group}_{base_instant}.log.{end}" for end in ("1_0-0-0", "2_1-0-1"))
@@ -227,7 +228,7 @@ def test_a_forged_plan_deletes_nothing(
     store_plan(cow, plan)
     before = files(cow)
     with pytest.raises(error):
-        resume_rollbacks(cow, mini.TableConfig.load(cow))
+        resume_rollbacks(cow, mini.TableConfig.load(cow), UNPUBLISHED)
     assert files(cow) == before
 
 
@@ -245,7 +246,7 @@ def test_a_forged_plan_writes_no_command_block_into_another_slice(mor: LocalStor
     store_plan(mor, plan)
     before = files(mor)
     with pytest.raises(CorruptTableError, match="no log file of slice"):
-        resume_rollbacks(mor, mini.TableConfig.load(mor))
+        resume_rollbacks(mor, mini.TableConfig.load(mor), UNPUBLISHED)
     assert files(mor) == before
 
 
@@ -282,34 +283,39 @@ def test_a_begun_rollback_of_a_commit_that_others_have_built_upon_is_dropped(cow
     assert mini.leftovers(cow) == []
 
 
-def test_the_file_list_is_published_between_unpublishing_and_deleting(cow: LocalStorage) -> None:
+def test_the_file_list_is_made_anew_between_unpublishing_and_deleting(cow: LocalStorage) -> None:
     upsert_first(cow)
     written = mini.write(cow, {"a": {"k1": 10}})
     seen: list[tuple[int, bool]] = []
 
-    def republish() -> None:
+    def renew() -> None:
         there = any(path.endswith(f"_{written}.parquet") for path in files(cow))
         seen.append((mini.content(cow)[("a", "k1")], there))
 
-    rollback_write(cow, mini.options(), written, republish=republish)
+    rollback_write(cow, mini.options(), replace(UNPUBLISHED, renew=renew), written)
     assert seen == [(1, True)]
 
 
-def test_a_file_that_readers_are_still_sent_to_is_not_deleted(cow: LocalStorage) -> None:
+def test_a_rollback_whose_file_list_cannot_be_made_anew_deletes_nothing(cow: LocalStorage) -> None:
     upsert_first(cow)
-    newest = timeline(cow).completed_writes[-1]
-    published = [path for path in files(cow) if path.endswith(".parquet")]
-    before = files(cow)
-    with pytest.raises(TimelineError, match="still published"):
-        rollback_instant(cow, mini.TableConfig.load(cow), newest, rollback_time=LATER, protect=published[:1])
-    assert files(cow) == before
+    written = mini.write(cow, {"a": {"k1": 10}})
+    data = {path for path in files(cow) if path.endswith(".parquet")}
+
+    def renew() -> None:
+        raise StorageError("no room")
+
+    with pytest.raises(StorageError, match="no room"):
+        rollback_write(cow, mini.options(), replace(UNPUBLISHED, renew=renew), written)
+    assert data <= files(cow)
+    recover_now(cow)
+    assert mini.content(cow)[("a", "k1")] == 1
 
 
 def refusal(storage: LocalStorage, instant_time: str | None = None) -> str:
     """The message of a refused rollback, which must not have changed anything."""
     before = files(storage)
     with pytest.raises(TimelineError) as error:
-        rollback_write(storage, mini.options(), instant_time)
+        mini.rollback(storage, instant_time)
     assert files(storage) == before
     return str(error.value)
 
@@ -329,13 +335,13 @@ def test_an_instant_that_is_not_there_cannot_be_rolled_back(cow: LocalStorage) -
 
 def test_a_rollback_cannot_be_rolled_back(cow: LocalStorage) -> None:
     mini.write(cow, {"a": {"k1": 1}})
-    done = rollback_write(cow, mini.options())
+    done = mini.rollback(cow)
     assert "only commit, deltacommit and replacecommit can" in refusal(cow, done.rollback_time)
 
 
 def test_a_saved_commit_cannot_be_rolled_back(cow: LocalStorage) -> None:
     mini.write(cow, {"a": {"k1": 1}})
-    create_savepoint(cow, mini.options())
+    mini.savepoint(cow)
     assert "Delete the savepoint first" in refusal(cow)
 
 
@@ -363,73 +369,16 @@ def test_a_commit_whose_older_files_were_cleaned_cannot_be_rolled_back(
 def test_a_write_that_is_under_way_is_not_the_newest_to_roll_back(cow: LocalStorage) -> None:
     upsert_first(cow)
     open_write = mini.begin(cow)
-    rollback_write(cow, mini.options())
+    mini.rollback(cow)
     assert mini.content(cow) == {}
     assert [instant.requested_time for instant in timeline(cow).pending] == [open_write.instant]
     open_write.abort()
 
 
-def compaction_plan(storage: LocalStorage) -> bytes:
-    base = timeline(storage).completed_writes[0].requested_time
-    operation = {"fileId": f"group-{base}-a-0", "partitionPath": "a", "baseInstantTime": base}
-    return encode_avro_file(COMPACTION_PLAN, {"operations": [operation]})
-
-
-def plan_compaction(storage: LocalStorage, *, inflight: bool = False) -> mini.Timeline:
-    storage.create(mini.timeline_path(LATER, "compaction", State.REQUESTED), compaction_plan(storage))
-    if inflight:
-        storage.create(mini.timeline_path(LATER, "compaction", State.INFLIGHT), b"")
-    return timeline(storage)
-
-
-def test_a_planned_compaction_is_dropped_only_on_request(mor: LocalStorage) -> None:
+def test_a_planned_compaction_is_not_rolled_back(mor: LocalStorage) -> None:
     upsert_first(mor)
-    found = plan_compaction(mor).find(LATER)
-    config = mini.TableConfig.load(mor)
-    with pytest.raises(TimelineError, match="carried out by its service"):
-        rollback_instant(mor, config, found, rollback_time=LATER[:-1] + "1")
-    rollback_instant(mor, config, found, rollback_time=LATER[:-1] + "1", drop_service=True)
-    assert timeline(mor).pending == ()
-
-
-def test_a_planned_compaction_that_others_wrote_on_top_of_is_not_dropped(mor: LocalStorage) -> None:
-    upsert_first(mor)
-    base = timeline(mor).completed_writes[0].requested_time
-    found = plan_compaction(mor).find(LATER)
-    newer = "20991231235959500"
-    mor.create(f"a/.group-{base}-a-0_{LATER}.log.1_0-0-0", b"")
-    for state in State:
-        mor.create(mini.timeline_path(newer, "deltacommit", state), mini.CommitMetadata().to_json())
-    with pytest.raises(TimelineError, match="written on top of it"):
-        rollback_instant(
-            mor,
-            mini.TableConfig.load(mor),
-            found,
-            rollback_time="20991231235959600",
-            drop_service=True,
-        )
-
-
-def test_a_compaction_that_died_goes_back_to_its_plan(mor: LocalStorage) -> None:
-    upsert_first(mor)
-    base = timeline(mor).completed_writes[0].requested_time
-    found = plan_compaction(mor, inflight=True)
-    before = files(mor)
-    half_done = f"a/group-{base}-a-0_0-0-0_{LATER}.parquet"
-    on_top = f"a/.group-{base}-a-0_{LATER}.log.1_0-0-0"
-    mor.create(half_done, b"{}")
-    mor.create(on_top, b"")
-    revert_to_plan(mor, mini.TableConfig.load(mor), found, found.find(LATER))
-    inflight = mini.timeline_path(LATER, "compaction", State.INFLIGHT)
-    assert files(mor) == (before | {on_top}) - {inflight}
-
-
-def test_only_a_service_goes_back_to_its_plan(cow: LocalStorage) -> None:
-    transaction = mini.begin(cow)
-    found = timeline(cow)
-    with pytest.raises(TimelineError, match="no service that is under way"):
-        revert_to_plan(cow, mini.TableConfig.load(cow), found, found.find(transaction.instant))
-    transaction.abort()
+    mor.create(mini.timeline_path(LATER, "compaction", State.REQUESTED), b"")
+    assert "carried out by its service" in refusal(mor, LATER)
 
 
 def test_a_log_file_that_several_commits_share_keeps_their_blocks(mor: LocalStorage) -> None:
@@ -459,5 +408,5 @@ def test_clean_metadata_is_not_needed_to_see_that_files_are_missing(cow: LocalSt
         "earliestCommitToRetain": written, "partitionMetadata": {},
     }  # fmt: skip
     cow.create(mini.timeline_path(LATER, "clean", State.COMPLETED), encode_avro_file(CLEAN_METADATA, record))
-    rollback_write(cow, mini.options(), written)
+    mini.rollback(cow, written)
     assert mini.content(cow)[("a", "k1")] == 1

@@ -13,8 +13,7 @@ from hudi_engine.timeline.archive_log import encode_archive_block
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA, COMPACTION_PLAN, RESTORE_PLAN
-from hudi_engine.txn.restore import restore
-from hudi_engine.txn.savepoint import create_savepoint, delete_savepoint, list_savepoints
+from hudi_engine.txn.savepoint import delete_savepoint, list_savepoints
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, recover_now
@@ -31,7 +30,7 @@ def test_a_savepoint_names_the_files_of_the_table_as_of_its_commit(storage: Loca
     first = mini.write(storage, {"a": {"k1": 1}, "b": {"k2": 2}})
     second = mini.write(storage, {"a": {"k1": 10}})
     mini.write(storage, {"c": {"k3": 3}})
-    saved = create_savepoint(storage, mini.options(), second, user="me", comments="before the change")
+    saved = mini.savepoint(storage, second, user="me", comments="before the change")
     base = f"group-{first}-{{0}}-0_0-0-0_{first}.parquet"
     assert saved.files == {
         "a": (base.format("a"), f".group-{first}-a-0_{first}.log.1_0-0-0"),
@@ -46,9 +45,9 @@ def test_a_savepoint_names_the_files_of_the_table_as_of_its_commit(storage: Loca
 
 def test_without_an_instant_the_newest_commit_is_saved_once(storage: LocalStorage) -> None:
     newest = mini.write(storage, {"a": {"k1": 1}})
-    saved = create_savepoint(storage, mini.options())
+    saved = mini.savepoint(storage)
     assert saved.instant == newest
-    assert create_savepoint(storage, mini.options(), comments="again") == saved
+    assert mini.savepoint(storage, comments="again") == saved
 
 
 def test_a_deleted_savepoint_leaves_no_file(storage: LocalStorage) -> None:
@@ -62,13 +61,13 @@ def test_a_deleted_savepoint_leaves_no_file(storage: LocalStorage) -> None:
 
 def create_savepoint_after_write(storage: LocalStorage) -> str:
     mini.write(storage, {"a": {"k1": 1}})
-    return create_savepoint(storage, mini.options()).instant
+    return mini.savepoint(storage).instant
 
 
 def test_an_instant_that_is_no_commit_cannot_be_saved(storage: LocalStorage) -> None:
     newest = mini.write(storage, {"a": {"k1": 1}})
     with pytest.raises(TimelineError, match=f"no completed write '{LATER}'.*the newest are: {newest}"):
-        create_savepoint(storage, mini.options(), LATER)
+        mini.savepoint(storage, LATER)
 
 
 def test_a_savepoint_that_is_not_there_cannot_be_deleted(storage: LocalStorage) -> None:
@@ -91,16 +90,16 @@ def test_a_commit_that_a_clean_has_gone_past_cannot_be_saved_or_restored_to(stor
     second = mini.write(storage, {"a": {"k1": 2}})
     clean_up_to(storage, second)
     with pytest.raises(TimelineError, match=f"clean {LATER} keeps only what {second}"):
-        create_savepoint(storage, mini.options(), first)
+        mini.savepoint(storage, first)
     with pytest.raises(TimelineError, match="not whole any more"):
-        restore(storage, mini.options(), first)
-    assert create_savepoint(storage, mini.options(), second).instant == second
+        mini.restore(storage, first)
+    assert mini.savepoint(storage, second).instant == second
 
 
 def test_a_saved_commit_can_be_restored_to_after_a_clean(storage: LocalStorage) -> None:
     saved = create_savepoint_after_write(storage)
     clean_up_to(storage, mini.write(storage, {"a": {"k1": 2}}))
-    restore(storage, mini.options(), saved)
+    mini.restore(storage, saved)
     assert mini.content(storage) == {("a", "k1"): 1}
 
 
@@ -108,7 +107,7 @@ def test_a_restore_lists_what_it_took_back_newest_first(storage: LocalStorage) -
     first = mini.write(storage, {"a": {"k1": 1}})
     second = mini.write(storage, {"a": {"k1": 2}})
     third = mini.write(storage, {"a": {"k9": 9}}, "INSERT_OVERWRITE")
-    result = restore(storage, mini.options(), first)
+    result = mini.restore(storage, first)
     assert result.restore_time is not None
     plan, metadata = (
         decode_avro_file(storage.read(mini.timeline_path(result.restore_time, "restore", state)))
@@ -132,7 +131,7 @@ def test_a_restore_lists_what_it_took_back_newest_first(storage: LocalStorage) -
 def test_a_restore_to_the_newest_commit_does_nothing(storage: LocalStorage) -> None:
     newest = mini.write(storage, {"a": {"k1": 1}})
     before = storage.list("", recursive=True)
-    assert restore(storage, mini.options(), newest).restore_time is None
+    assert mini.restore(storage, newest).restore_time is None
     names = [status.path for status in storage.list("", recursive=True)]
     assert names == [status.path for status in before]
 
@@ -140,9 +139,9 @@ def test_a_restore_to_the_newest_commit_does_nothing(storage: LocalStorage) -> N
 def test_a_later_savepoint_stands_in_the_way_of_a_restore(storage: LocalStorage) -> None:
     first = mini.write(storage, {"a": {"k1": 1}})
     second = mini.write(storage, {"a": {"k1": 2}})
-    create_savepoint(storage, mini.options(), second)
+    mini.savepoint(storage, second)
     with pytest.raises(TimelineError, match=f"the later commit {second} has a savepoint"):
-        restore(storage, mini.options(), first)
+        mini.restore(storage, first)
 
 
 def test_a_planned_compaction_and_what_was_written_on_top_of_it_go_with_a_restore(
@@ -157,7 +156,7 @@ def test_a_planned_compaction_and_what_was_written_on_top_of_it_go_with_a_restor
     storage.create(on_top, b"")
     for state in State:
         storage.create(mini.timeline_path(LATER, "deltacommit", state), mini.CommitMetadata().to_json())
-    restore(storage, mini.options(), first)
+    mini.restore(storage, first)
     assert not storage.exists(on_top)
     assert mini.content(storage) == {("a", "k1"): 1}
     assert mini.leftovers(storage) == []
@@ -203,13 +202,13 @@ def test_after_a_clean_by_file_versions_only_the_newest_state_can_be_saved_resto
 ) -> None:
     storage, instants = versions
     cleaned = clean_by_versions(storage)
-    for refused in (create_savepoint, restore):
+    for refused in (mini.savepoint, mini.restore):
         with pytest.raises(TimelineError, match=f"clean {cleaned} keeps only what {instants[4]}"):
-            refused(storage, mini.options(), instants[2])
+            refused(storage, instants[2])
     with pytest.raises(TimelineError, match=f"cleaned up to {instants[4]}"):
         read_table(storage, as_of=instants[2])
     assert mini.content(storage) == {("a", "k1"): 5}
-    assert create_savepoint(storage, mini.options(), instants[4]).files["a"] != ()
+    assert mini.savepoint(storage, instants[4]).files["a"] != ()
 
 
 def test_a_later_clean_of_another_policy_does_not_lift_the_bar_of_one_before(
@@ -222,7 +221,7 @@ def test_a_later_clean_of_another_policy_does_not_lift_the_bar_of_one_before(
     with pytest.raises(TimelineError, match=f"cleaned up to {instants[4]}"):
         read_table(storage, as_of=instants[3])
     with pytest.raises(TimelineError, match=f"keeps only what {instants[4]}"):
-        restore(storage, mini.options(), instants[3])
+        mini.restore(storage, instants[3])
 
 
 def test_a_restore_is_refused_when_the_clean_that_took_the_slices_is_archived(
@@ -234,7 +233,7 @@ def test_a_restore_is_refused_when_the_clean_that_took_the_slices_is_archived(
         storage.delete(mini.timeline_path(str(cleaned), "clean", state))
     before = sorted(status.path for status in storage.list("", recursive=True))
     with pytest.raises(TimelineError, match="has lost the slice it had then to a clean. Nothing was changed"):
-        restore(storage, mini.options(), instants[2])
+        mini.restore(storage, instants[2])
     assert sorted(status.path for status in storage.list("", recursive=True)) == before
 
 
@@ -245,7 +244,7 @@ def test_a_restore_is_refused_when_a_replaced_file_group_is_gone(tmp_path: Path)
     (old,) = [each.path for each in storage.list("a") if each.name.endswith(f"{first}.parquet")]
     storage.delete(old)
     with pytest.raises(TimelineError, match="has lost the slice"):
-        restore(storage, mini.options(), first)
+        mini.restore(storage, first)
     assert mini.content(storage) == {("a", "k2"): 2}
 
 
@@ -255,7 +254,7 @@ def test_a_savepoint_with_a_missing_file_is_not_restored_to(storage: LocalStorag
     (name,) = list_savepoints(storage)[0].files["a"]
     storage.delete(f"a/{name}")
     with pytest.raises(TimelineError, match=f"its file '{name}' in partition 'a' is gone"):
-        restore(storage, mini.options(), saved)
+        mini.restore(storage, saved)
     assert mini.content(storage) == {("b", "k2"): 2}
 
 
@@ -268,4 +267,4 @@ def test_writes_after_a_savepoint_that_were_archived_cannot_be_taken_back(storag
     for state in State:
         storage.delete(mini.timeline_path(gone, "deltacommit", state))
     with pytest.raises(TimelineError, match=f"write {gone} after it has been archived"):
-        restore(storage, mini.options(), saved)
+        mini.restore(storage, saved)

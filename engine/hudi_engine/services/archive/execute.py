@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from hudi_engine.config.options import Options
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.archive.entries import TimelineFile, encode_entries, files_of
 from hudi_engine.services.archive.merge_files import finish_merge, merge_small_files
 from hudi_engine.services.archive.select import Selection, archive_due, select_instants
 from hudi_engine.services.archive.strays import remove_strays
 from hudi_engine.services.opening import open_locked
-from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import ArchiveResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.archive_files import archived_since, create_archive_file, list_archive_files
-from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.owner import HEARTBEAT_FOLDER
+from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import next_instant, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
@@ -40,7 +40,6 @@ def archive(
     options: Options,
     *,
     publish: Publication | None = None,
-    clock: InstantClock | None = None,
     dry_run: bool = False,
 ) -> ArchiveResult:
     """Move the oldest instants to the archive when there are too many on the active timeline.
@@ -48,8 +47,7 @@ def archive(
     Args:
         storage: The table's storage.
         options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
-        publish: Published file lists.
-        clock: Source of instants, for tests.
+        publish: Published file lists; None for those there are, made anew without Spark.
         dry_run: Only say which instants would go.
 
     Returns:
@@ -61,19 +59,20 @@ def archive(
         StorageError: when the storage failed; the next archiving finishes the work.
     """
     state = TableState.load(storage)
-    now = next_instant(state.timeline, clock)
+    now = next_instant(state.timeline)
     reason = archive_due(state.timeline, options, now)
     if reason:
         return ArchiveResult(reason=reason)
     if dry_run:
         return _told(select_instants(state, options, now))
+    publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "archive"), table_lock(storage, options):
-        state = open_locked(storage, options, clock=clock, publication=publish)
-        drop_foreign_metadata_table(storage, state.config)
+        state = open_locked(storage, options, publication)
         finish_merge(storage, state.config.archive_folder)
-        chosen = select_instants(state, options, next_instant(state.timeline, clock))
+        chosen = select_instants(state, options, next_instant(state.timeline))
         if not chosen.instants:
             return _told(chosen)
+        drop_foreign_metadata_table(storage, state.config)
         path = archive_instants(state, chosen.instants, options)
         merged = merge_small_files(storage, state.config.archive_folder, options)
     logger.info("archived %d instants of %s", len(chosen.instants), storage.base)

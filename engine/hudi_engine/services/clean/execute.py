@@ -16,26 +16,25 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hudi_engine.config.options import Options
-from hudi_engine.errors import CorruptTableError, HudiError, ServiceError, StorageError
+from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
 from hudi_engine.services.clean.policy import Policy
 from hudi_engine.services.clean.protected import keeps, needed_paths, savepointed_paths
 from hudi_engine.services.clean.scope import COMPLETE, partitions_to_clean
-from hudi_engine.services.opening import open_locked, state_of_owner, was_cut_short
-from hudi_engine.services.ownership import Ownership
-from hudi_engine.services.publication import Publication
+from hudi_engine.services.opening import open_locked
 from hudi_engine.services.result import CleanResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.clock import InstantClock
-from hudi_engine.timeline.instant import Instant, State, timeline_file_name
+from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA
-from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
-from hudi_engine.txn.owner import OwnerState
+from hudi_engine.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import next_instant, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
@@ -52,7 +51,6 @@ def clean(
     retain_commits: int | None = None,
     even_if_empty: bool = False,
     publish: Publication | None = None,
-    clock: InstantClock | None = None,
 ) -> CleanResult:
     """Delete the files of old slices; finish what a killed clean began first.
 
@@ -62,8 +60,7 @@ def clean(
         retain_commits: Keep the files of this many commits, instead of what the options say.
         even_if_empty: Whether a clean that finds nothing is put on the timeline too, so that the next one and the
             archive know how far it looked.
-        publish: Published file lists.
-        clock: Source of instants, for tests.
+        publish: Published file lists; None for those there are, made anew without Spark.
 
     Returns:
         What was done, or the reason why there was nothing to do.
@@ -81,28 +78,28 @@ def clean(
                 "hoodie.clean.commits.retained": retain_commits,
             }
         )
-    idle = _nothing_to_do(TableState.load(storage), options, clock)
+    idle = _nothing_to_do(TableState.load(storage), options)
     if idle is not None:
         return idle
-    if publish is not None:
-        _renew(publish)
+    publication = publish if publish is not None else publication_of(storage)
+    _renew(publication)
     total = CleanResult()
     while True:
         with storage_errors(storage, "clean"), ExitStack() as stack:
-            run = _begin(storage, options, publish, clock, stack, even_if_empty)
+            run = _begin(storage, options, publication, stack, even_if_empty)
             if isinstance(run, CleanResult):
                 return run if total.instant is None else total
-            total = _sum(total, run.carry_out(publish))
+            total = _sum(total, run.carry_out(publication))
             if not run.resumed:
                 return total
 
 
-def _nothing_to_do(state: TableState, options: Options, clock: InstantClock | None) -> CleanResult | None:
+def _nothing_to_do(state: TableState, options: Options) -> CleanResult | None:
     """Answer from the timeline alone, without lock and listing; that is what most commits need."""
     if any(each.action == "clean" for each in state.timeline.pending):
         return None
     policy = Policy.from_options(options)
-    retained = policy.earliest_retained(state.timeline, next_instant(state.timeline, clock))
+    retained = policy.earliest_retained(state.timeline, next_instant(state.timeline))
     return _unmoved(state, options, policy, retained)
 
 
@@ -118,37 +115,36 @@ def _unmoved(
 
 
 def _begin(
-    storage: Storage,
-    options: Options,
-    publication: Publication | None,
-    clock: InstantClock | None,
-    stack: ExitStack,
-    even_if_empty: bool,
+    storage: Storage, options: Options, publication: Publication, stack: ExitStack, even_if_empty: bool
 ) -> _Run | CleanResult:
     with table_lock(storage, options):
-        state = open_locked(storage, options, clock=clock, publication=publication)
+        state = open_locked(storage, options, publication)
+        living = Liveness(storage, state.config, options)
         for pending in (each for each in state.timeline.pending if each.action == "clean"):
-            if state_of_owner(storage, pending.requested_time, options) is OwnerState.ALIVE:
+            if living.is_at_work(pending):
                 return CleanResult(reason=f"clean {pending.requested_time} is being run by another process")
-            stored = _stored_plan(state, pending)
-            if stored is not None:
-                logger.info("finishing clean %s", pending.requested_time)
-                return _start(state, pending.requested_time, stored, options, stack, resumed=True)
-        plan = make_plan(
-            state, options, publication, now=next_instant(state.timeline, clock), even_if_empty=even_if_empty
-        )
+            stored = stored_plan(storage, state.config, pending, CleanPlan.from_bytes)
+            if stored is None:
+                OpenInstant(storage, state.config, pending.requested_time, "clean").drop()
+                continue
+            logger.info("finishing clean %s", pending.requested_time)
+            opened = OpenInstant.claim(storage, state.config, options, pending)
+            return _start(state, stack.enter_context(opened), stored, resumed=True)
+        now = next_instant(state.timeline)
+        plan = make_plan(state, options, publication, now=now, even_if_empty=even_if_empty)
         if isinstance(plan, CleanResult):
             return plan
-        instant = next_instant(state.timeline, clock)
         state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
-        TimelineWriter(storage, state.config).create_requested(instant, "clean", plan.to_bytes(storage))
-        return _start(state, instant, plan, options, stack, resumed=False)
+        opened = OpenInstant.announce(
+            storage, state.config, state.timeline, "clean", plan.to_bytes(storage), owned_by=options
+        )
+        return _start(state, stack.enter_context(opened), plan, resumed=False)
 
 
 def make_plan(
     state: TableState,
     options: Options,
-    publication: Publication | None,
+    publication: Publication,
     *,
     now: str,
     even_if_empty: bool = False,
@@ -178,10 +174,9 @@ def make_plan(
         names = [path.rpartition("/")[2] for each in going for path in each.paths]
         if names:
             files[partition] = tuple(names)
-    if publication is not None:
-        writes = state.timeline.completed_writes
-        keep_from = retained.time if retained is not None else writes[-1].requested_time if writes else ""
-        _delete_sidecars(state.storage, publication, view, keep_from)
+    writes = state.timeline.completed_writes
+    keep_from = retained.time if retained is not None else writes[-1].requested_time if writes else ""
+    _delete_sidecars(state.storage, publication, view, keep_from)
     if not files and not (even_if_empty and retained is not None):
         return CleanResult(reason="no file slice is obsolete")
     savepoints = ",".join(instant.requested_time for instant in state.timeline.savepoints)
@@ -192,38 +187,10 @@ def make_plan(
     return CleanPlan(policy.name, retained, last, files, extra)
 
 
-def _start(
-    state: TableState, instant: str, plan: CleanPlan, options: Options, stack: ExitStack, *, resumed: bool
-) -> _Run:
-    requested, inflight = (
-        f"{state.config.timeline_path}/{timeline_file_name(instant, 'clean', each)}"
-        for each in (State.REQUESTED, State.INFLIGHT)
-    )
-    ownership = Ownership(state.storage, instant, options)
-    stack.enter_context(ownership).take()
-    if not state.storage.exists(inflight):
-        body = state.storage.read(requested)
-        TimelineWriter(state.storage, state.config).to_inflight(instant, "clean", body)
-    return _Run(state, instant, plan, ownership, resumed)
-
-
-def _stored_plan(state: TableState, pending: Instant) -> CleanPlan | None:
-    """Return the plan of a pending clean; one that was cut short before anything was deleted is dropped."""
-    name = timeline_file_name(pending.requested_time, "clean", State.REQUESTED)
-    source = f"{state.storage.base}/{state.config.timeline_path}/{name}"
-    try:
-        return CleanPlan.from_bytes(state.timeline.read_file(name), source)
-    except FileNotFoundError as error:
-        raise CorruptTableError(
-            f"{source} is missing, so clean {pending.requested_time} cannot be finished. Delete its inflight "
-            "file; the next clean plans anew"
-        ) from error
-    except CorruptTableError:
-        if pending.state is not State.REQUESTED or not was_cut_short(state.timeline.read_file(name)):
-            raise
-        logger.warning("dropping clean %s, whose plan was cut short", pending.requested_time)
-        TimelineWriter(state.storage, state.config).delete(pending.requested_time, "clean", State.REQUESTED)
-        return None
+def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:
+    """Go in flight with the plan as body, as Apache Hudi does."""
+    opened.start(state.storage.read(opened.path(State.REQUESTED)))
+    return _Run(state, opened, plan, resumed)
 
 
 @dataclass
@@ -239,12 +206,15 @@ class _Run:
     """A stored plan that this process carries out."""
 
     state: TableState
-    instant: str
+    opened: OpenInstant
     plan: CleanPlan
-    ownership: Ownership
     resumed: bool
 
-    def carry_out(self, publication: Publication | None) -> CleanResult:
+    @property
+    def instant(self) -> str:
+        return self.opened.time
+
+    def carry_out(self, publication: Publication) -> CleanResult:
         """Delete the files and complete the instant."""
         started = time.monotonic()
         storage = self.state.storage
@@ -260,9 +230,8 @@ class _Run:
                 outcome = outcomes[partition]
                 (outcome.failed if join(partition, name) in failed else outcome.deleted).append(name)
         took_ms = int((time.monotonic() - started) * 1000)
-        body = encode_avro_file(CLEAN_METADATA, self._metadata(outcomes, took_ms))
-        TimelineWriter(storage, self.state.config).complete(self.instant, "clean", body)
-        self._tidy()
+        self.opened.complete(encode_avro_file(CLEAN_METADATA, self._metadata(outcomes, took_ms)))
+        self.opened.release()
         deleted = sum(len(outcome.deleted) for outcome in outcomes.values())
         logger.info("clean %s deleted %d files", self.instant, deleted)
         return CleanResult(
@@ -273,7 +242,7 @@ class _Run:
             None if self.plan.retained is None else self.plan.retained.time,
         )
 
-    def _needed(self, publication: Publication | None) -> frozenset[str]:
+    def _needed(self, publication: Publication) -> frozenset[str]:
         state = TableState.load(self.state.storage)
         view = state.view(self.plan.files)
         latest = {path for each in view.latest_slices() for path in each.paths}
@@ -301,12 +270,6 @@ class _Run:
             "bootstrapPartitionMetadata": {},
             "extraMetadata": dict(self.plan.extra),
         }
-
-    def _tidy(self) -> None:
-        try:
-            self.ownership.release()
-        except (OSError, StorageError) as error:
-            logger.warning("could not remove the owner file of clean %s: %s", self.instant, error)
 
 
 def _delete_all(storage: Storage, paths: Iterable[str]) -> set[str]:

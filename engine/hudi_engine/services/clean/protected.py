@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.services.publication import Publication
 from hudi_engine.storage.paths import join
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
+from hudi_engine.txn.publication import Publication
 
 
 def savepointed_paths(state: TableState) -> frozenset[str]:
@@ -20,15 +20,14 @@ def savepointed_paths(state: TableState) -> frozenset[str]:
     return frozenset(_savepointed(state))
 
 
-def needed_paths(state: TableState, publication: Publication | None) -> frozenset[str]:
+def needed_paths(state: TableState, publication: Publication) -> frozenset[str]:
     """Return the paths of files that planned services are going to read, or readers hold on to.
 
     Args:
         state: The table.
-        publication: Published file lists, None when there are none.
+        publication: Published file lists.
     """
-    live = publication.live_files() if publication is not None else ()
-    return frozenset({*_planned(state), *live})
+    return frozenset({*_planned(state), *publication.live_files()})
 
 
 def keeps(file_slice: FileSlice, protected: frozenset[str]) -> bool:

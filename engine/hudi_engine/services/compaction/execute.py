@@ -14,29 +14,28 @@ from functools import partial
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError, StorageError
-from hudi_engine.filegroup.markers import delete_markers
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
 from hudi_engine.services.compaction.operation import CompactionOperation
-from hudi_engine.services.compaction.pending import drop_torn_plans, give_up, next_to_run, read_plan, sweep
+from hudi_engine.services.compaction.pending import drop_torn_plans, next_to_run, read_plan, sweep, take_back
 from hudi_engine.services.compaction.plan import CompactionPlan, require_merge_on_read, schedule_locked
 from hudi_engine.services.opening import open_locked
-from hudi_engine.services.ownership import Ownership
-from hudi_engine.services.publication import Publication
 from hudi_engine.services.result import CompactionResult
 from hudi_engine.services.tasks import RunTasks, run_in_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, full_avro
-from hudi_engine.timeline.active import Timeline, check_inflight
-from hudi_engine.timeline.clock import InstantClock
+from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import State, timeline_file_name
-from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.timeline.instant import State
 from hudi_engine.txn.conflict import KeyScope, check_conflicts
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
+from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.reconcile import settle_markers
 from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
@@ -50,7 +49,6 @@ def run_compaction(
     instant: str | None = None,
     run_tasks: RunTasks | None = None,
     publish: Publication | None = None,
-    clock: InstantClock | None = None,
 ) -> CompactionResult:
     """Run a planned compaction; plan one first when there is none, whatever the triggers say.
 
@@ -59,8 +57,7 @@ def run_compaction(
         options: ``hoodie.compaction.*``, base file layout, memory limit.
         instant: Run this plan; None for the next in the order of ``hoodie.compaction.order``.
         run_tasks: Spreads the file groups; threads of this process by default.
-        publish: Published file lists, renewed after the commit.
-        clock: Source of instants, for tests.
+        publish: Published file lists, renewed after the commit; None for those there are, made anew without Spark.
 
     Returns:
         What was done, or the reason why there was nothing to do.
@@ -72,9 +69,10 @@ def run_compaction(
         ServiceError: when another process is running it, or it failed; the plan stands and can be run again.
         HudiError: a typed reason for the failure, such as CorruptTableError for a missing file of the plan.
     """
+    publication = publish if publish is not None else publication_of(storage)
     with ExitStack() as stack:
         with storage_errors(storage, "begin a compaction"):
-            claim = _claim(storage, options, instant, clock, publish, stack)
+            claim = _claim(storage, options, instant, publication, stack)
         if isinstance(claim, CompactionResult):
             return claim
         try:
@@ -88,8 +86,7 @@ def run_compaction(
                 f"compaction {claim.instant} of {storage.base!r} failed and was taken back; its plan stands "
                 f"and can be run again: {error}"
             ) from error
-    if publish is not None:
-        _publish(publish, claim.instant)
+    _publish(publication, claim.instant)
     return CompactionResult(
         claim.instant,
         "completed",
@@ -101,33 +98,30 @@ def run_compaction(
 
 
 def _claim(
-    storage: Storage,
-    options: Options,
-    wanted: str | None,
-    clock: InstantClock | None,
-    publish: Publication | None,
-    stack: ExitStack,
+    storage: Storage, options: Options, wanted: str | None, publication: Publication, stack: ExitStack
 ) -> _Claim | CompactionResult:
     with table_lock(storage, options):
-        state = drop_torn_plans(open_locked(storage, options, clock=clock, publication=publish))
+        state = drop_torn_plans(open_locked(storage, options, publication))
         require_merge_on_read(state)
         merge_rule(state.config)
         chosen = next_to_run(state, options, wanted)
         if chosen is None:
-            scheduled = schedule_locked(state, options, clock=clock)
+            scheduled = schedule_locked(state, options)
             if scheduled.instant is None:
                 return scheduled
             state = TableState.load(storage)
             chosen = state.timeline.find(scheduled.instant, "compaction")
         state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
         plan = read_plan(state, chosen)
-        claim = _Claim(state, chosen.requested_time, plan, Ownership(storage, chosen.requested_time, options))
         if chosen.state is State.INFLIGHT:
-            logger.warning("compaction %s was left by a process that is gone; it runs again", claim.instant)
-            give_up(state, claim.instant, claim.partitions)
-        stack.enter_context(claim.ownership).take()
-        TimelineWriter(storage, state.config).to_inflight(claim.instant, "compaction")
-    return claim
+            logger.warning(
+                "compaction %s was left by a process that is gone; it runs again", chosen.requested_time
+            )
+            left = OpenInstant(storage, state.config, chosen.requested_time, "compaction")
+            take_back(state, left, plan.partitions)
+        opened = OpenInstant.claim(storage, state.config, options, chosen)
+        stack.enter_context(opened).start()
+    return _Claim(state, opened, plan)
 
 
 @dataclass(frozen=True)
@@ -135,13 +129,12 @@ class _Claim:
     """A plan that this process carries out."""
 
     state: TableState
-    instant: str
+    opened: OpenInstant
     plan: CompactionPlan
-    ownership: Ownership
 
     @property
-    def partitions(self) -> set[str]:
-        return {operation.partition for operation in self.plan.operations}
+    def instant(self) -> str:
+        return self.opened.time
 
     def work(self, options: Options, run_tasks: RunTasks) -> list[WriteStat]:
         """Merge all file groups; every operation must come back once."""
@@ -158,40 +151,36 @@ class _Claim:
         """Complete the instant unless another write stands against it."""
         storage, config = self.state.storage, self.state.config
         metadata = self._metadata(stats)
-        with table_lock(storage, options):
-            check_inflight(storage, config, self.instant, "compaction")
-            if not self.ownership.is_mine():
-                raise ServiceError(
-                    f"compaction {self.instant} was taken over by another process, which took this one for "
-                    "dead; nothing of this run is visible"
-                )
+        wanted = frozenset(str(stat.path) for stat in stats)
+        with table_lock(storage, options) as lock:
+            self.opened.check_mine()
             current = Timeline.load(storage, config)
-            check_conflicts(
-                metadata,
-                instant=self.instant,
-                base=self.state.timeline,
-                current=current,
-                key_scope=KeyScope.NONE,
-            )
+            self._check(metadata, current)
             schema = current.table_schema_json()
             if schema is not None:
                 metadata.extra_metadata["schema"] = schema
-            wanted = frozenset(str(stat.path) for stat in stats)
-            sweep(storage, self.instant, self.partitions, wanted)
-            self._complete(metadata.to_json())
+            sweep(storage, self.instant, self.plan.partitions, wanted)
+            self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))
         self._tidy(wanted)
+
+    def _check(self, metadata: CommitMetadata, current: Timeline) -> None:
+        check_conflicts(
+            metadata, instant=self.instant, base=self.state.timeline, current=current, key_scope=KeyScope.NONE
+        )
 
     def take_back(self, options: Options, cause: BaseException) -> None:
         """Leave the plan as it was; what cannot be undone now is undone by the next run."""
         logger.warning("compaction %s failed, its plan stands: %s", self.instant, cause)
+        ownership = self.opened.ownership
         try:
             with table_lock(self.state.storage, options):
-                if self.ownership.is_mine():
-                    give_up(self.state, self.instant, self.partitions)
+                if ownership is not None and ownership.is_mine():
+                    take_back(self.state, self.opened, self.plan.partitions)
         except Exception as error:  # the cause is what the caller must hear of
             logger.warning(
                 "compaction %s could not be taken back, the next run will: %s", self.instant, error
             )
+            self.opened.give_up()
 
     def _context(self, options: Options) -> CompactionContext:
         state = self.state
@@ -216,26 +205,16 @@ class _Claim:
             partitions.setdefault(stat.partition_path or "", []).append(stat)
         return CommitMetadata(partitions, {}, "COMPACT", compacted=True)
 
-    def _complete(self, body: bytes) -> None:
-        """Create the completed file; when the storage reports an error, find out whether it is there."""
-        storage = self.state.storage
-        name = timeline_file_name(self.instant, "compaction", State.COMPLETED)
-        path = f"{self.state.config.timeline_path}/{name}"
-        try:
-            storage.create(path, body)
-        except (OSError, StorageError) as error:
-            if not (storage.exists(path) and storage.read(path) == body):
-                raise
-            logger.warning("compaction %s landed although the storage reported: %s", self.instant, error)
-
     def _tidy(self, wanted: frozenset[str]) -> None:
+        storage = self.state.storage
         try:
             # A task of an earlier run that looked for the inflight file just before may have finished since.
-            sweep(self.state.storage, self.instant, self.partitions, wanted)
-            delete_markers(self.state.storage, self.instant)
-            self.ownership.release()
+            sweep(storage, self.instant, self.plan.partitions, wanted)
+            settle_markers(storage, self.instant, frozenset())
         except (OSError, StorageError) as error:
             logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
+        finally:
+            self.opened.release()
 
 
 def _group(operation: CompactionOperation) -> tuple[str, str]:

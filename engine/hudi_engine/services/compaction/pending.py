@@ -11,13 +11,13 @@ from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.markers import delete_markers, list_markers
 from hudi_engine.services.compaction.operation import LOG_BYTES
 from hudi_engine.services.compaction.plan import CompactionPlan
-from hudi_engine.services.opening import state_of_owner, was_cut_short
 from hudi_engine.services.result import PendingCompaction
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.instant import Instant, State, timeline_file_name
-from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.timeline.instant import Instant, State
+from hudi_engine.txn.liveness import Liveness
+from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.owner import OwnerState, heartbeat_path
 
 logger = logging.getLogger(__name__)
@@ -72,16 +72,13 @@ def read_plan(state: TableState, instant: Instant) -> CompactionPlan:
         CorruptTableError: when its file is missing, truncated, or names files that are not its own.
         PathEscapeError: when a path in it would leave the table folder.
     """
-    name = timeline_file_name(instant.requested_time, "compaction", State.REQUESTED)
-    source = f"{state.storage.base}/{state.config.timeline_path}/{name}"
-    try:
-        data = state.timeline.read_file(name)
-    except FileNotFoundError as error:
+    plan = stored_plan(state.storage, state.config, instant, CompactionPlan.from_bytes)
+    if plan is None:
         raise CorruptTableError(
-            f"{source} is missing, so nobody knows what compaction {instant.requested_time} should do. "
-            "Restore the file, or delete the inflight file of that instant"
-        ) from error
-    return CompactionPlan.from_bytes(data, source)
+            f"the plan of compaction {instant.requested_time} of {state.storage.base!r} was cut short when its writer died. "
+            "Nothing was done under it; the next compaction drops it"
+        )
+    return plan
 
 
 def next_to_run(state: TableState, options: Options, wanted: str | None) -> Instant | None:
@@ -118,11 +115,8 @@ def drop_torn_plans(state: TableState) -> TableState:
     for instant in state.timeline.pending:
         if instant.action != "compaction" or instant.state is not State.REQUESTED:
             continue
-        if was_cut_short(state.timeline.read_file(instant.file_name)):
-            logger.warning("dropping compaction %s, whose plan was cut short", instant.requested_time)
-            TimelineWriter(state.storage, state.config).delete(
-                instant.requested_time, "compaction", State.REQUESTED
-            )
+        if stored_plan(state.storage, state.config, instant, CompactionPlan.from_bytes) is None:
+            OpenInstant(state.storage, state.config, instant.requested_time, "compaction").drop()
             dropped = True
     return TableState.load(state.storage) if dropped else state
 
@@ -130,18 +124,19 @@ def drop_torn_plans(state: TableState) -> TableState:
 def is_running(state: TableState, instant: Instant, options: Options) -> bool:
     """Return whether a live process works on a planned compaction.
 
-    A run without a heartbeat is another program's; ``hoodie.cleaner.policy.failed.writes`` says whether it is
-    taken for dead (``EAGER``), as Apache Hudi does when it compacts inline.
+    A run without a heartbeat is another program's. It is respected while it is young; then
+    ``hoodie.cleaner.policy.failed.writes`` says whether it is taken for dead (``EAGER``), as Apache Hudi does when
+    it compacts inline.
     """
     if instant.state is State.REQUESTED:
         return False
-    owner = state_of_owner(state.storage, instant.requested_time, options)
+    owner = Liveness(state.storage, state.config, options).of(instant)
     if owner is OwnerState.UNKNOWN:
         return options.text("hoodie.cleaner.policy.failed.writes") != "EAGER"
-    return owner is OwnerState.ALIVE
+    return owner is not OwnerState.DEAD
 
 
-def give_up(state: TableState, instant: str, partitions: set[str]) -> None:
+def take_back(state: TableState, opened: OpenInstant, partitions: set[str]) -> None:
     """Take back what a run did, so that its plan stands as if it had never run. The caller holds the lock.
 
     The inflight file goes first: tasks that outlive their process look for it before they publish a file.
@@ -149,18 +144,17 @@ def give_up(state: TableState, instant: str, partitions: set[str]) -> None:
 
     Args:
         state: The table.
-        instant: The compaction's instant; nothing is done when it has completed.
+        opened: The compaction; nothing is done when it has completed.
         partitions: Partitions of its plan.
     """
-    storage, writer = state.storage, TimelineWriter(state.storage, state.config)
-    completed = timeline_file_name(instant, "compaction", State.COMPLETED)
-    if storage.exists(f"{state.config.timeline_path}/{completed}"):
+    storage = state.storage
+    if storage.exists(opened.path(State.COMPLETED)):
         return
-    writer.delete(instant, "compaction", State.INFLIGHT)
-    removed = sweep(storage, instant, partitions, frozenset())
-    delete_markers(storage, instant)
-    storage.delete(heartbeat_path(instant))
-    logger.info("compaction %s was taken back, %d files removed; its plan stands", instant, removed)
+    opened.back_to_plan()
+    removed = sweep(storage, opened.time, partitions, frozenset())
+    delete_markers(storage, opened.time)
+    storage.delete(heartbeat_path(opened.time))
+    logger.info("compaction %s was taken back, %d files removed; its plan stands", opened.time, removed)
 
 
 def sweep(storage: Storage, instant: str, partitions: set[str], wanted: frozenset[str]) -> int:

@@ -14,6 +14,7 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.services.compaction.strategies import choose
 from hudi_engine.services.opening import open_locked, partitions_in_use
@@ -21,11 +22,11 @@ from hudi_engine.services.result import CompactionResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
-from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.schemas import COMPACTION_PLAN
-from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
-from hudi_engine.txn.recovery import next_instant, table_lock
+from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,11 @@ class CompactionPlan:
     """What one compaction does."""
 
     operations: tuple[CompactionOperation, ...]
+
+    @property
+    def partitions(self) -> set[str]:
+        """Partitions of its file groups."""
+        return {operation.partition for operation in self.operations}
 
     def to_bytes(self) -> bytes:
         """Encode as Hudi's ``HoodieCompactionPlan``."""
@@ -76,14 +82,14 @@ class CompactionPlan:
 
 
 def schedule_compaction(
-    storage: Storage, options: Options, *, clock: InstantClock | None = None
+    storage: Storage, options: Options, *, publish: Publication | None = None
 ) -> CompactionResult:
     """Plan a compaction now, whatever the triggers say.
 
     Args:
         storage: The table's storage.
         options: Strategy and limits, ``hoodie.compaction.*``.
-        clock: Source of instants, for tests.
+        publish: Published file lists; None for those there are, made anew without Spark.
 
     Returns:
         The plan's instant, or the reason why there is nothing to plan.
@@ -94,13 +100,12 @@ def schedule_compaction(
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; nothing is planned.
     """
+    publication = publish if publish is not None else publication_of(storage)
     with storage_errors(storage, "plan a compaction"), table_lock(storage, options):
-        return schedule_locked(open_locked(storage, options, clock=clock), options, clock=clock)
+        return schedule_locked(open_locked(storage, options, publication), options)
 
 
-def schedule_locked(
-    state: TableState, options: Options, *, clock: InstantClock | None = None
-) -> CompactionResult:
+def schedule_locked(state: TableState, options: Options) -> CompactionResult:
     """Plan a compaction of a table that was just read; the caller holds its lock."""
     require_merge_on_read(state)
     slices, reason = candidates(state)
@@ -109,11 +114,11 @@ def schedule_locked(
     plan = CompactionPlan(tuple(choose(possible, options)))
     if not plan.operations:
         return CompactionResult(reason=reason or "the strategy takes none of the file slices with log files")
-    drop_foreign_metadata_table(state.storage, state.config)
-    instant = next_instant(state.timeline, clock)
-    TimelineWriter(state.storage, state.config).create_requested(instant, "compaction", plan.to_bytes())
-    logger.info("scheduled compaction %s of %d file groups", instant, len(plan.operations))
-    return plan.describe(instant, "scheduled")
+    config = drop_foreign_metadata_table(state.storage, state.config)
+    # A plan has no owner before it runs.
+    opened = OpenInstant.announce(state.storage, config, state.timeline, "compaction", plan.to_bytes())
+    logger.info("scheduled compaction %s of %d file groups", opened.time, len(plan.operations))
+    return plan.describe(opened.time, "scheduled")
 
 
 def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:

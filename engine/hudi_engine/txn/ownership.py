@@ -1,0 +1,79 @@
+"""The owner file of an instant that this process works on, beating while the work goes on.
+
+Any process can tell by it whether somebody is still at work (:mod:`hudi_engine.txn.owner`).
+"""
+
+from __future__ import annotations
+
+from hudi_engine.config.options import Options
+from hudi_engine.storage.base import Storage
+from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
+
+
+class Ownership:
+    """Owns an instant from :meth:`announce` or :meth:`take` to one of the ends.
+
+    The ends are :meth:`release` (the work is done, or undone), :meth:`give_up` (it is left to the next writer)
+    and, for a process that is killed, its death.
+
+    Args:
+        storage: The table's storage.
+        instant: The instant.
+        options: Heartbeat interval and tolerable misses.
+    """
+
+    def __init__(self, storage: Storage, instant: str, options: Options) -> None:
+        self.owner = Owner.current(
+            options.int("hoodie.client.heartbeat.interval_in_ms"),
+            options.int("hoodie.client.heartbeat.tolerable.misses"),
+        )
+        self._storage = storage
+        self._path = heartbeat_path(instant)
+        self._beating = Beating(storage, self._path, self.owner, self.owner.to_json())
+
+    def announce(self) -> bool:
+        """Create the file and begin to beat; return False when the instant has an owner already."""
+        register(self.owner)
+        try:
+            self._storage.create(self._path, self.owner.to_json())
+        except FileExistsError:
+            unregister(self.owner)
+            return False
+        except BaseException:
+            unregister(self.owner)
+            raise
+        self._beating.start()
+        return True
+
+    def take(self) -> None:
+        """Write the file in place of a dead owner's; the caller holds the table's lock."""
+        register(self.owner)
+        self._storage.replace(self._path, self.owner.to_json())
+        self._beating.start()
+
+    def is_mine(self) -> bool:
+        """Return whether the file still names this owner."""
+        try:
+            found = Owner.parse(self._storage.read(self._path))
+        except FileNotFoundError:
+            return False
+        return found is not None and found.token == self.owner.token
+
+    def release(self) -> None:
+        """Remove the file: the work is done, or undone."""
+        self._beating.stop()
+        if self.is_mine():
+            self._storage.delete(self._path)
+
+    def give_up(self) -> None:
+        """Say in the file that nobody works on the instant any more, though this process lives on.
+
+        A storage that fails just now is asked again from a thread, as often as a beat would have come.
+        """
+        self._beating.give_up()
+        unregister(self.owner)
+
+    def end(self) -> None:
+        """Stop beating, and know the owner no longer in this process."""
+        self._beating.stop()
+        unregister(self.owner)
