@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.txn.owner import Owner
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -67,7 +70,10 @@ def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, tabl
 
 
 def _forget_the_dead(path):
-    """The simulated victim lives on in this process, so its heartbeats would prove it alive: take them away."""
+    """The simulated victim lives on in this process, so its heartbeats would prove it alive: they say it gave up."""
     storage = open_storage(path)
-    storage.delete_tree(".hoodie/.heartbeat")
+    for beat in storage.list(".hoodie/.heartbeat"):
+        owner = Owner.parse(storage.read(beat.path))
+        if owner is not None:
+            storage.replace(beat.path, replace(owner, given_up=True).to_json())
     storage.delete(".hoodie/lock")
