@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_engine.config.options import Options, resolve_options
-from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import base_file_name, parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.listing import list_table_files

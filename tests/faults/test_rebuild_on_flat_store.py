@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.arrow import ArrowStorage
 from hudi_engine.storage.base import Storage

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.services.clean.execute import clean

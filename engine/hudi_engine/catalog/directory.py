@@ -24,7 +24,8 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.spark_table import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
-from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
 from hudi_engine.publish.derive import RunTasks
 from hudi_engine.publish.manifest import Published, publish

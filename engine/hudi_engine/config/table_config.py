@@ -7,33 +7,34 @@ setting is looked up under both (Hudi table config, keys ``hoodie.table.*``).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone, tzinfo
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
 from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
-from hudi_engine.config.properties import format_properties, parse_properties, table_checksum
+from hudi_engine.config.properties import format_properties, table_checksum
+from hudi_engine.config.properties_file import (
+    BACKUP_PATH,
+    CHECKSUM_KEY,
+    HOODIE_FOLDER,
+    PROPERTIES_PATH,
+    PropertiesStorage,
+    read_properties,
+)
+from hudi_engine.config.supported import LAYOUT_OF_VERSION, check_readable, check_writable
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_rules
-from hudi_engine.errors import CorruptTableError, TableNotFoundError, UnsupportedTableError
+from hudi_engine.errors import CorruptTableError
 
-logger = logging.getLogger(__name__)
-
-HOODIE_FOLDER = ".hoodie"
-PROPERTIES_PATH = f"{HOODIE_FOLDER}/hoodie.properties"
-BACKUP_PATH = f"{HOODIE_FOLDER}/hoodie.properties.backup"
-CHECKSUM_KEY = "hoodie.table.checksum"
 CREATE_SCHEMA = "hoodie.table.create.schema"
 OPERATION_OPTION = "hoodie.allow.operation.metadata.field"
 CHANGELOG_PROPERTY = "hoodie.engine.changelog"
 """Where a table keeps the option. Under Hudi's own name its Spark writer would find it and lose every update, because its
 records name no operation."""
 
-LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
 _DELETE_FIELD = "hoodie.payload.delete.field"
@@ -41,21 +42,6 @@ _DELETE_MARKER = "hoodie.payload.delete.marker"
 _TRUSTED = "__rule_is_trusted"
 _OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
-
-
-class PropertiesStorage(Protocol):
-    """What loading and saving table settings needs of a storage."""
-
-    base: str
-
-    def read(self, path: str) -> bytes:
-        """Return a file's content; FileNotFoundError when missing."""
-
-    def replace(self, path: str, data: bytes) -> None:
-        """Create or overwrite a file atomically."""
-
-    def delete(self, path: str) -> bool:
-        """Delete a file; False when missing."""
 
 
 @dataclass(frozen=True)
@@ -95,31 +81,7 @@ class TableConfig:
             CorruptTableError: when it is truncated, unparsable or fails its checksum.
             UnsupportedTableError: for table versions other than 6, 8 and 9, and for bootstrapped tables.
         """
-        damage: str | None = None
-        for path in (PROPERTIES_PATH, BACKUP_PATH):
-            try:
-                properties = parse_properties(storage.read(path))
-                problem = _damage(properties)
-            except FileNotFoundError:
-                continue
-            except ValueError as error:
-                problem, properties = str(error), {}
-            if problem is None:
-                if path == BACKUP_PATH:
-                    logger.warning(
-                        "%s: %s is missing or damaged, using %s", storage.base, PROPERTIES_PATH, path
-                    )
-                return cls.from_properties(properties)
-            damage = damage or f"{path} {problem}"
-        if damage is None:
-            raise TableNotFoundError(
-                f"there is no Hudi table at {storage.base!r}: {PROPERTIES_PATH} is missing. Check the path, "
-                "or create the table first"
-            )
-        raise CorruptTableError(
-            f"the table at {storage.base!r} cannot be opened: {damage}. Restore the file from a copy; data "
-            "files are not affected"
-        )
+        return cls.from_properties(read_properties(storage))
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> TableConfig:
@@ -368,25 +330,7 @@ class TableConfig:
         Raises:
             UnsupportedTableError: naming the version or feature and the way out.
         """
-        if self.version != 6 or self.layout_version != 1:
-            raise UnsupportedTableError(
-                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
-                "this engine writes version 6 with layout 1. Write to it with the Hudi release that "
-                "upgraded it, or rebuild it here"
-            )
-        features = {
-            f"base file format {self.base_file_format}": self.base_file_format != "PARQUET",
-            "hoodie.datasource.write.drop.partition.columns=true": self.drop_partition_columns,
-            "hoodie.populate.meta.fields=false": not self.populate_meta_fields,
-            "hoodie.partition.metafile.use.base.format=true": self.partition_metafile_use_base_format,
-            "hoodie.table.cdc.enabled=true": self.cdc_enabled,
-        }
-        found = [feature for feature, present in features.items() if present]
-        if found:
-            raise UnsupportedTableError(
-                f"table {self.name!r} has {', '.join(found)}; this engine reads such tables but does not "
-                "write them. Write to it with Apache Hudi, or rebuild it here without the feature"
-            )
+        check_writable(self)
         self.key_generator  # noqa: B018 - raises for a class this engine does not know
 
     def to_bytes(self, comment: str = "") -> bytes:
@@ -415,18 +359,7 @@ class TableConfig:
         storage.delete(BACKUP_PATH)
 
     def _check_readable(self) -> None:
-        legal = ", ".join(f"{version} (layout {layout})" for version, layout in LAYOUT_OF_VERSION.items())
-        if LAYOUT_OF_VERSION.get(self.version) != self.layout_version:
-            raise UnsupportedTableError(
-                f"table {self.name!r} has version {self.version} and timeline layout {self.layout_version}; "
-                f"this engine reads versions {legal}. Upgrade an older table with Apache Hudi first"
-            )
-        if self._text("hoodie.bootstrap.base.path"):
-            raise UnsupportedTableError(
-                f"table {self.name!r} is bootstrapped from {self._text('hoodie.bootstrap.base.path')!r}: "
-                "its rows lie partly outside the table. Run a full bootstrap or rewrite it with Apache Hudi "
-                "first"
-            )
+        check_readable(self)
         # Evaluated here so that a bad value is found when the table is opened, not in the middle of a read.
         for attribute in (
             "table_type",
@@ -457,15 +390,3 @@ class TableConfig:
         if raw not in ("true", "false"):
             raise CorruptTableError(f"{key} is {raw!r}; legal values: true, false")
         return raw == "true"
-
-
-def _damage(properties: Mapping[str, str]) -> str | None:
-    """Return what is wrong with parsed properties, None when nothing is."""
-    for key in ("hoodie.table.name", "hoodie.table.type", "hoodie.table.version"):
-        if not properties.get(key, "").strip():
-            return f"has no {key}: it is empty or was cut short"
-    stored = properties.get(CHECKSUM_KEY)
-    if stored is None:
-        return None
-    expected = str(table_checksum(properties))
-    return None if stored.strip() == expected else f"has the checksum {stored!r} instead of {expected!r}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_engine.config.table_config import HOODIE_FOLDER, TableConfig
+from hudi_engine.config.properties_file import HOODIE_FOLDER
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.storage.base import FileStatus, Storage
 

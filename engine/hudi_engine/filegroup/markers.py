@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from hudi_engine.config.table_config import HOODIE_FOLDER
+from hudi_engine.config.properties_file import HOODIE_FOLDER
 from hudi_engine.errors import TimelineError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.storage.paths import join

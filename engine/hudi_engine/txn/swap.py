@@ -19,7 +19,7 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hudi_engine.config.table_config import PROPERTIES_PATH
+from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import CorruptTableError, StorageError, WriteConflictError
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage

@@ -12,7 +12,8 @@ from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import Options, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.config.properties import table_checksum
-from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, PROPERTIES_PATH, TableConfig
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
 from hudi_engine.errors import ConfigError, SchemaError, StorageError, TableExistsError
 from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.merge.modes.registry import merge_rule

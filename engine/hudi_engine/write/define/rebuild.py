@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hudi_engine.config.table_config import PROPERTIES_PATH, TableConfig
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.base import Storage
 from hudi_engine.write.define.table_options import STICKY_INDEX
 
