@@ -14,7 +14,8 @@ from hudi_engine.front.writes import Writes
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.txn.swap import recover_swap, table_storage
-from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.create_table import create_table
+from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.rows.arguments import column_names, struct_of
 
 if TYPE_CHECKING:

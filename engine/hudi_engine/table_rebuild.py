@@ -19,7 +19,8 @@ from hudi_engine.txn.swap import (
     swap,
 )
 from hudi_engine.write import operation as operations
-from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.create_table import create_table
+from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.define.rebuild import exists, same_definition
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.arguments import check_frame, column_names

@@ -39,7 +39,7 @@ from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
 from hudi_engine.txn.swap import recover_swap
-from hudi_engine.write.define.create_table import table_properties
+from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.operation import DELETE, UPSERT
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T

@@ -93,11 +93,7 @@ def publish(
         StorageError: when other publishers won every attempt.
     """
     settings = config if config is not None else TableConfig.load(storage)
-    if settings.base_file_format != "PARQUET":
-        raise UnsupportedTableError(
-            f"table {settings.name!r} has base files in {settings.base_file_format}; Spark SQL reads Parquet "
-            "tables by name. Read it with HudiTable.open(...).snapshot()"
-        )
+    _check_format(settings)
     place = target if target is not None else storage
     base = served_at if served_at is not None else storage.uri()
     moved = 0
@@ -106,17 +102,12 @@ def publish(
         timeline = Timeline.load(storage, settings)
         schema = _schema(settings, timeline)
         stamp = _stamp(base, settings, timeline, schema)
-        if (
-            not renew
-            and found.manifest is not None
-            and found.healthy
-            and _shows(found.manifest, stamp, timeline)
-        ):
-            return _published(found.manifest, found.layout, schema, published=False)
+        shown = found.manifest if found.healthy and not renew else None
+        if shown is not None and _shows(shown, stamp, timeline):
+            return _published(shown, found.layout, schema, published=False)
         try:
-            request = SnapshotRequest(
-                storage, settings, timeline, schema, stamp, place, found.layout, is_readable
-            )
+            state = (storage, settings, timeline, schema, stamp)
+            request = SnapshotRequest(*state, place, found.layout, is_readable)
             content = snapshot_entries(request, found.manifest, run_sidecars)
         except (TimelineError, FileNotFoundError) as error:
             # Files of a state that was listed go only when a newer state is there.
@@ -138,6 +129,14 @@ def _still_stands(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
     """Whether nothing that a first manifest shows was undone meanwhile: there was no list then to be made anew."""
     timeline = Timeline.load(storage, config)
     return all(timeline.is_committed(time) for time in stamp.writes)
+
+
+def _check_format(settings: TableConfig) -> None:
+    if settings.base_file_format != "PARQUET":
+        raise UnsupportedTableError(
+            f"table {settings.name!r} has base files in {settings.base_file_format}; Spark SQL reads Parquet "
+            "tables by name. Read it with HudiTable.open(...).snapshot()"
+        )
 
 
 def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> bool:

@@ -15,7 +15,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.meta_fields import OPERATION
 from hudi_engine.table_state import TableState
-from hudi_engine.write.define.create_table import ordering_problems
+from hudi_engine.write.define.problems import ordering_problems
 from hudi_engine.write.operation import Operation
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import pytest
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.errors import ConfigError, TableExistsError
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.write.define.create_table import create_table, table_properties
+from hudi_engine.write.define.create_table import create_table
+from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.define.rebuild import same_definition
 
 SCHEMA = pa.schema(

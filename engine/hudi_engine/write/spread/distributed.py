@@ -88,7 +88,6 @@ def prepare_distributed(
         DataError: More partitions than one commit may touch.
     """
     from pyspark import StorageLevel
-    from pyspark.sql import functions as F
 
     config = _key_config(state.config, batch.schema, operation)
     frame = batch.frame
@@ -110,21 +109,11 @@ def prepare_distributed(
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if RECORD_KEY in frame.columns else F.lit(0)
-        limit = options.int("hoodie.engine.max.partitions.per.commit")
-        counted = (
-            frame.groupBy(PARTITION_PATH)
-            .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
-            .coalesce(1)
-            .limit(limit + 1)
-            .collect()
-        )
-        _check_profile(counted, limit, config)
+        rows = _rows_by_partition(frame, options, config)
     except BaseException:
         if keeps:
             frame.unpersist()
         raise
-    rows = {row[PARTITION_PATH]: row["rows"] for row in counted}
     return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [], generator)
 
 
@@ -138,6 +127,23 @@ def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) ->
         {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.NonpartitionedKeyGenerator"},
         removals=("hoodie.table.partition.fields", "hoodie.table.keygenerator.type"),
     )
+
+
+def _rows_by_partition(frame: DataFrame, options: Options, config: TableConfig) -> dict[str, int]:
+    """Count the rows of each partition in one job, and refuse those that cannot be written."""
+    from pyspark.sql import functions as F
+
+    keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if RECORD_KEY in frame.columns else F.lit(0)
+    limit = options.int("hoodie.engine.max.partitions.per.commit")
+    counted = (
+        frame.groupBy(PARTITION_PATH)
+        .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
+        .coalesce(1)
+        .limit(limit + 1)
+        .collect()
+    )
+    _check_profile(counted, limit, config)
+    return {row[PARTITION_PATH]: row["rows"] for row in counted}
 
 
 def _check_profile(counted, limit: int, config: TableConfig) -> None:  # type: ignore[no-untyped-def]

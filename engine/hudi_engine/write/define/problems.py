@@ -1,0 +1,209 @@
+"""What is wrong with the definition of a table: every problem in words, so that all are said at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import KeyGeneratorType, MergeMode
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import OPERATION_OPTION, TableConfig
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
+from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.write.define.definition import TABLE_TYPES
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A table as it is asked for, fields spelled as the columns are."""
+
+    name: str
+    keys: tuple[str, ...]
+    orderings: tuple[str, ...]
+    partitions: tuple[str, ...]
+    table_type: str
+    schema: pa.Schema | None
+    options: Options
+
+    @property
+    def kind(self) -> str | None:
+        """Hudi's name of the table type, None when there is none of that name."""
+        return TABLE_TYPES.get(str(self.table_type).lower())
+
+
+def key_generator_problems(config: TableConfig, options: Options) -> list[str]:
+    """Why the key generator cannot serve the table's fields; empty when it can."""
+    kind, count = config.key_generator, len(config.partition_fields)
+    if kind in (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE) and count:
+        return [
+            f"the key generator is {kind.value}, which makes no partitions, but partition_by names {count} column(s); leave "
+            "the key generator out, or partition_by"
+        ]
+    if kind in (KeyGeneratorType.SIMPLE, KeyGeneratorType.TIMESTAMP) and count != 1:
+        return [
+            f"the key generator is {kind.value}, which takes one partition column, but partition_by names {count}; leave the "
+            "key generator out, or use COMPLEX, CUSTOM or NON_PARTITION"
+        ]
+    try:
+        build_key_generator(config, options=options)
+    except ConfigError as error:
+        return list(error.problems)
+    return []
+
+
+def definition_problems(draft: Draft) -> list[str]:
+    name, keys, options = draft.name, draft.keys, draft.options
+    problems = []
+    if not name or not re.fullmatch(r"[A-Za-z0-9_.\-]+", name):
+        problems.append(f"table name is {name!r}; legal: letters, digits, '_', '-', '.'")
+    if draft.kind is None:
+        problems.append(f"table_type is {draft.table_type!r}; legal values: cow, mor")
+    if len(set(keys)) != len(keys):
+        problems.append(f"record_key {list(keys)} names a column twice")
+    if options.bool(OPERATION_OPTION):
+        problems += _changelog_problems(keys, draft.kind)
+    return [
+        *problems,
+        *_unwritten_problems(options),
+        *_column_problems(draft),
+        *_layout_problems(keys, options),
+        *_merge_problems(options, draft.orderings),
+    ]
+
+
+def _unwritten_problems(options: Options) -> list[str]:
+    """Refuse what this engine reads and does not write."""
+    problems = []
+    if options.is_set("hoodie.write.table.version") and options.int("hoodie.write.table.version") != 6:
+        problems.append(
+            f"hoodie.write.table.version is {options.value('hoodie.write.table.version')}; only 6 is written"
+        )
+    for key, wrong in (
+        ("hoodie.populate.meta.fields", False),
+        ("hoodie.datasource.write.drop.partition.columns", True),
+        ("hoodie.table.cdc.enabled", True),
+    ):
+        if options.bool(key) is wrong:
+            problems.append(
+                f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out"
+            )
+    return problems
+
+
+def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
+    mode = options.text("hoodie.record.merge.mode")
+    named = options.text("hoodie.engine.merge.rule") or options.text("hoodie.datasource.write.payload.class")
+    if mode == "CUSTOM" and not named:
+        return [
+            "hoodie.record.merge.mode is CUSTOM, which needs hoodie.engine.merge.rule or a payload class this engine knows"
+        ]
+    if mode == "EVENT_TIME_ORDERING" and not orderings:
+        return ["hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field"]
+    return []
+
+
+def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
+    """Why a table cannot be in changelog mode; empty when it can."""
+    problems = []
+    if kind == "COPY_ON_WRITE":
+        problems.append(
+            f"{OPERATION_OPTION} is true, but table_type is cow, which has no logs to keep changes in; legal value: false. "
+            "Leave the option out, or use table_type mor"
+        )
+    if not keys:
+        problems.append(f"{OPERATION_OPTION} is true, which needs a record_key")
+    return problems
+
+
+def changelog_mode_problems(config: TableConfig) -> list[str]:
+    """Why a changelog cannot be kept of the table's merge mode; empty when it can.
+
+    The image of a row before an update stands in the log before the updated one, so the merge must take the later of two
+    records with equal ordering values, and nothing but whole records.
+    """
+    wanted = MergeMode.EVENT_TIME_ORDERING if config.ordering_fields else MergeMode.COMMIT_TIME_ORDERING
+    if not config.keeps_operations or config.merge_mode is wanted:
+        return []
+    return [
+        f"{OPERATION_OPTION} is true, but rows are merged by {config.merge_mode.value}; legal modes: EVENT_TIME_ORDERING with a "
+        "precombine_field, COMMIT_TIME_ORDERING without one. Leave the merge mode, rule and payload class out"
+    ]
+
+
+def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
+    problems = []
+    file_format = options.raw.get("hoodie.table.base.file.format", "PARQUET")
+    if file_format.upper() != "PARQUET":
+        problems.append(f"hoodie.table.base.file.format is {file_format!r}; only PARQUET is written")
+    if options.text("hoodie.index.type") != "BUCKET":
+        return problems
+    if not keys:
+        problems.append("hoodie.index.type is BUCKET, which needs a record_key")
+    hashed = [
+        each.strip() for each in (options.text("hoodie.bucket.index.hash.field") or "").split(",") if each
+    ]
+    unknown = [each for each in hashed if each.lower() not in {key.lower() for key in keys}]
+    if keys and unknown:
+        problems.append(
+            f"hoodie.bucket.index.hash.field names {unknown}, which no record key is made of; choose among {list(keys)}"
+        )
+    return problems
+
+
+def _column_problems(draft: Draft) -> list[str]:
+    keys, orderings, partitions, schema = draft.keys, draft.orderings, draft.partitions, draft.schema
+    fields = [*keys, *orderings, *[each.partition(":")[0] for each in partitions]]
+    problems = [
+        f"{name!r} is a Hudi meta column and cannot be a key, ordering or partition field"
+        for name in fields
+        if name in META_FIELDS
+    ]
+    problems += [
+        f"precombine_field {name!r} is a field inside a struct; rows are ordered by columns only, so copy it into one"
+        for name in orderings
+        if "." in name
+    ]
+    if schema is None:
+        return problems
+    known = {name.lower() for name in schema.names}
+    missing = sorted({name for name in fields if name.partition(".")[0].lower() not in known})
+    if missing:
+        problems.append(f"column(s) {missing} are not in the schema; it has {schema.names}")
+    else:
+        problems += [problem for name in orderings for problem in ordering_problems(schema, name)]
+        problems += _key_type_problems(schema, [*keys, *[each.partition(":")[0] for each in partitions]])
+    return problems
+
+
+def _key_type_problems(schema: pa.Schema, fields: Sequence[str]) -> list[str]:
+    problems = []
+    for name in fields:
+        try:
+            kind = field_type(schema, resolve_field(schema, name))
+        except SchemaError as error:
+            problems.append(str(error))
+            continue
+        if pa.types.is_nested(kind):
+            problems.append(
+                f"column {name!r} has type {kind} and cannot be part of a key or partition path; name one of its fields, or "
+                "another column"
+            )
+    return problems
+
+
+def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
+    """Why a column cannot order rows; empty when it can."""
+    names = {name.lower(): name for name in schema.names}
+    found = names.get(field.lower())
+    if found is None:
+        return []
+    kind = schema.field(found).type
+    if pa.types.is_nested(kind) or pa.types.is_boolean(kind):
+        return [
+            f"precombine_field {field!r} has type {kind}, which has no order; use a number, text, date, timestamp or decimal column"
+        ]
+    return []

@@ -1,0 +1,218 @@
+"""The properties of a new table (table version 6), out of its definition."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from hudi_engine.config.options import Options, canonical_key, resolve_options
+from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
+from hudi_engine.config.properties import table_checksum
+from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.keygen.generator import resolve_field
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.schema.avro import arrow_to_avro
+from hudi_engine.write.define.definition import read_definition
+from hudi_engine.write.define.problems import (
+    Draft,
+    changelog_mode_problems,
+    definition_problems,
+    key_generator_problems,
+)
+from hudi_engine.write.define.table_options import STICKY_INDEX
+
+PACKAGE = "org.apache.hudi"
+
+KEYGEN_CLASSES = {
+    "SIMPLE": f"{PACKAGE}.keygen.SimpleKeyGenerator",
+    "COMPLEX": f"{PACKAGE}.keygen.ComplexKeyGenerator",
+    "TIMESTAMP": f"{PACKAGE}.keygen.TimestampBasedKeyGenerator",
+    "CUSTOM": f"{PACKAGE}.keygen.CustomKeyGenerator",
+    "NON_PARTITION": f"{PACKAGE}.keygen.NonpartitionedKeyGenerator",
+    "GLOBAL_DELETE": f"{PACKAGE}.keygen.GlobalDeleteKeyGenerator",
+}
+
+EVENT_TIME_PAYLOAD = f"{PACKAGE}.common.model.DefaultHoodieRecordPayload"
+
+COMMIT_TIME_PAYLOAD = f"{PACKAGE}.common.model.OverwriteWithLatestAvroPayload"
+
+EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+
+_PROPERTY_OPTIONS = (
+    "hoodie.datasource.write.hive_style_partitioning",
+    "hoodie.datasource.write.partitionpath.urlencode",
+)
+
+_STICKY_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.payload.delete.")
+
+
+def table_properties(
+    *,
+    name: str,
+    record_key: Sequence[str] | None,
+    precombine_field: str | Sequence[str] | None,
+    partition_by: Sequence[str] | None,
+    table_type: str | None,
+    schema: pa.Schema | None,
+    options: Mapping[str, object] | None,
+) -> TableConfig:
+    """Check the definition of a table and turn it into its properties (table version 6).
+
+    Args:
+        name: Table name.
+        record_key: Key fields; None or empty lets the writer generate keys.
+        precombine_field: Ordering field, or several compared in turn; with it the newest row wins (event time), without it
+            the last written.
+        partition_by: Partition fields, ``field:timestamp`` or ``field:simple`` for the custom key generator.
+        table_type: ``cow`` (also when None) or ``mor``.
+        schema: Data columns when they are known.
+        options: ``hoodie.*`` options; those that define the table are kept in its properties, and may take the place of the
+            arguments.
+
+    Raises:
+        ConfigError: All problems in one message.
+        UnsupportedTableError: A payload class or merge rule that this engine does not know.
+    """
+    problems: list[str] = []
+    resolved: Options = resolve_options({})
+    try:
+        resolved = resolve_options(options)
+    except ConfigError as error:
+        problems += error.problems
+    definition = read_definition(
+        name=name,
+        record_key=record_key,
+        precombine_field=precombine_field,
+        partition_by=partition_by,
+        table_type=table_type,
+        options=resolved.raw,
+    )
+    draft = Draft(
+        name,
+        spelled(definition.keys, schema),
+        spelled(definition.ordering, schema),
+        spelled(definition.partitions, schema),
+        definition.table_type,
+        schema,
+        resolved,
+    )
+    problems += [*definition.problems, *definition_problems(draft)]
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+    config = TableConfig.from_properties(_properties(draft))
+    config.check_writable()
+    merge_rule(config)
+    problems = key_generator_problems(config, resolved) + changelog_mode_problems(config)
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
+    return config
+
+
+def _properties(draft: Draft) -> dict[str, str]:
+    """The properties of a definition that has no problems, checksum included."""
+    options, kind = draft.options, draft.kind
+    assert kind is not None
+    properties = {
+        "hoodie.table.name": draft.name,
+        "hoodie.database.name": options.text("hoodie.database.name") or "default",
+        "hoodie.table.type": kind,
+        "hoodie.table.version": "6",
+        "hoodie.timeline.layout.version": "1",
+        "hoodie.archivelog.folder": "archived",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.table.timeline.timezone": "UTC",
+        "hoodie.table.keygenerator.class": _key_generator(options, draft.keys, draft.partitions),
+        **{key: str(options.value(key)).lower() for key in _PROPERTY_OPTIONS},
+        **_payload(options, draft.orderings, kind),
+        **_sticky(options),
+    }
+    if draft.keys:
+        properties["hoodie.table.recordkey.fields"] = ",".join(draft.keys)
+    if draft.orderings:
+        properties["hoodie.table.precombine.field"] = ",".join(draft.orderings)
+    if draft.partitions:
+        stored = _stored_partition_fields(options, draft.partitions)
+        properties["hoodie.table.partition.fields"] = ",".join(stored)
+    if draft.schema is not None:
+        avro = arrow_to_avro(draft.schema, draft.name)
+        properties["hoodie.table.create.schema"] = json.dumps(avro, separators=(",", ":"))
+    properties["hoodie.table.checksum"] = str(table_checksum(properties))
+    return properties
+
+
+def spelled(fields: Sequence[str], schema: pa.Schema | None) -> tuple[str, ...]:
+    """Fields as the columns are spelled, for other readers find them by that; ``field:kind`` keeps its kind.
+
+    Args:
+        fields: Columns, fields inside structs named with dots.
+        schema: The table's columns, None when they are not known yet.
+    """
+    if schema is None:
+        return tuple(fields)
+    found = []
+    for field in fields:
+        name, colon, kind = field.partition(":")
+        try:
+            found.append(".".join(resolve_field(schema, name)) + colon + kind)
+        except SchemaError:
+            found.append(field)
+    return tuple(found)
+
+
+def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[str, ...]) -> str:
+    given = options.text("hoodie.datasource.write.keygenerator.class")
+    if given:
+        return given
+    short = options.text("hoodie.datasource.write.keygenerator.type")
+    if short:
+        return KEYGEN_CLASSES[short]
+    if not partitions:
+        return KEYGEN_CLASSES["NON_PARTITION"]
+    if any(":" in each for each in partitions) or (len(partitions) > 1 and len(keys) == 1):
+        # CustomKeyGenerator writes the bare key in every Hudi release; ComplexKeyGenerator with one key field does not.
+        return KEYGEN_CLASSES["CUSTOM"]
+    return KEYGEN_CLASSES["SIMPLE" if len(partitions) == 1 and len(keys) <= 1 else "COMPLEX"]
+
+
+def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> list[str]:
+    custom = _key_generator(options, ("?",), partitions).endswith(".CustomKeyGenerator")
+    if custom or not any(":" in each for each in partitions):
+        return list(partitions)
+    return [each.partition(":")[0] for each in partitions]
+
+
+def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[str, str]:
+    given = options.text("hoodie.datasource.write.payload.class")
+    mode = options.text("hoodie.record.merge.mode")
+    payload = given or (
+        COMMIT_TIME_PAYLOAD if mode == "COMMIT_TIME_ORDERING" or not orderings else EVENT_TIME_PAYLOAD
+    )
+    if kind == "COPY_ON_WRITE" and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
+        return {}
+    rule = options.text("hoodie.engine.merge.rule")
+    if rule:
+        return {"hoodie.record.merge.mode": "CUSTOM", "hoodie.engine.merge.rule": rule}
+    properties = {"hoodie.compaction.payload.class": payload}
+    if kind == "MERGE_ON_READ":
+        properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY
+    return properties
+
+
+def _sticky(options: Options) -> dict[str, str]:
+    kept = {
+        canonical_key(key): value
+        for key, value in options.raw.items()
+        if canonical_key(key).startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
+    }
+    kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
+    if options.bool(OPERATION_OPTION):
+        kept[CHANGELOG_PROPERTY] = "true"
+    if options.text("hoodie.index.type") == "BUCKET":
+        kept["hoodie.bucket.index.num.buckets"] = str(options.int("hoodie.bucket.index.num.buckets"))
+    for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):
+        if options.is_set(key):
+            kept[key] = str(options.value(key)).lower()
+    return kept
