@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.publish.derive import RunTasks as RunSidecars
-from hudi_engine.publish.derive import run_in_threads as make_sidecars_in_threads
+from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, publish
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services import (
@@ -62,7 +62,7 @@ class TableServices:
     storage: Storage
     options: Options
     run_tasks: RunTasks = run_in_threads
-    run_sidecars: RunSidecars = make_sidecars_in_threads
+    run_sidecars: RunSidecars = make_in_threads
 
     def rollback(self, instant: str) -> RollbackResult:
         """Undo the newest completed write, or a pending instant.

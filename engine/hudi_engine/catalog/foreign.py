@@ -67,13 +67,13 @@ def register_foreign(
         is_readable=_readable_by(spark.version),
     )
     if published.published:
-        sweep(place)
+        sweep_cache(place)
     put_entries(spark, name, storage, config, published, EntryNotes(), place)
     refresh_table(spark, name, table_type=config.table_type)
     return published
 
 
-def sweep(place: Storage, keep_ms: int = _KEEP_MS) -> int:
+def sweep_cache(place: Storage, keep_ms: int = _KEEP_MS) -> int:
     """Delete files of a cache that no manifest lists any more; returns how many.
 
     Args:

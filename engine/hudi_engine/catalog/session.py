@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hudi_engine.frames.session import prepare_session
-from hudi_engine.publish.derive import DeriveTask, RunTasks, run_in_threads, run_task
+from hudi_engine.publish.derive import DeriveTask, RunTasks, make_in_threads, run_task
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +34,7 @@ def sidecar_runner(spark: SparkSession) -> RunTasks:
 
     def run(tasks: Sequence[DeriveTask]) -> list[int | None]:
         if sum(task.size_bytes for task in tasks) <= _DRIVER_LIMIT_BYTES:
-            return run_in_threads(tasks)
+            return make_in_threads(tasks)
         prepare_session(spark)
         return list(spark.sparkContext.parallelize(list(tasks), len(tasks)).map(run_task).collect())
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.changes.columns import ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
 from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.changes.window import Moment, point_at, position_of
+from hudi_engine.changes.window import Moment, Span, point_at, position_of
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.table_state import TableState
@@ -22,21 +22,19 @@ def changes_between(
     spark: SparkSession,
     state: TableState,
     options: Options,
-    start: Moment | None,
-    end: Moment | None,
+    span: Span,
     *,
     mode: str = NET,
     on_gap: str = FAIL,
     known: bool = False,
 ) -> DataFrame | None:
-    """Return the rows that changed after ``start`` up to ``end``, None while the table has no columns.
+    """Return the rows that changed within ``span``, None while the table has no columns.
 
     Args:
         spark: The session.
         state: The table.
         options: Read options.
-        start: Excluded; None for all rows of the end as inserts.
-        end: Included; None for now.
+        span: Without a start all rows of its end are inserts.
         mode: ``net``, ``all`` or ``latest``.
         on_gap: ``fail``, or ``snapshot`` for all rows as inserts where the changes cannot be told.
         known: The start is an instant that the table must have had.
@@ -46,6 +44,7 @@ def changes_between(
         HistoryGapError: The changes cannot be told in full.
         TimelineError: A point in time that is none, or an end before the start.
     """
+    start, end = span
     for name, value, legal in (("mode", mode, MODES), ("on_gap", on_gap, ON_GAP)):
         if value not in legal:
             raise ConfigError(f"{name} is {value!r}; legal are {', '.join(legal)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
@@ -21,6 +22,14 @@ from hudi_engine.timeline.instant import Instant
 
 Moment = str | datetime
 """An instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` in the zone of the table's timeline, or a datetime."""
+
+
+class Span(NamedTuple):
+    """The time between two moments: ``start`` excluded, None for the beginning; ``end`` included, None for now."""
+
+    start: Moment | None = None
+    end: Moment | None = None
+
 
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
 

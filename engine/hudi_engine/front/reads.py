@@ -8,7 +8,7 @@ from hudi_engine.changes.as_of import instant_as_of
 from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.changes.read import changes_between
-from hudi_engine.changes.window import Moment
+from hudi_engine.changes.window import Moment, Span
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.published import published_snapshot
 from hudi_engine.frames.spark_read import (
@@ -101,7 +101,7 @@ class Reads(TableBase):
             TimelineError: A point in time that is none, or an end before the start.
         """
         state, resolved = TableState.load(self.storage), self._resolved(options)
-        frame = changes_between(self.spark, state, resolved, start, end, mode=mode, on_gap=on_gap)
+        frame = changes_between(self.spark, state, resolved, Span(start, end), mode=mode, on_gap=on_gap)
         if frame is None:
             return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
         return frame

@@ -82,7 +82,7 @@ def conversion_path(base_file: BaseFile, schema_digest: str) -> str:
     return join(_CONVERTED_FOLDER, schema_digest, base_file.partition, base_file.name)
 
 
-def run_in_threads(tasks: Sequence[DeriveTask]) -> list[int | None]:
+def make_in_threads(tasks: Sequence[DeriveTask]) -> list[int | None]:
     """Run tasks in this process, as many at a time as there are cores."""
     if len(tasks) <= 1:
         return [task.run() for task in tasks]

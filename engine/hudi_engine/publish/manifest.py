@@ -17,7 +17,7 @@ import pyarrow as pa
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TimelineError, UnsupportedTableError
 from hudi_engine.merge.table_reader import table_schema
-from hudi_engine.publish.derive import RunTasks, run_in_threads
+from hudi_engine.publish.derive import RunTasks, make_in_threads
 from hudi_engine.publish.manifest_file import (
     Layout,
     Manifest,
@@ -67,7 +67,7 @@ def publish(
     storage: Storage,
     config: TableConfig | None = None,
     *,
-    run_sidecars: RunTasks = run_in_threads,
+    run_sidecars: RunTasks = make_in_threads,
     target: Storage | None = None,
     served_at: str | None = None,
     is_readable: IsReadable | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hudi_engine.publish.derive import RunTasks, run_in_threads
+from hudi_engine.publish.derive import RunTasks, make_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, newest_manifest, publish
 from hudi_engine.publish.sidecar_files import obsolete_sidecars
 from hudi_engine.storage.base import Storage
@@ -12,7 +12,7 @@ from hudi_engine.txn.publication import Publication
 
 
 def publication_of(
-    storage: Storage, run_sidecars: RunTasks = run_in_threads, *, first: bool = False
+    storage: Storage, run_sidecars: RunTasks = make_in_threads, *, first: bool = False
 ) -> Publication:
     """Return the published file lists of a table.
 

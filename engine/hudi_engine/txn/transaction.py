@@ -23,18 +23,18 @@ from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import check_inflight, rolled_back
 from hudi_engine.txn.conflict import (
     KeyScope,
-    Reads,
     check_conflicts,
     check_reads,
     check_unnamed_writers,
     merged_schema,
 )
+from hudi_engine.txn.footprint import ReadsOfWrite
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import delete_unwanted_files, settle_markers
-from hudi_engine.txn.recovery import pending_writes, recover, table_lock
+from hudi_engine.txn.recovery import Recovery, pending_writes, recover, table_lock
 from hudi_engine.txn.rollback import rollback_instant
 from hudi_engine.txn.rollback_plan import RollbackPlan
 from hudi_engine.txn.storage_errors import storage_errors
@@ -63,15 +63,14 @@ class WriteTransaction:
         opened: OpenInstant,
         *,
         operation: str,
-        timeline: Timeline,
-        rolled_back: tuple[str, ...] = (),
+        recovery: Recovery,
     ) -> None:
         self.instant = opened.time
         self.action = opened.action
         self.operation = operation
         self.config = config
-        self.timeline = timeline
-        self.rolled_back = rolled_back
+        self.timeline = recovery.timeline
+        self.rolled_back = recovery.rolled_back
         self._storage = storage
         self._options = options
         self._publication = publication
@@ -128,8 +127,7 @@ class WriteTransaction:
                     publication,
                     opened,
                     operation=operation.upper(),
-                    timeline=recovery.timeline,
-                    rolled_back=recovery.rolled_back,
+                    recovery=recovery,
                 )
             return transaction
         except BaseException as error:
@@ -167,7 +165,7 @@ class WriteTransaction:
         metadata: CommitMetadata,
         *,
         key_scope: KeyScope = KeyScope.PARTITION,
-        reads: Reads | None = None,
+        reads: ReadsOfWrite | None = None,
     ) -> None:
         """Make the write visible: one file, created under the table's lock after the conflict check.
 
@@ -239,7 +237,7 @@ class WriteTransaction:
             self.abort(error)
 
     def _check(
-        self, metadata: CommitMetadata, current: Timeline, key_scope: KeyScope, reads: Reads | None
+        self, metadata: CommitMetadata, current: Timeline, key_scope: KeyScope, reads: ReadsOfWrite | None
     ) -> None:
         """Raise when the write must not be committed on this timeline."""
         check_conflicts(

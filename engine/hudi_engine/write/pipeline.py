@@ -34,7 +34,8 @@ from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.txn.conflict import KeyScope, Reads
+from hudi_engine.txn.conflict import KeyScope
+from hudi_engine.txn.footprint import ReadsOfWrite
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.incoming import Incoming, check_same_definition, refit
@@ -162,15 +163,17 @@ def _commit(
     return summarise(transaction.instant, metadata, path, rows_replaced)
 
 
-def _reads(state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind) -> Reads | None:
+def _reads(
+    state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
+) -> ReadsOfWrite | None:
     """What of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
     if request.base is None and request.match_condition is None:
         return None
     partitions = incoming.partitions
     everywhere = index.is_global and not request.prepped
     if partitions is None or everywhere:
-        return Reads(state.timeline)
-    return Reads(state.timeline, frozenset(partitions))
+        return ReadsOfWrite(state.timeline)
+    return ReadsOfWrite(state.timeline, frozenset(partitions))
 
 
 def _key_scope(config: TableConfig, index: IndexKind) -> KeyScope:

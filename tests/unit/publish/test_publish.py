@@ -8,9 +8,9 @@ from contextlib import suppress
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.catalog.foreign import sweep
+from hudi_engine.catalog.foreign import sweep_cache
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.publish.derive import run_in_threads
+from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import (
     is_current,
     listed_uris,
@@ -308,7 +308,7 @@ def test_base_files_that_spark_cannot_read_are_listed_as_copies_made_once(cow, t
 
     def run(tasks):
         made.extend(task.path.rpartition("/")[2].partition("_")[0] for task in tasks)
-        return run_in_threads(tasks)
+        return make_in_threads(tasks)
 
     def publish_copies():
         options = {"target": place, "run_sidecars": run, "is_readable": lambda _, base: base.file_id != "g-0"}
@@ -336,6 +336,6 @@ def test_what_no_manifest_of_a_cache_lists_is_swept_when_it_is_old(mor, tmp_path
         publish(mor.storage, target=place)
     sidecars = {status.path for status in place.list("dt=x")}
     assert len(sidecars) == 4
-    assert sweep(place) == 0
-    assert sweep(place, keep_ms=-1000) == 2
+    assert sweep_cache(place) == 0
+    assert sweep_cache(place, keep_ms=-1000) == 2
     assert {place.uri(status.path) for status in place.list("dt=x")} <= listed_uris(place)

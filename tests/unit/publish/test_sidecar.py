@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.publish.derive import run_in_threads
+from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, newest_manifest, publish
 from hudi_engine.publish.sidecar import (
     CHUNK_BITS,
@@ -104,7 +104,7 @@ def built_for(table):
 
     def run(tasks):
         built.extend(task.file_slice.file_id for task in tasks)
-        return run_in_threads(tasks)
+        return make_in_threads(tasks)
 
     publish(table.storage, run_sidecars=run)
     return built

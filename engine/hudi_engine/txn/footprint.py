@@ -1,0 +1,135 @@
+"""What a commit touched, as far as other writers can be in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from hudi_engine.filegroup.log_file import parse_log_file
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+
+FileGroup = tuple[str, str]
+"""Partition path and file id."""
+
+
+class Kind(Enum):
+    """What a commit means to others."""
+
+    APPEND = "append"
+    UPSERT = "upsert"
+    OVERWRITE_PARTITION = "overwrite of partitions"
+    OVERWRITE_TABLE = "overwrite of the table"
+    COMPACTION = "compaction"
+    CLUSTERING = "clustering"
+    SCHEMA = "schema change"
+
+
+_NEW = (None, "", NO_PREVIOUS_COMMIT)
+
+_KINDS: Mapping[str, Kind] = {
+    "INSERT": Kind.APPEND,
+    "INSERT_PREPPED": Kind.APPEND,
+    "BULK_INSERT": Kind.APPEND,
+    "BULK_INSERT_PREPPED": Kind.APPEND,
+    "BOOTSTRAP": Kind.APPEND,
+    "UPSERT": Kind.UPSERT,
+    "UPSERT_PREPPED": Kind.UPSERT,
+    "DELETE": Kind.UPSERT,
+    "DELETE_PREPPED": Kind.UPSERT,
+    "INSERT_OVERWRITE": Kind.OVERWRITE_PARTITION,
+    "DELETE_PARTITION": Kind.OVERWRITE_PARTITION,
+    "INSERT_OVERWRITE_TABLE": Kind.OVERWRITE_TABLE,
+    "COMPACT": Kind.COMPACTION,
+    "LOG_COMPACT": Kind.COMPACTION,
+    "CLUSTER": Kind.CLUSTERING,
+    "ALTER_SCHEMA": Kind.SCHEMA,
+}
+
+
+@dataclass(frozen=True)
+class ReadsOfWrite:
+    """What of the table a write's rows were made from.
+
+    Args:
+        base: Timeline as of before anything was read.
+        partitions: Partitions that the rows depend on; None for the whole table.
+    """
+
+    base: Timeline
+    partitions: frozenset[str] | None = None
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a commit touched.
+
+    Args:
+        kind: What it means to others.
+        written: File groups that got a new base file or log blocks.
+        base_written: Those of ``written`` that got a base file, with the instant of the slice it replaces.
+        appended: Those of ``written`` that got log blocks, with the base instant of the log file.
+        replaced: File groups that readers skip from this commit on.
+        created: File groups that did not exist before.
+        partitions: Partitions with a written or replaced file group.
+        with_inserts: Partitions that got rows with new keys.
+    """
+
+    kind: Kind
+    written: frozenset[FileGroup]
+    base_written: Mapping[FileGroup, str]
+    appended: Mapping[FileGroup, str]
+    replaced: frozenset[FileGroup]
+    created: frozenset[FileGroup]
+    partitions: frozenset[str]
+    with_inserts: frozenset[str]
+
+    @classmethod
+    def of(cls, metadata: CommitMetadata) -> Footprint:
+        """Read the footprint of a commit from its metadata."""
+        stats = [
+            (partition, stat, (partition, stat.file_id or "")) for partition, stat in metadata.write_stats()
+        ]
+        replaced = metadata.partition_to_replace_file_ids or {}
+        base_written: dict[FileGroup, str] = {}
+        appended: dict[FileGroup, str] = {}
+        for partition, stat, group in stats:
+            log = _log_base_instant(partition, stat)
+            if log is None:
+                base_written[group] = stat.prev_commit or NO_PREVIOUS_COMMIT
+            else:
+                appended[group] = min(log, appended.get(group, log))
+        return cls(
+            kind=_kind_of(metadata),
+            written=frozenset(group for _, _, group in stats),
+            base_written=base_written,
+            appended=appended,
+            replaced=frozenset(
+                (partition, file_id) for partition, ids in replaced.items() for file_id in ids
+            ),
+            created=frozenset(group for _, stat, group in stats if stat.prev_commit in _NEW),
+            partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
+            with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
+        )
+
+    @property
+    def touched(self) -> frozenset[FileGroup]:
+        """File groups written or replaced."""
+        return self.written | self.replaced
+
+
+def _kind_of(metadata: CommitMetadata) -> Kind:
+    known = _KINDS.get(metadata.operation_type or "")
+    if known is not None:
+        return known
+    if metadata.compacted:
+        return Kind.COMPACTION
+    return Kind.OVERWRITE_PARTITION if metadata.partition_to_replace_file_ids else Kind.UPSERT
+
+
+def _log_base_instant(partition: str, stat: WriteStat) -> str | None:
+    """Return the base instant in a log file's name, None for a base file."""
+    name = (stat.path or "").rpartition("/")[2]
+    log = parse_log_file(name, partition)
+    return None if log is None else log.instant
