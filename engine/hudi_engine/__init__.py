@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WriteConflictError,
     )
     from hudi_engine.merge.modes.rule import MergeRule
+    from hudi_engine.rows import Rows, read
     from hudi_engine.table import HudiTable
     from hudi_engine.table_rebuild import rebuild_table
     from hudi_engine.write.result import WriteResult
@@ -42,6 +43,7 @@ __all__ = [
     "InvalidKeyError",
     "MergeRule",
     "PathEscapeError",
+    "Rows",
     "SchemaError",
     "ServiceError",
     "StorageError",
@@ -51,6 +53,7 @@ __all__ = [
     "UnsupportedTableError",
     "WriteConflictError",
     "WriteResult",
+    "read",
     "rebuild_table",
 ]
 
@@ -60,7 +63,9 @@ _HOMES = {
     "DirectoryCatalog": "hudi_engine.catalog",
     "HudiTable": "hudi_engine.table",
     "MergeRule": "hudi_engine.merge.modes.rule",
+    "Rows": "hudi_engine.rows",
     "WriteResult": "hudi_engine.write.result",
+    "read": "hudi_engine.rows",
     "rebuild_table": "hudi_engine.table_rebuild",
 }
 

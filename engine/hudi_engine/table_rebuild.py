@@ -23,7 +23,8 @@ from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.define.rebuild import exists, same_definition
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.arguments import check_frame, column_names
+from hudi_engine.write.rows.arguments import column_names
+from hudi_engine.write.rows.frames import Frame, as_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,7 +35,7 @@ RawOptions = Mapping[str, object]
 def rebuild_table(
     spark: SparkSession,
     path: str,
-    df: DataFrame,
+    df: Frame,
     *,
     name: str,
     record_key: Sequence[str] | None = None,
@@ -64,14 +65,14 @@ def rebuild_table(
     Raises:
         HudiError: As create and upsert do; the old table stands.
     """
-    check_frame(df)
+    rows = as_frame(spark, df)
     wanted = table_properties(
         name=name,
         record_key=column_names(record_key, "record_key"),
         precombine_field=column_names(precombine_field, "precombine_field"),
         partition_by=column_names(partition_by, "partition_by"),
         table_type=table_type,
-        schema=spark_to_arrow(_without_meta(df).schema),
+        schema=spark_to_arrow(_without_meta(rows).schema),
         options=options,
     )
     storage = open_storage(path)
@@ -81,13 +82,13 @@ def rebuild_table(
         stored = TableConfig.load(storage)
         if same_definition(stored, wanted) and stored.version == 6:
             table = HudiTable(spark, path, storage, options)
-            return table.write(operations.INSERT_OVERWRITE_TABLE, df, None, new_schema=True)
+            return table.write(operations.INSERT_OVERWRITE_TABLE, rows, None, new_schema=True)
     if fresh:
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
         table = HudiTable(spark, path, storage, options)
-        return table.write(operations.BULK_INSERT, df, None, new_schema=True)
-    return _rebuild_beside(spark, storage, wanted, df, options)
+        return table.write(operations.BULK_INSERT, rows, None, new_schema=True)
+    return _rebuild_beside(spark, storage, wanted, rows, options)
 
 
 def _rebuild_beside(

@@ -54,6 +54,14 @@ class TableBase:
         arrow = TableState.load(self.storage).data_schema()
         return None if arrow is None else arrow_to_spark(arrow)
 
+    def __repr__(self) -> str:
+        config = self.config
+        key = ", ".join(config.record_key_fields) or "generated"
+        parts = [f"{self.path!r}", f"name={config.name!r}", config.table_type.value, f"key={key}"]
+        if config.is_partitioned:
+            parts.append(f"partitioned by {', '.join(field.name for field in config.partition_fields)}")
+        return f"HudiTable({', '.join(parts)})"
+
     def services(self, options: RawOptions | None = None) -> TableServices:
         """Return the table's services, which need no session, with the session's executors as their hands.
 

@@ -20,6 +20,7 @@ from hudi_engine.frames.spark_read import (
     snapshot_frame,
 )
 from hudi_engine.front.base import RawOptions, TableBase
+from hudi_engine.inspect import FileFacts, file_facts
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
@@ -135,6 +136,15 @@ class Reads(TableBase):
     def timeline(self) -> list[Instant]:
         """Completed and pending instants of the active timeline, newest last."""
         return list(Timeline.load(self.storage, self.config).instants)
+
+    def files(self, *, as_of: str | None = None) -> list[FileFacts]:
+        """Return the base and log files that a snapshot reads, in the order of partition and file group.
+
+        Args:
+            as_of: Instant or moment; the files of the table as it was then.
+        """
+        moment = None if as_of is None else query_instant(as_of)
+        return file_facts(TableState.load(self.storage), as_of=moment)
 
     def rows_to_change(self) -> tuple[DataFrame, TableState]:
         """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""

@@ -20,7 +20,8 @@ from hudi_engine.write.operation import Operation
 from hudi_engine.write.pipeline import write
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.arguments import check_frame, column_names, struct_of
+from hudi_engine.write.rows.arguments import column_names, struct_of
+from hudi_engine.write.rows.frames import Frame, as_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,7 +33,7 @@ class Writes(Reads):
 
     def upsert(
         self,
-        df: DataFrame,
+        df: Frame,
         *,
         options: RawOptions | None = None,
         update_columns: Sequence[str] | None = None,
@@ -41,7 +42,7 @@ class Writes(Reads):
         """Update the rows whose key is in the table and insert the others.
 
         Args:
-            df: Rows; columns the table lacks are added to it.
+            df: Rows: a Spark, pandas or Polars DataFrame or an Arrow table; columns the table lacks are added to it.
             options: ``hoodie.*`` options of this call.
             update_columns: Columns of existing rows to replace; None replaces whole rows.
             match_condition: SQL over the aliases DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST: only stored rows that fulfil it
@@ -53,31 +54,32 @@ class Writes(Reads):
             WriteConflictError: Another writer committed to the same file groups first.
             UnsupportedTableError: A table version or feature this engine does not write.
         """
+        rows = as_frame(self.spark, df)
         return self.write(
             operations.UPSERT,
-            df,
+            rows,
             options,
-            update_columns=None if update_columns is None else self._known_columns(df, update_columns),
+            update_columns=None if update_columns is None else self._known_columns(rows, update_columns),
             match_condition=match_condition,
         )
 
-    def insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+    def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows, small files first; keys are not looked up. Raises as upsert does."""
         return self.write(operations.INSERT, df, options)
 
-    def bulk_insert(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+    def bulk_insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows in one streaming pass to new files; the fastest way for large loads. Raises as upsert does."""
         return self.write(operations.BULK_INSERT, df, options)
 
-    def insert_overwrite(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+    def insert_overwrite(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Replace the partitions that the rows belong to, in one replace instant. Raises as upsert does."""
         return self.write(operations.INSERT_OVERWRITE, df, options)
 
-    def insert_overwrite_table(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+    def insert_overwrite_table(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Replace all rows of the table, in one replace instant. Raises as upsert does."""
         return self.write(operations.INSERT_OVERWRITE_TABLE, df, options)
 
-    def delete(self, df: DataFrame, *, options: RawOptions | None = None) -> WriteResult:
+    def delete(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Delete the rows whose keys are in ``df``.
 
         Args:
@@ -158,7 +160,7 @@ class Writes(Reads):
     def write(
         self,
         operation: Operation,
-        df: DataFrame,
+        df: Frame,
         options: RawOptions | None,
         *,
         update_columns: Sequence[str] | None = None,
@@ -180,10 +182,9 @@ class Writes(Reads):
             base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
                 of the rows is a conflict. None when the rows come from elsewhere.
         """
-        check_frame(df)
         request = WriteRequest(
             operation,
-            df,
+            as_frame(self.spark, df),
             self._resolved(options),
             None if update_columns is None else tuple(update_columns),
             match_condition,
@@ -231,7 +232,6 @@ class Writes(Reads):
             raise ConfigError("; ".join(problems), tuple(problems))
 
     def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
-        check_frame(df)
         names = column_names(given, "update_columns") or []
         known = {name.lower() for name in df.columns}
         missing = [name for name in names if name.lower() not in known]

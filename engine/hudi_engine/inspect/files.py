@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
+from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 
 
@@ -69,7 +70,7 @@ def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts
     """
     state.timeline.check_readable(as_of)
     slices = state.view(as_of=as_of).latest_slices()
-    return [facts for each in slices for facts in _files_of(state, each)]
+    return [facts for each in slices for facts in facts_of(state.storage, each)]
 
 
 def partition_facts(slices: Iterable[FileSlice]) -> list[PartitionFacts]:
@@ -97,7 +98,8 @@ def _partition(name: str, slices: list[FileSlice]) -> PartitionFacts:
     )
 
 
-def _files_of(state: TableState, piece: FileSlice) -> Iterator[FileFacts]:
+def facts_of(storage: Storage, piece: FileSlice) -> Iterator[FileFacts]:
+    """Yield the files of one slice, the base file first."""
     files: list[tuple[str, BaseFile | LogFile]] = []
     if piece.base_file is not None:
         files.append(("base", piece.base_file))
@@ -112,5 +114,5 @@ def _files_of(state: TableState, piece: FileSlice) -> Iterator[FileFacts]:
             file.instant,
             file.size,
             file.modified_ms,
-            state.storage.uri(file.path),
+            storage.uri(file.path),
         )

@@ -6,13 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import CorruptTableError, SchemaError, TimelineError, UnsupportedTableError
 from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 
+_FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
 BLOCK_ROWS = 65_536
 """Rows of a block: small enough to be rewritten in memory that is used again, large enough to be worth a call."""
 
@@ -40,6 +44,39 @@ def read_base_file(
     return fit_columns(context, stored, names, base_file.instant, base_file.partition, wanted)
 
 
+def scan_base_file(
+    context: ReadContext, base_file: BaseFile, columns: Sequence[str], filters: pc.Expression
+) -> pa.Table:
+    """Rows of a base file for which a filter holds; row groups whose statistics rule it out are not read.
+
+    Args:
+        context: The read; its instant range is not applied here.
+        base_file: The file.
+        columns: Columns in the wanted order.
+        filters: The filter, over the columns of the table.
+
+    Raises:
+        CorruptTableError, SchemaError, TimelineError, UnsupportedTableError: As read_base_file.
+    """
+    looked_at = list(dict.fromkeys([*columns, *columns_of(filters, context.schema)]))
+    wanted = select_schema(context.schema, looked_at)
+    with _opened_source(context, base_file) as source:
+        fragment = _FORMAT.make_fragment(source)
+        if _is_as_wanted(context, fragment.physical_schema, wanted):
+            projection = {name: pc.field(name) for name in columns}
+            rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)
+            return rows.cast(select_schema(context.schema, columns))
+    return read_base_file(context, base_file, looked_at).filter(filters).select(list(columns))
+
+
+def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) -> bool:
+    """Whether Arrow's own scan gives the wanted columns: nothing renamed, left out or of another type."""
+    if context.schema_history is not None or context.config.drop_partition_columns:
+        return False
+    places = [(stored.get_field_index(field.name), field) for field in wanted]
+    return all(place < 0 or stored.field(place).type.equals(field.type) for place, field in places)
+
+
 def read_base_blocks(
     context: ReadContext, base_file: BaseFile, columns: Sequence[str] | None = None, rows: int = BLOCK_ROWS
 ) -> Iterator[pa.Table]:
@@ -65,6 +102,12 @@ def read_base_blocks(
 
 @contextmanager
 def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
+    with _opened_source(context, base_file) as source:
+        yield pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+
+
+@contextmanager
+def _opened_source(context: ReadContext, base_file: BaseFile) -> Iterator[pa.NativeFile]:
     if base_file.extension != "parquet":
         raise UnsupportedTableError(
             f"base file {base_file.path!r} has the format {base_file.extension!r}; only parquet "
@@ -72,7 +115,7 @@ def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFil
         )
     try:
         with context.storage.open_input(base_file.path) as source:
-            yield pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+            yield source
     except FileNotFoundError as error:
         raise TimelineError(
             f"base file {base_file.path!r} has gone since the table was listed: it was cleaned or "

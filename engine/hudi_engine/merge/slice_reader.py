@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.merge.base_reader import read_base_file, select_schema
+from hudi_engine.merge.base_reader import read_base_file, scan_base_file, select_schema
 from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
+from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.log_records import LogRecords, needed_columns, read_log_records
 from hudi_engine.merge.modes.fold import fold, key_codes
 from hudi_engine.merge.modes.registry import merge_rule
@@ -74,7 +75,8 @@ def read_slice(
         columns: Columns in the wanted order, None for all of the table.
         merge_type: ``payload_combine`` merges the logs into the base file; ``skip_merge`` gives base rows and
             log records side by side; ``base_only`` and ``log_only`` give one of the two.
-        filters: Only rows for which this is true; looked at after merging.
+        filters: Only rows for which this is true. Without logs it is pushed down to the row groups of the base file;
+            else rows are merged first.
 
     Raises:
         ConfigError: The merge type is none of these.
@@ -86,11 +88,13 @@ def read_slice(
         raise ConfigError(f"merge type {merge_type!r} is not known; legal are {', '.join(MERGE_TYPES)}")
     wanted = list(context.schema.names if columns is None else columns)
     select_schema(context.schema, wanted)
-    columns_read = wanted if filters is None else list(dict.fromkeys([*wanted, *context.schema.names]))
-    rows = _read(context, file_slice, columns_read, merge_type)
-    if filters is not None:
-        rows = rows.filter(filters)
-    return rows.select(wanted)
+    if filters is None:
+        return _read(context, file_slice, wanted, merge_type).select(wanted)
+    plain = merge_type == BASE_ONLY or (not file_slice.log_files and merge_type != LOG_ONLY)
+    if plain and context.instant_range is None and file_slice.base_file is not None:
+        return scan_base_file(context, file_slice.base_file, wanted, filters)
+    looked_at = list(dict.fromkeys([*wanted, *columns_of(filters, context.schema)]))
+    return _read(context, file_slice, looked_at, merge_type).filter(filters).select(wanted)
 
 
 def scan_logs(

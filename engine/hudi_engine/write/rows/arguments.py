@@ -12,16 +12,6 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def check_frame(df: object) -> None:
-    """Raise ConfigError unless ``df`` is a Spark DataFrame."""
-    from pyspark.sql import DataFrame
-
-    if not isinstance(df, DataFrame):
-        raise ConfigError(
-            f"the rows are a {type(df).__name__}; give a Spark DataFrame, such as spark.createDataFrame(rows)"
-        )
-
-
 def column_names(value: object, what: str) -> list[str] | None:
     """A list of names from one name or several; None stays None.
 

@@ -1,0 +1,79 @@
+"""Filters of a read: from tuples to an expression, and which columns an expression looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hudi_engine.errors import ConfigError, SchemaError
+
+OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
+
+Filters: TypeAlias = pc.Expression | Sequence[Any]
+"""An Arrow expression; tuples ``(column, operator, value)`` that must all hold; or lists of such, one of which must hold."""
+
+
+def as_expression(filters: Filters, schema: pa.Schema) -> pc.Expression:
+    """Return filters as an expression that can be evaluated over ``schema``.
+
+    Args:
+        filters: As a caller gives them.
+        schema: Columns of the table, meta columns among them.
+
+    Raises:
+        ConfigError: They are no filters; the message says how they are written.
+        SchemaError: A column is not in the table, or cannot be compared with the value.
+    """
+    expression = filters if isinstance(filters, pc.Expression) else _from_tuples(filters, schema)
+    try:
+        schema.empty_table().filter(expression)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise SchemaError(
+            f"the filter {filters} cannot be evaluated over the table: {reason}. Its columns are {', '.join(schema.names)}"
+        ) from error
+    return expression
+
+
+def columns_of(expression: pc.Expression, schema: pa.Schema) -> list[str]:
+    """Return the columns of ``schema`` that an expression looks at, found by leaving each one out."""
+    found = []
+    for field in schema:
+        rest = pa.schema([other for other in schema if other.name != field.name])
+        try:
+            rest.empty_table().filter(expression)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            found.append(field.name)
+    return found
+
+
+def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
+    if isinstance(filters, (str, bytes)) or not isinstance(filters, Sequence) or not filters:
+        raise ConfigError(_how(filters))
+    alternatives = filters if isinstance(filters[0], list) else [filters]
+    for alternative in alternatives:
+        if not isinstance(alternative, Sequence) or not alternative:
+            raise ConfigError(_how(filters))
+        for each in alternative:
+            if not isinstance(each, tuple) or len(each) != 3 or each[1] not in OPERATORS:
+                raise ConfigError(_how(each))
+            if schema.get_field_index(str(each[0])) < 0:
+                raise SchemaError(
+                    f"the filter {each!r} names an unknown column; the table has {', '.join(schema.names)}"
+                )
+    try:
+        expression: pc.Expression = pq.filters_to_expression([list(each) for each in alternatives])
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise ConfigError(f"{_how(filters)} ({error})") from error
+    return expression
+
+
+def _how(given: object) -> str:
+    return (
+        f"{given!r} is no filter; write [('column', 'operator', value), ...] with one of the operators "
+        f"{', '.join(OPERATORS)}, lists of such lists of which one must hold, or a pyarrow.compute expression"
+    )

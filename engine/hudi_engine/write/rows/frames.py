@@ -1,0 +1,137 @@
+"""Rows of other libraries as Spark DataFrames: pandas, Polars, Arrow, and whatever else speaks Arrow's C stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol, Union
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.schema.spark_types import arrow_to_spark
+
+if TYPE_CHECKING:
+    import pandas
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class ArrowStream(Protocol):
+    """Rows that can be handed over as Arrow data: of Polars, DuckDB, pyarrow, `hudi_engine.read`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows over."""
+
+
+Frame = Union["DataFrame", "pandas.DataFrame", ArrowStream]
+"""What a write takes as rows."""
+
+_CHUNK_ROWS = 65_536
+_SIMPLE = {
+    pa.int8(): pa.int32(),
+    pa.int16(): pa.int32(),
+    pa.uint8(): pa.int32(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.large_string(): pa.string(),
+    pa.string_view(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.binary_view(): pa.binary(),
+    pa.date64(): pa.date32(),
+}
+
+
+def as_frame(spark: SparkSession, rows: Frame) -> DataFrame:
+    """Return rows as a Spark DataFrame; one is returned as it is.
+
+    Times without a zone are taken in the session's time zone, as Spark takes those of pandas. Columns of which nothing is
+    known, not even a type, are left out: what a batch lacks is null.
+
+    Args:
+        spark: The session.
+        rows: A Spark, pandas or Polars DataFrame, an Arrow table, or anything else with ``__arrow_c_stream__``.
+
+    Raises:
+        ConfigError: They are none of these.
+        SchemaError: A column has a type that Spark does not have.
+    """
+    from pyspark.sql import DataFrame
+
+    if isinstance(rows, DataFrame):
+        return rows
+    table = _plain(_arrow(rows), str(spark.conf.get("spark.sql.session.timeZone")))
+    schema = arrow_to_spark(table.schema)
+    if int(spark.version.partition(".")[0]) >= 4:
+        return spark.createDataFrame(table, schema)
+    # Spark 3.5 takes no Arrow table: its bytes are unpacked by a task, so that no value passes through pandas.
+    pieces = [(_packed(batch),) for batch in table.to_batches(max_chunksize=_CHUNK_ROWS)]
+    if not pieces:
+        return spark.createDataFrame([], schema)
+    return spark.createDataFrame(pieces, "piece binary").mapInArrow(_unpack, schema)
+
+
+def _arrow(rows: object) -> pa.Table:
+    kind = type(rows)
+    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame":
+        try:
+            return pa.Table.from_pandas(rows, preserve_index=False)
+        except pa.ArrowException as error:
+            raise SchemaError(f"the pandas DataFrame has values that are no column: {error}") from error
+    if hasattr(rows, "collect") and kind.__module__.partition(".")[0] == "polars":
+        rows = rows.collect()
+    if isinstance(rows, pa.RecordBatch):
+        return pa.Table.from_batches([rows])
+    if not hasattr(rows, "__arrow_c_stream__"):
+        raise ConfigError(
+            f"the rows are a {kind.__name__}; give a Spark, pandas or Polars DataFrame or an Arrow table, such as "
+            "spark.createDataFrame(rows)"
+        )
+    return pa.table(rows)
+
+
+def _plain(table: pa.Table, zone: str) -> pa.Table:
+    """Return the rows in the types that Spark knows."""
+    columns = {}
+    for field, column in zip(table.schema, table.columns):
+        if pa.types.is_null(field.type):
+            continue
+        cast = column.cast(_plain_type(field.type))
+        columns[field.name] = _with_zone(cast, zone)
+    return pa.table(columns)
+
+
+def _with_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(column.type) and column.type.tz is None:
+        column = pc.assume_timezone(column, zone, ambiguous="earliest", nonexistent="latest")
+    return column
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(pa.field("element", _plain_type(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(child.name, _plain_type(child.type)) for child in kind])
+    return kind
+
+
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+def _unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for piece in batch.column(0):
+            yield from pa.ipc.open_stream(piece.as_py())

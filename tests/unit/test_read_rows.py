@@ -1,0 +1,223 @@
+"""`hudi_engine.read`: a table's rows without Spark, filters and columns pushed down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hudi_engine
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hudi_engine import ConfigError, SchemaError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.golden.golden import NAMES, description, unpack
+from tests.golden.stories import STORIES
+from tests.helpers.handmade import HandmadeTable, file_id
+from tests.judge.arrow_rows import rows_of_arrow
+from tests.judge.rows import difference
+
+DISPUTED = {story.name: story.disputed for story in STORIES}
+SCHEMA = pa.schema([("id", pa.string()), ("amount", pa.int64()), ("dt", pa.string())])
+
+
+def rows(*values: tuple[str, int | None, str]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(SCHEMA.names, each)) for each in values], SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def partitioned(tmp_path_factory: pytest.TempPathFactory) -> str:
+    table = HandmadeTable(tmp_path_factory.mktemp("read") / "t", SCHEMA, ("dt",))
+    table.commit(
+        {
+            "dt=x": {file_id(): rows(("a", 1, "x"), ("b", None, "x"))},
+            "dt=y": {file_id(): rows(("c", 3, "y"), ("d", 4, "y")), file_id(): rows(("e", 5, "y"))},
+        }
+    )
+    return str(table.path)
+
+
+def ids(found: hudi_engine.Rows) -> list[str]:
+    return sorted(found.to_arrow().column("id").to_pylist())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_rows_are_those_that_apache_hudi_reads(name: str, tmp_path: Path) -> None:
+    path = unpack(name, tmp_path)
+    meta = [each for each in description(name)["snapshot"][0] if each.startswith("_hoodie_")]
+    found = hudi_engine.read(path)
+
+    everything = hudi_engine.read(path, columns=[*meta, *found.schema.names]).to_arrow()
+
+    expected = description(name)["snapshot"]
+    assert difference(rows_of_arrow(everything.drop_columns(DISPUTED[name])), expected) == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_moment_of_the_past_is_read_as_it_was(name: str, tmp_path: Path) -> None:
+    path = unpack(name, tmp_path)
+
+    for instant, expected in description(name)["as_of"].items():
+        assert hudi_engine.read(path, as_of=instant).to_arrow().num_rows == len(expected)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_filtered_rows_are_the_rows_that_pass_the_filter(name: str, tmp_path: Path) -> None:
+    path = unpack(name, tmp_path)
+    everything = hudi_engine.read(path).to_arrow()
+
+    for field in everything.schema:
+        if pa.types.is_nested(field.type):
+            continue
+        for value in everything.column(field.name).drop_null().unique().slice(0, 2).to_pylist():
+            by_tuple = hudi_engine.read(path, filters=[(field.name, "=", value)]).to_arrow()
+            naive = [row for row in everything.to_pylist() if row[field.name] == value]
+            assert sorted(map(repr, by_tuple.to_pylist())) == sorted(map(repr, naive)), (field.name, value)
+
+
+def test_columns_come_in_the_order_asked_for_and_meta_columns_when_named(partitioned: str) -> None:
+    assert hudi_engine.read(partitioned).schema.names == ["id", "amount", "dt"]
+    found = hudi_engine.read(partitioned, columns=["amount", "_hoodie_record_key"]).to_arrow()
+    assert found.column_names == ["amount", "_hoodie_record_key"]
+
+
+def test_a_filter_may_look_at_columns_that_are_not_asked_for(partitioned: str) -> None:
+    found = hudi_engine.read(partitioned, columns=["id"], filters=[("amount", ">", 3), ("dt", "in", ["y"])])
+
+    assert ids(found) == ["d", "e"]
+    assert found.to_arrow().column_names == ["id"]
+
+
+def test_tuples_lists_of_tuples_and_expressions_are_filters(partitioned: str) -> None:
+    def by(filters: Any) -> list[str]:
+        return ids(hudi_engine.read(partitioned, filters=filters))
+
+    assert by([("amount", "=", 1)]) == ["a"]
+    assert by([[("amount", "=", 1)], [("dt", "=", "y"), ("amount", ">=", 4)]]) == ["a", "d", "e"]
+    assert by(pc.field("amount").is_null()) == ["b"]
+    assert by((pc.field("amount") > 1) & (pc.field("id") != "c")) == ["d", "e"]
+
+
+@given(
+    partition=st.sampled_from(["x", "y", "z", None]),
+    low=st.integers(0, 6),
+    either=st.booleans(),
+    negated=st.booleans(),
+)
+def test_whatever_is_pruned_the_rows_are_right(
+    partitioned: str, partition: str | None, low: int, either: bool, negated: bool
+) -> None:
+    by_partition = pc.field("dt") == partition if partition is not None else pc.field("dt").is_null()
+    by_partition = ~by_partition if negated else by_partition
+    by_value = pc.field("amount") >= low
+    expression = by_partition | by_value if either else by_partition & by_value
+
+    found = hudi_engine.read(partitioned, filters=expression)
+
+    naive = hudi_engine.read(partitioned).to_arrow().filter(expression)
+    assert ids(found) == sorted(naive.column("id").to_pylist())
+
+
+def test_partitions_that_a_filter_rules_out_are_not_opened(partitioned: str, tmp_path: Path) -> None:
+    found = hudi_engine.read(partitioned, filters=[("dt", "=", "y")])
+
+    assert {each.partition for each in found.files()} == {"dt=y"}
+    assert {each.partition for each in hudi_engine.read(partitioned, filters=[("dt", "<", "y")]).files()} == {
+        "dt=x"
+    }
+    assert hudi_engine.read(partitioned, filters=[("dt", "=", "z")]).files() == []
+
+
+def test_row_groups_that_a_filter_rules_out_are_not_read(tmp_path: Path) -> None:
+    table = HandmadeTable(tmp_path / "t", SCHEMA)
+    table.commit({"": {file_id(): rows(*[(f"{n:05d}", n, "x") for n in range(4000)])}})
+    file = tmp_path / "t" / hudi_engine.read(tmp_path / "t").files()[0].path
+    content = pq.read_table(file)
+    pq.write_table(content, file, row_group_size=1000, compression="none", use_dictionary=False)
+    # The pages of every row group but the third become rubbish; its statistics stay in the footer.
+    third = pq.read_metadata(file).row_group(2)
+    offsets = [third.column(n).data_page_offset for n in range(third.num_columns)]
+    start, end = min(offsets), min(offsets) + third.total_byte_size
+    data = bytearray(file.read_bytes())
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    data[4:start], data[end:footer] = b"\xff" * (start - 4), b"\xff" * (footer - end)
+    file.write_bytes(bytes(data))
+
+    found = hudi_engine.read(tmp_path / "t", filters=[("amount", ">=", 2100), ("amount", "<", 2103)])
+
+    assert ids(found) == ["02100", "02101", "02102"]
+    with pytest.raises(hudi_engine.CorruptTableError):
+        hudi_engine.read(tmp_path / "t").to_arrow()
+
+
+def test_the_folder_of_nulls_is_not_taken_for_a_value(tmp_path: Path) -> None:
+    table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",))
+    folder = "dt=__HIVE_DEFAULT_PARTITION__"
+    table.commit({folder: {file_id(): rows(("a", 1, ""))}, "dt=x": {file_id(): rows(("b", 2, "x"))}})
+
+    assert ids(hudi_engine.read(tmp_path / "t", filters=[("dt", "=", "")])) == ["a"]
+
+
+def test_logs_are_merged_before_a_filter_looks_at_the_rows(tmp_path: Path) -> None:
+    table = HandmadeTable(tmp_path / "t", SCHEMA, merge_on_read=True)
+    group = file_id()
+    first = table.commit({"": {group: rows(("a", 1, "x"), ("b", 2, "x"))}})
+    second = table.next_instant()
+    blocks = table.data_blocks("", group, rows(("a", 7, "x")), second)
+    table.complete(second, [table.append_log("", group, first, blocks, second)])
+
+    assert ids(hudi_engine.read(table.path, filters=[("amount", "=", 1)])) == []
+    assert ids(hudi_engine.read(table.path, filters=[("amount", ">", 5)])) == ["a"]
+
+
+def test_rows_go_to_pandas_polars_and_duckdb_and_to_whatever_takes_arrow(partitioned: str) -> None:
+    found = hudi_engine.read(partitioned, filters=[("amount", ">", 3)])
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+
+    assert sorted(found.to_pandas()["id"]) == ["d", "e"]
+    assert sorted(found.to_polars()["id"]) == ["d", "e"]
+    assert found.to_duckdb(duckdb.connect()).aggregate("sum(amount)").fetchall() == [(9,)]
+    assert sorted(polars.DataFrame(found)["amount"]) == [4, 5]
+    assert pa.table(found).num_rows == 2
+    assert sum(batch.num_rows for batch in found.batches()) == 2
+
+
+def test_a_library_that_is_not_there_is_named(partitioned: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ConfigError, match=r"to_polars\(\) needs the package polars.*pip install polars"):
+        hudi_engine.read(partitioned).to_polars()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "said"),
+    [
+        ({"columns": ["ids"]}, SchemaError, "unknown columns 'ids'; the table has"),
+        ({"columns": "id"}, ConfigError, r"give a list of names, such as \['id'\]"),
+        ({"filters": [("ids", "=", 1)]}, SchemaError, "names an unknown column"),
+        ({"filters": [("id", "like", "a%")]}, ConfigError, "one of the operators =, ==, !="),
+        ({"filters": ("id", "=", "a")}, ConfigError, "is no filter; write"),
+        ({"filters": []}, ConfigError, "is no filter; write"),
+        ({"filters": "id = 'a'"}, ConfigError, "is no filter; write"),
+        ({"filters": [("amount", "=", "a")]}, SchemaError, "cannot be evaluated over the table"),
+        ({"filters": pc.field("nope") == 1}, SchemaError, "cannot be evaluated over the table"),
+        ({"as_of": "tomorrow"}, hudi_engine.TimelineError, "no point in time"),
+    ],
+)
+def test_what_cannot_be_read_is_said_at_once(
+    asked: dict[str, Any], kind: type[Exception], said: str, partitioned: str
+) -> None:
+    with pytest.raises(kind, match=said):
+        hudi_engine.read(partitioned, **asked)
+
+
+def test_a_table_without_a_commit_has_columns_and_no_rows(tmp_path: Path) -> None:
+    found = hudi_engine.read(HandmadeTable(tmp_path / "t", SCHEMA).path)
+
+    assert found.to_arrow().num_rows == 0
+    assert found.schema.names == SCHEMA.names
+    assert repr(found) == f"hudi_engine.read({str(tmp_path / 't')!r}, columns=['id', 'amount', 'dt'])"
