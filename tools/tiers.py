@@ -49,7 +49,11 @@ TIERS = (
         "every room of the engine without Spark, and the golden tables",
         ((*_PYTEST, "tests/unit", "tests/golden"),),
     ),
-    Tier("faults", "writers killed at every step, two writers at once", ((*_PYTEST, "tests/faults"),)),
+    Tier(
+        "faults",
+        "writers killed at every step, two writers at once",
+        ((*_PYTEST, "tests/faults", "tests/reliability"),),
+    ),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
     Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
     Tier(

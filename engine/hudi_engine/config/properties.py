@@ -59,19 +59,20 @@ def table_checksum(properties: Mapping[str, str]) -> int:
 
 def _logical_lines(text: str) -> Iterator[str]:
     """Yield lines without comments and leading blanks, continuation lines joined."""
-    joined: str | None = None
+    pieces: list[str] = []
+    goes_on = False
     for natural in re.split(r"\r\n|\n|\r", text):
         line = natural.lstrip(_BLANKS)
-        if joined is None and (not line or line[0] in "#!"):
+        if not goes_on and (not line or line[0] in "#!"):
             continue
-        line = line if joined is None else joined + line
-        if (len(line) - len(line.rstrip("\\"))) % 2 == 1:
-            joined = line[:-1]
-            continue
-        joined = None
-        yield line
-    if joined:
-        yield joined
+        goes_on = (len(line) - len(line.rstrip("\\"))) % 2 == 1
+        pieces.append(line[:-1] if goes_on else line)
+        if not goes_on:
+            yield "".join(pieces)
+            pieces = []
+    last = "".join(pieces)
+    if last:
+        yield last
 
 
 def _split(line: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hudi_engine.errors import DataError
 from hudi_engine.storage.base import FileStatus
 
-_NAME = re.compile(r"^([^_/]+)_(\d+-\d+-\d+)_(\d+)\.(parquet|hfile|lance|orc)$")
+_NAME = re.compile(r"^([^_/]+)_(\d+-\d+-\d+)_(\d+)\.(parquet|hfile|lance|orc)\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

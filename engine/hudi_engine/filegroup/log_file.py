@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hudi_engine.errors import DataError
 from hudi_engine.storage.base import FileStatus
 
-_NAME = re.compile(r"^\.([^/]+)_(\d+)\.log\.(\d+)(?:_(\d+-\d+-\d+))?(\.cdc)?$")
+_NAME = re.compile(r"^\.([^/]+)_(\d+)\.log\.(\d+)(?:_(\d+-\d+-\d+))?(\.cdc)?\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.damage import damaged_parquet
 
 AS_STORED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 """Options of Spark's Parquet source: old dates and times are what the file says, whatever the session prefers."""
@@ -56,13 +56,8 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
     if key not in _SCHEMAS:
         if len(_SCHEMAS) >= _MOST_SCHEMAS:
             _SCHEMAS.clear()
-        try:
-            with storage.open_input(path) as source:
-                _SCHEMAS[key] = pq.ParquetFile(source).schema_arrow.remove_metadata()
-        except pa.ArrowInvalid as error:
-            raise CorruptTableError(
-                f"base file {path!r} of {storage.base!r} cannot be read: {error}"
-            ) from error
+        with storage.open_input(path) as source, damaged_parquet(f"base file {path!r} of {storage.base!r}"):
+            _SCHEMAS[key] = pq.ParquetFile(source).schema_arrow.remove_metadata()
     return _SCHEMAS[key]
 
 

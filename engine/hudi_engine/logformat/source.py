@@ -57,6 +57,8 @@ class FileSource:
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
         self._size = int(file.size())
+        self._window_start = 0
+        self._window = b""
 
     @property
     def size(self) -> int:
@@ -65,6 +67,9 @@ class FileSource:
 
     def read(self, start: int, count: int) -> bytes:
         """Up to ``count`` bytes from ``start`` on; fewer at the end."""
+        offset = start - self._window_start
+        if 0 <= offset and offset + count <= len(self._window):
+            return self._window[offset : offset + count]
         self._file.seek(min(start, self._size))
         return bytes(self._file.read(max(0, min(count, self._size - start))))
 
@@ -72,12 +77,16 @@ class FileSource:
         """First position of ``pattern`` from ``start`` on; -1 when there is none."""
         position = start
         while position < self._size:
-            window = self.read(position, _WINDOW)
-            found = window.find(pattern)
+            # What was read for the last search serves the next one, so that a file full of the pattern is read once.
+            if not 0 <= position - self._window_start < len(self._window):
+                self._window, self._window_start = self.read(position, _WINDOW), position
+            found = self._window.find(pattern, position - self._window_start)
             if found >= 0:
-                return position + found
-            if position + len(window) >= self._size:
+                return self._window_start + found
+            end = self._window_start + len(self._window)
+            if end >= self._size:
                 return -1
             # The pattern may lie across the border of two windows.
-            position += len(window) - len(pattern) + 1
+            position = max(end - len(pattern) + 1, position + 1)
+            self._window = b""
         return -1

@@ -177,7 +177,7 @@ def parse_manifest(number: int, body: bytes) -> Manifest:
         if stamp is None:
             return Manifest(number, None, ())
         entries = tuple(_entry(each) for each in statuses if not each["isDir"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return Manifest(number, None, ())
     return Manifest(number, stamp, entries)
 

@@ -18,7 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hudi_engine.errors import SchemaError
+from hudi_engine.errors import HudiError, SchemaError
+from hudi_engine.schema.avro_limits import MAX_TABLE_TYPES, check_decodable
 from hudi_engine.schema.meta_fields import META_FIELDS, meta_fields
 
 AvroSchema = Any
@@ -100,8 +101,13 @@ def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
     """
     record = load_avro(avro)
     names: dict[str, Any] = {}
-    struct = _record_type(record, "", names, ())
-    return pa.schema(list(struct))
+    try:
+        check_decodable(record, MAX_TABLE_TYPES)
+        return pa.schema(list(_record_type(record, "", names, ())))
+    except HudiError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, pa.ArrowException) as error:
+        raise SchemaError(f"an Avro schema of a table is malformed: {error!r}") from error
 
 
 def arrow_to_avro(schema: pa.Schema, table_name: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import Any
 import fastavro
 
 from hudi_engine.errors import CorruptTableError, UnsupportedTableError
+from hudi_engine.schema.avro_limits import decodable
 from hudi_engine.timeline.archive_schema import ARCHIVED_META_ENTRY
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,16 @@ def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
             continue
         try:
             yield from _block_records(data, position, source)
-        except (struct.error, ValueError, EOFError, IndexError, KeyError, TypeError) as error:
+        except (
+            struct.error,
+            ValueError,
+            EOFError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            ArithmeticError,
+            RecursionError,
+        ) as error:
             raise CorruptTableError(
                 f"{source}: the block at byte {position} cannot be decoded: {error}"
             ) from error
@@ -96,7 +106,7 @@ def _block_records(data: bytes, start: int, source: str) -> Iterator[dict[str, A
     if kind != _AVRO_BLOCK:
         return
     headers, position = _headers(data, start + 22)
-    schema = fastavro.parse_schema(json.loads(headers[_SCHEMA_HEADER]))
+    schema = decodable(json.loads(headers[_SCHEMA_HEADER]))
     version, count = struct.unpack_from(">ii", data, position + 8)
     if version != _CONTENT_VERSION:
         raise UnsupportedTableError(
@@ -106,6 +116,8 @@ def _block_records(data: bytes, start: int, source: str) -> Iterator[dict[str, A
     position += 16
     for _ in range(count):
         (length,) = struct.unpack_from(">i", data, position)
+        if not 0 < length <= len(data) - position - 4:
+            raise ValueError(f"an entry has an impossible length of {length} bytes")
         record = fastavro.schemaless_reader(
             io.BytesIO(data[position + 4 : position + 4 + length]), schema, None
         )
@@ -121,6 +133,8 @@ def _headers(data: bytes, position: int) -> tuple[dict[int, str], int]:
     found = {}
     for _ in range(count):
         key, length = struct.unpack_from(">ii", data, position)
+        if not 0 <= length <= len(data) - position - 8:
+            raise ValueError(f"a header entry has an impossible length of {length} bytes")
         found[key] = data[position + 8 : position + 8 + length].decode()
         position += 8 + length
     return found, position

@@ -138,7 +138,7 @@ class CommitMetadata:
             return cls.from_dict(decode_avro_file(data, source), source)
         try:
             raw = json.loads(data)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptTableError(
                 f"{source} is no readable commit metadata of {len(data)} bytes: {error}. It was cut short "
                 "or overwritten; roll the instant back or restore the file"

@@ -34,7 +34,7 @@ WRITE_ACTIONS = frozenset({"commit", "deltacommit", "replacecommit"})
 COMPLETED_ACTION = {"compaction": "commit", "logcompaction": "deltacommit", "clustering": "replacecommit"}
 """Actions that complete under another name than they are planned under."""
 
-_FILE_NAME = re.compile(r"^(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?$")
+_FILE_NAME = re.compile(r"^(\d{14,})(?:_(\d{14,}))?(?:\.([a-z]+))?(?:\.(requested|inflight))?\Z", re.ASCII)
 
 
 class State(str, Enum):

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file, shape_errors
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -58,6 +59,11 @@ class RestorePlan:
             CorruptTableError: when it is truncated, or would take back something older than its target.
         """
         record = decode_avro_file(data, source)
+        with shape_errors(source):
+            return cls._from_record(record, source)
+
+    @classmethod
+    def _from_record(cls, record: Mapping[str, Any], source: str) -> RestorePlan:
         target = str(record.get("savepointToRestoreTimestamp") or "")
         found = [(str(info["commitTime"]), str(info["action"])) for info in record["instantsToRollback"]]
         for time_, action in found:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from hudi_engine.errors import CorruptTableError, InvalidKeyError
 from hudi_engine.index.filters.bloom import BloomFilter, BloomFilterType
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.damage import damaged_parquet
 
 BLOOM_KEY = "org.apache.hudi.bloomfilter"
 LEGACY_BLOOM_KEY = "com.uber.hoodie.bloomfilter"
@@ -52,19 +53,19 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
         FileNotFoundError: There is no such file.
         CorruptTableError: It is not a Parquet file, or its filter is damaged.
     """
-    with storage.open_input(path) as source:
-        try:
-            footer = pq.read_metadata(source)
-        except pa.ArrowInvalid as error:
-            raise CorruptTableError(f"base file {path!r} has no readable Parquet footer: {error}") from error
-    pairs = {key.decode(): value for key, value in (footer.metadata or {}).items()}
+    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
+        footer = pq.read_metadata(source)
+    try:
+        return _key_footer(footer)
+    except (CorruptTableError, UnicodeDecodeError) as error:
+        raise CorruptTableError(f"base file {path!r}: {error}") from error
+
+
+def _key_footer(footer: pq.FileMetaData) -> KeyFooter:
+    """Return what a footer says of keys; raises UnicodeDecodeError for what is no text."""
+    pairs = {key.decode(errors="replace"): value for key, value in (footer.metadata or {}).items()}
     text = pairs.get(BLOOM_KEY) or pairs.get(LEGACY_BLOOM_KEY)
-    bloom = None
-    if text is not None:
-        try:
-            bloom = BloomFilter.from_text(text, _text(pairs.get(BLOOM_TYPE_KEY)))
-        except CorruptTableError as error:
-            raise CorruptTableError(f"base file {path!r}: {error}") from error
+    bloom = None if text is None else BloomFilter.from_text(text, _text(pairs.get(BLOOM_TYPE_KEY)))
     return KeyFooter(_text(pairs.get(MIN_KEY)), _text(pairs.get(MAX_KEY)), bloom, footer.num_rows)
 
 
