@@ -203,8 +203,8 @@ class OpenInstant:
         self._writer.delete(self.time, self.action, State.INFLIGHT)
 
     def drop(self) -> None:
-        """Remove a plan under which nothing was done."""
-        logger.warning("dropping %s %s, which was not begun", self.action, self.time)
+        """Remove an instant under which nothing was done."""
+        logger.warning("dropping %s %s, under which nothing was done", self.action, self.time)
         self._writer.delete(self.time, self.action, State.INFLIGHT, State.REQUESTED)
 
     def path(self, state: State) -> str:

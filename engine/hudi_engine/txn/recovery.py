@@ -22,6 +22,7 @@ from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.lock import TableLock
+from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.owner import HEARTBEAT_FOLDER, OwnerState
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import sweep_markers
@@ -90,6 +91,7 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
         rollback_instant(storage, config, instant, publication)
         rolled_back.append(instant.requested_time)
         timeline = Timeline.load(storage, config)
+    timeline = _without_dead_savepoints(storage, config, timeline, living)
     _sweep(storage, config, timeline, living)
     return Recovery(timeline, tuple(rolled_back))
 
@@ -171,6 +173,17 @@ def is_clustering(timeline: Timeline, instant: Instant) -> bool:
         return timeline.planned_metadata(instant) is None
     except CorruptTableError:
         return False
+
+
+def _without_dead_savepoints(
+    storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness
+) -> Timeline:
+    """Drop savepoints that were begun long ago: nothing is kept by them, and they would hold up the archive."""
+    begun = [instant for instant in timeline.pending if instant.action == "savepoint"]
+    dead = [instant for instant in begun if living.of(instant) is OwnerState.UNKNOWN]
+    for instant in dead:
+        OpenInstant(storage, config, instant.requested_time, "savepoint").drop()
+    return Timeline.load(storage, config) if dead else timeline
 
 
 def _sweep(storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness) -> None:

@@ -287,3 +287,15 @@ def test_leaving_the_block_without_a_commit_rolls_the_write_back(storage: LocalS
         task.write_files()
     assert mini.content(storage) == {}
     assert mini.leftovers(storage) == []
+
+
+@pytest.mark.parametrize(("age_seconds", "expected"), [(60, True), (86_400, False)])
+def test_a_savepoint_that_was_begun_long_ago_is_dropped(
+    storage: LocalStorage, age_seconds: float, expected: bool
+) -> None:
+    saved = mini.write(storage, {"a": {"k": 1}})
+    path = mini.timeline_path(saved, "savepoint", State.INFLIGHT)
+    storage.create(path, b"")
+    age(storage, path, seconds=age_seconds)
+    rolled_back(storage)
+    assert storage.exists(path) == expected
