@@ -1,0 +1,197 @@
+"""A holder of the lock that stood still for long on another machine, and owners that give up while they live."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import StorageError, WriteConflictError
+from hudi_engine.services import run_compaction
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.timeline.instant import State
+from hudi_engine.txn.lock import LOCK_PATH
+from hudi_engine.txn.owner import Owner, OwnerState, heartbeat_path
+from hudi_engine.txn.process import ProcessIdentity
+
+import tests.faults.mini_table as mini
+from tests.faults.scenarios import COW, MOR
+from tests.helpers.owners import age
+from tests.unit.services import tables
+
+
+class Suspended(LocalStorage):
+    """Stands still around the create of a completed file."""
+
+    def __init__(self, base: str, suffix: str, when: str, meanwhile: Callable[[], None]) -> None:
+        super().__init__(base)
+        self._suffix, self._when, self._meanwhile = suffix, when, meanwhile
+        self._done = False
+
+    def create(self, path: str, data: bytes) -> None:
+        mine = path.endswith(self._suffix) and not self._done
+        self._done = self._done or mine
+        if mine and self._when == "before":
+            self._meanwhile()
+        super().create(path, data)
+        if mine and self._when == "after":
+            self._meanwhile()
+
+
+def on_another_machine(storage: LocalStorage, path: Path, act: Callable[[LocalStorage], object]) -> None:
+    """Do something where the holder of the lock cannot be asked, and has not beaten for long."""
+    age(storage, LOCK_PATH)
+    if not path.exists():
+        path.symlink_to(storage.base)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ProcessIdentity, "is_here", lambda self: False)
+        patch.setattr(ProcessIdentity, "is_running", lambda self: None)
+        act(LocalStorage(str(path)))
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+def test_a_commit_that_another_one_stands_against_by_then_is_taken_back(
+    table_type: str, tmp_path: Path
+) -> None:
+    storage = mini.create_table(str(tmp_path / "t"), table_type)
+    mini.write(storage, {"a": {"k1": 1, "k2": 2}})
+
+    def others_turn() -> None:
+        on_another_machine(storage, tmp_path / "mount", lambda there: mini.write(there, {"a": {"k2": 200}}))
+
+    suffix = ".commit" if table_type == COW else ".deltacommit"
+    slow = Suspended(storage.base, suffix, "before", others_turn)
+    with mini.begin(slow) as transaction:
+        task = mini.work(slow, transaction, {"a": {"k1": 100}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        with pytest.raises(WriteConflictError, match="another writer came first"):
+            transaction.commit(task.metadata)
+    assert mini.content(storage) == {("a", "k1"): 1, ("a", "k2"): 200}
+    mini.write(storage, {"b": {"k": 1}})
+    assert mini.content(storage) == {("a", "k1"): 1, ("a", "k2"): 200, ("b", "k"): 1}
+    assert mini.leftovers(storage) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_commit_that_nothing_stands_against_stays(when: str, tmp_path: Path) -> None:
+    """Before the create: what the other one did is elsewhere. After it: the other one has seen this commit."""
+    storage = mini.create_table(str(tmp_path / "t"))
+    mini.write(storage, {"a": {"k1": 1}, "b": {"k2": 2}})
+    rows: mini.Rows = {"b": {"k2": 20}} if when == "before" else {"a": {"k1": 1000}}
+
+    def others_turn() -> None:
+        on_another_machine(storage, tmp_path / "mount", lambda there: mini.write(there, rows))
+
+    slow = Suspended(storage.base, ".commit", when, others_turn)
+    with mini.begin(slow) as transaction:
+        task = mini.work(slow, transaction, {"a": {"k1": 100}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        transaction.commit(task.metadata)
+    expected = (
+        {("a", "k1"): 100, ("b", "k2"): 20} if when == "before" else {("a", "k1"): 1000, ("b", "k2"): 2}
+    )
+    assert mini.content(storage) == expected
+
+
+def test_a_lock_that_was_lost_before_the_commit_is_noticed(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "t"))
+
+    class Robbed(LocalStorage):
+        def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()):  # type: ignore[no-untyped-def]
+            if path == f".hoodie/.temp/{transaction.instant}":
+                storage.replace(LOCK_PATH, Owner.current().to_json())
+            return super().list(path, recursive, skip)
+
+    transaction = mini.begin(storage)
+    task = mini.work(storage, transaction, {"a": {"k": 1}})
+    transaction.inflight(task.profile())
+    task.write_files()
+    transaction._storage = Robbed(storage.base)
+    with pytest.raises(WriteConflictError, match="the lock .hoodie/lock of .* was taken from this process"):
+        transaction.commit(task.metadata)
+    assert mini.content(storage) == {}
+    assert not storage.exists(mini.timeline_path(transaction.instant, "commit", State.COMPLETED))
+
+
+def test_a_compaction_that_lost_the_lock_to_another_compaction_of_its_groups_is_taken_back(
+    tmp_path: Path,
+) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    storage = LocalStorage(str(table.path))
+    other: list[str] = []
+
+    def others_turn() -> None:
+        """Another program commits a base file of the same group."""
+        age(storage, LOCK_PATH)
+        storage.delete(LOCK_PATH)
+        newest = tables.writes(storage)[-1]
+        table.commit({tables.DAY_1: {tables.GROUP_1: tables.batch({"a": 77}, tables.DAY_1)}})
+        other.extend(each for each in tables.writes(storage) if each > newest)
+
+    slow = Suspended(storage.base, ".commit", "before", others_turn)
+    with pytest.raises(WriteConflictError, match="both wrote a base file"):
+        run_compaction(slow, tables.options())
+    assert other
+    assert [each.state.value for each in mini.Timeline.load(storage, table.config).pending] != []
+
+
+@pytest.mark.parametrize("failures", [1, 3], ids=["rollback fails", "marking fails too"])
+def test_an_instant_that_a_living_process_has_given_up_is_rolled_back_by_any_other(
+    failures: int, tmp_path: Path
+) -> None:
+    left = [failures]
+
+    class Failing(LocalStorage):
+        def create(self, path: str, data: bytes) -> None:
+            if path.endswith(".rollback.requested"):
+                raise OSError("disk full")
+            super().create(path, data)
+
+        def replace(self, path: str, data: bytes) -> None:
+            left[0] -= 1
+            if left[0] > 0 and path.startswith(".hoodie/.heartbeat/"):
+                raise OSError("disk full")
+            super().replace(path, data)
+
+    storage = mini.create_table(str(tmp_path))
+    mini.write(storage, {"a": {"k1": 1}})
+    failing = Failing(storage.base)
+    transaction = mini.begin(failing, hoodie__client__heartbeat__interval_in_ms=100)
+    task = mini.work(failing, transaction, {"a": {"k1": 2}})
+    transaction.inflight(task.profile())
+    task.write_files()
+    transaction.abort(StorageError("disk full"))
+    script = (
+        "import sys, time\n"
+        "import tests.faults.mini_table as mini\n"
+        "from hudi_engine.storage.local import LocalStorage\n"
+        "for _ in range(100):\n"
+        "    with mini.begin(LocalStorage(sys.argv[1])) as transaction:\n"
+        "        if transaction.rolled_back: break\n"
+        "    time.sleep(0.1)\n"
+        "print(*transaction.rolled_back)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, storage.base],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.stdout.split() == [transaction.instant]
+    assert mini.content(storage) == {("a", "k1"): 1}
+    assert mini.leftovers(storage) == []
+
+
+def test_a_given_up_owner_file_says_so_to_everybody(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    transaction = mini.begin(storage)
+    transaction._opened.give_up()
+    owner = Owner.parse(storage.read(heartbeat_path(transaction.instant)))
+    assert owner is not None and owner.process == ProcessIdentity.current()
+    assert owner.state(0, 0) is OwnerState.DEAD

@@ -1,0 +1,78 @@
+"""Another writer's metadata table goes when a write goes on, and not before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.txn.lock import LOCK_PATH
+from hudi_engine.txn.metadata_table import METADATA_FOLDER
+
+import tests.faults.mini_table as mini
+from tests.helpers.fault import SimulatedCrash
+
+PROPERTIES = {"hoodie.table.metadata.partitions": "files,record_index"}
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    created = mini.create_table(str(tmp_path))
+    mini.write(created, {"a": {"k1": 1}})
+    mini.TableConfig.load(created).with_properties(PROPERTIES).save(created)
+    created.create(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", b"x=y")
+    created.create(f"{METADATA_FOLDER}/files/f_0-0-0_1.hfile", b"x")
+    return created
+
+
+def switched_on(storage: LocalStorage) -> bool:
+    return bool(mini.TableConfig.load(storage).metadata_partitions)
+
+
+def test_a_write_that_is_given_up_before_it_goes_on_leaves_it(storage: LocalStorage) -> None:
+    with pytest.raises(ValueError, match="bad row"), mini.begin(storage):
+        raise ValueError("bad row")
+    assert switched_on(storage) and storage.exists(f"{METADATA_FOLDER}/files/f_0-0-0_1.hfile")
+
+
+def test_it_goes_under_the_lock_before_the_write_is_in_flight(storage: LocalStorage) -> None:
+    locked: list[bool] = []
+
+    class Watched(LocalStorage):
+        def delete_tree(self, path: str) -> None:
+            if path == METADATA_FOLDER:
+                locked.append(self.exists(LOCK_PATH))
+                assert not any(each.name.endswith(".inflight") for each in self.list(".hoodie")[-3:])
+            super().delete_tree(path)
+
+    watched = Watched(storage.base)
+    with mini.begin(watched) as transaction:
+        task = mini.work(watched, transaction, {"a": {"k1": 2}})
+        assert switched_on(storage)
+        transaction.inflight(task.profile())
+        assert not switched_on(storage) and not storage.exists(METADATA_FOLDER)
+        task.write_files()
+        transaction.commit(task.metadata)
+    assert locked == [True]
+    assert mini.content(storage) == {("a", "k1"): 2}
+
+
+@pytest.mark.parametrize("when", ["before", "torn"])
+def test_what_a_kill_leaves_of_it_goes_with_the_next_write(storage: LocalStorage, when: str) -> None:
+    """The properties that name it went first; what is left of the folder must not stay for ever."""
+
+    class Dying(LocalStorage):
+        def delete_tree(self, path: str) -> None:
+            if path != METADATA_FOLDER:
+                super().delete_tree(path)
+                return
+            if when == "torn":
+                self.delete(f"{METADATA_FOLDER}/.hoodie/hoodie.properties")
+            raise SimulatedCrash
+
+    with pytest.raises(SimulatedCrash):
+        mini.write(Dying(storage.base), {"a": {"k1": 2}})
+    assert not switched_on(storage) and storage.exists(METADATA_FOLDER)
+    mini.write(storage, {"a": {"k1": 3}})
+    assert not storage.exists(METADATA_FOLDER)
+    assert mini.content(storage) == {("a", "k1"): 3}
