@@ -160,7 +160,7 @@ class HudiAdapter(TableServices, SparkAdapter):
     @available.parse_list
     def get_columns_in_relation(self, relation: BaseRelation) -> list[HudiColumn]:
         with self._work(f"columns of {relation.render()}") as session:
-            return catalog_rows.columns(self._warehouse, session, relation)
+            return catalog_rows.columns(session, relation)
 
     def expand_column_types(self, goal: BaseRelation, current: BaseRelation) -> None:
         """Spark's text has no length, so there is nothing to expand."""

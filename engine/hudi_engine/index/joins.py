@@ -233,13 +233,13 @@ def tag_files(
     tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE, _ALIVE).persist()
     kept.append(tagged)
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
-    buckets, known, slots = _plan_buckets(context, plan, units, counts)
+    buckets, known, slots = _plan_buckets(context, units, counts)
     spread = _spread_inserts(tagged, slots)
     return spread, known, buckets
 
 
 def _plan_buckets(
-    context: WriteContext, plan: UnitPlan, units: Mapping[str, PartitionUnit], counts: Mapping[str, int]
+    context: WriteContext, units: Mapping[str, PartitionUnit], counts: Mapping[str, int]
 ) -> tuple[list[str], dict[str, PartitionUnit], dict[str, list[str]]]:
     sizes: dict[str, float] = {}
     known: dict[str, PartitionUnit] = {}

@@ -58,7 +58,7 @@ def validate(state: TableState) -> list[Finding]:
     """
     view = state.view()
     named = _named_files(state)
-    findings = [*_missing(state, view, named), *_orphans(state, view, named), *_no_metadata(state, view)]
+    findings = [*_missing(view, named), *_orphans(state, view, named), *_no_metadata(state, view)]
     findings += _left_markers(state)
     return sorted(findings, key=lambda each: (not each.harms, each.problem, each.path))
 
@@ -109,7 +109,7 @@ def _named_files(state: TableState) -> dict[str, _Named]:
     }
 
 
-def _missing(state: TableState, view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding]:
+def _missing(view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding]:
     """Yield the files of newest slices that are not there; older ones may have been cleaned."""
     listed = {status.path: status for status in _all_files(view)}
     for path in _expected(view, named):

@@ -224,9 +224,7 @@ def _avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) 
             "items": ["null", _avro_type(kind.value_type, name, space, (*path, "element"))],
         }
     if pa.types.is_map(kind):
-        if not (pa.types.is_string(kind.key_type) or pa.types.is_large_string(kind.key_type)):
-            raise _cannot_hold((*path, "key"), kind.key_type, "map keys must be strings")
-        return {"type": "map", "values": ["null", _avro_type(kind.item_type, name, space, (*path, "value"))]}
+        return _avro_map(kind, name, space, path)
     if pa.types.is_struct(kind):
         if kind.num_fields == 0:
             raise _cannot_hold(path, kind, "a struct needs at least one field")
@@ -234,6 +232,12 @@ def _avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) 
         fields = [_avro_field(child, inner, (*path, child.name)) for child in kind]
         return {"type": "record", "name": name, "namespace": space, "fields": fields}
     raise _cannot_hold(path, kind, "cast the column to a type that Hudi stores")
+
+
+def _avro_map(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> dict[str, Any]:
+    if not (pa.types.is_string(kind.key_type) or pa.types.is_large_string(kind.key_type)):
+        raise _cannot_hold((*path, "key"), kind.key_type, "map keys must be strings")
+    return {"type": "map", "values": ["null", _avro_type(kind.item_type, name, space, (*path, "value"))]}
 
 
 def _avro_decimal(kind: pa.DataType, space: str) -> dict[str, Any]:

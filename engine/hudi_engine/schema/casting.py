@@ -79,21 +79,27 @@ def cast_array(array: pa.Array, kind: pa.DataType, name: str = "") -> pa.Array:
         return _cast_list(array, kind, name)
     if pa.types.is_map(kind) and pa.types.is_map(stored):
         return _cast_map(array, kind, name)
-    if pa.types.is_floating(stored) and pa.types.is_string(kind):
-        return java_float_text(array)
-    if pa.types.is_float32(stored) and pa.types.is_float64(kind):
-        # Hudi widens a float through its decimal text, so that 1.1 stays 1.1.
-        return array.cast(pa.string()).cast(kind)
     try:
-        if pa.types.is_integer(stored) and pa.types.is_decimal(kind):
-            # Arrow wants room for the widest integer; only the values need to fit.
-            return array.cast(pa.decimal256(76, kind.scale)).cast(kind)
-        return array.cast(kind, safe=not _may_lose_digits(stored, kind))
+        return _cast_plain(array, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(
             f"column {name!r} is stored as {stored} and cannot be read as {kind}: {str(error)[:200]}. "
             "Change the table schema back, or rewrite the column"
         ) from error
+
+
+def _cast_plain(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Cast values that hold no other values, as Hudi promotes them."""
+    stored = array.type
+    if pa.types.is_floating(stored) and pa.types.is_string(kind):
+        return java_float_text(array)
+    if pa.types.is_float32(stored) and pa.types.is_float64(kind):
+        # Hudi widens a float through its decimal text, so that 1.1 stays 1.1.
+        return array.cast(pa.string()).cast(kind)
+    if pa.types.is_integer(stored) and pa.types.is_decimal(kind):
+        # Arrow wants room for the widest integer; only the values need to fit.
+        return array.cast(pa.decimal256(76, kind.scale)).cast(kind)
+    return array.cast(kind, safe=not _may_lose_digits(stored, kind))
 
 
 def _is_any_list(kind: pa.DataType) -> bool:

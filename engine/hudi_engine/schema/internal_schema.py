@@ -60,7 +60,7 @@ class SchemaHistory:
 
 
 def parse_history(
-    text: str | bytes, name: str, is_committed: Callable[[str], bool] = lambda instant: True
+    text: str | bytes, name: str, is_committed: Callable[[str], bool] = lambda _: True
 ) -> SchemaHistory:
     """Parse the content of a ``schemacommit`` file.
 

@@ -194,7 +194,7 @@ def conflict_reason(
     return _append_or_upsert(mine, theirs, their_instant, key_scope)
 
 
-def _overwrite_table(mine: Footprint, theirs: Footprint) -> str | None:
+def _overwrite_table(_mine: Footprint, theirs: Footprint) -> str | None:
     return None if theirs.kind is Kind.COMPACTION else "this write overwrites the whole table"
 
 
@@ -216,7 +216,7 @@ def _compaction(mine: Footprint, theirs: Footprint) -> str | None:
     return _both("both wrote a base file of file group", mine.written & theirs.base_written.keys())
 
 
-def _no_conflict(mine: Footprint, theirs: Footprint) -> str | None:
+def _no_conflict(_mine: Footprint, _theirs: Footprint) -> str | None:
     return None
 
 

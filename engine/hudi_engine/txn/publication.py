@@ -27,7 +27,7 @@ class Publication:
     live_files: Callable[[], Collection[str]]
     obsolete_sidecars: Callable[[Sequence[str], str], Sequence[str]] | None = None
     renew: Callable[[], object] = lambda: None
-    shows: Callable[[Collection[str]], bool] = lambda instants: False
+    shows: Callable[[Collection[str]], bool] = lambda _: False
 
 
 UNPUBLISHED = Publication(lambda: None, frozenset)

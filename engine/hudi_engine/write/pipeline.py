@@ -155,7 +155,7 @@ def _commit(
                 transaction,
                 _without_bulk(operation, index),
             )
-        replaced = _replaced(state, operation, units, stats)
+        replaced = _replaced(operation, units, stats)
         metadata = _metadata(context, operation, stats, replaced, options)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
         transaction.commit(metadata, key_scope=_key_scope(state.config, index), reads=reads)
@@ -375,7 +375,7 @@ def _write_small(
 
 
 def _replaced(
-    state: TableState, operation: Operation, units: Mapping[str, PartitionUnit], stats: Iterable[WriteStat]
+    operation: Operation, units: Mapping[str, PartitionUnit], stats: Iterable[WriteStat]
 ) -> dict[str, list[str]] | None:
     if operation.replaces == NOTHING:
         return None

@@ -100,7 +100,7 @@ def resolve_plan(
     name: str,
     places: Places,
     option_problems: Callable[[Mapping[str, str]], Iterable[str]],
-    definition_problems: Callable[[ModelPlan], Iterable[str]] = lambda plan: (),
+    definition_problems: Callable[[ModelPlan], Iterable[str]] = lambda _: (),
     own_strategies: Collection[str] = (),
 ) -> ModelPlan:
     """Check a model's config and resolve it.

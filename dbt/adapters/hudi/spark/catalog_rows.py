@@ -42,7 +42,7 @@ _STATISTICS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def columns(warehouse: Warehouse, session: SparkSession, relation: BaseRelation) -> list[HudiColumn]:
+def columns(session: SparkSession, relation: BaseRelation) -> list[HudiColumn]:
     """Columns of a relation without Hudi's own; none when it does not exist."""
     schema = _schema(session, relation.render())
     return [

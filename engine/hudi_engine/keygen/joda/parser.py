@@ -24,6 +24,7 @@ from hudi_engine.keygen.joda.time_zone import (
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 _YEAR_WITHOUT_ONE = 2000
+_NAMES = {"M": ("M", MONTHS), "E": ("e", WEEKDAYS), "a": ("a", ("AM", "PM"))}
 _MAX_DIGITS = {"M": 2, "d": 2, "D": 3, "e": 1, "K": 2, "h": 2, "H": 2, "k": 2, "m": 2, "s": 2}
 _RANGES = {
     "M": (1, 12), "d": (1, 31), "D": (1, 366), "e": (1, 7), "K": (0, 11), "h": (1, 12), "H": (0, 23),
@@ -133,12 +134,9 @@ def _step(token: Token, number_follows: bool, pattern: str) -> Step:
         if width == 2:
             return partial(_read_two_digit_year, lenient=not number_follows)
         return partial(_read_year, digits=width if number_follows else 9)
-    if letter == "M" and width >= 3:
-        return partial(_read_name, letter="M", names=MONTHS)
-    if letter == "E":
-        return partial(_read_name, letter="e", names=WEEKDAYS)
-    if letter == "a":
-        return partial(_read_name, letter="a", names=("AM", "PM"))
+    if letter in _NAMES and (letter != "M" or width >= 3):
+        field, names = _NAMES[letter]
+        return partial(_read_name, letter=field, names=names)
     if letter == "S":
         return partial(_read_fraction, digits=width)
     if letter == "Z":

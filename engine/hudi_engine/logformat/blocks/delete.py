@@ -88,7 +88,7 @@ def encode(
     keys = pa.StructArray.from_arrays(
         [record_keys.cast(pa.string()), partition_paths.cast(pa.string())], ["recordKey", "partitionPath"]
     )
-    pieces = [encode_datums(keys, compile_schema(_KEY_SCHEMA)), _encode_ordering(ordering_values, len(keys))]
+    pieces = [encode_datums(keys, compile_schema(_KEY_SCHEMA)), _encode_ordering(ordering_values)]
     datums = pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.binary()))
     body = b""
     if len(keys):
@@ -158,7 +158,7 @@ def _scalar(value: Any) -> Any:
     return plain
 
 
-def _encode_ordering(values: Sequence[pa.Array], rows: int) -> pa.Array:
+def _encode_ordering(values: Sequence[pa.Array]) -> pa.Array:
     if not values:
         return pa.scalar(_default_bytes(), pa.binary())
     encoded = [_encode_wrapped(array, in_array=len(values) > 1) for array in values]

@@ -86,7 +86,7 @@ def day_based(operations: Sequence[CompactionOperation], options: Options) -> li
     )
 
 
-def unbounded(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
+def unbounded(operations: Sequence[CompactionOperation], _options: Options) -> list[CompactionOperation]:
     """All slices."""
     return list(operations)
 

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
-from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.append import LogDeletes, append_log
 from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
@@ -59,7 +58,7 @@ def _place(
         tag, added = by_file.get(file_slice.file_id), packed.get(file_slice.file_id)
         if tag is None and added is None:
             continue
-        if _appends(task, file_slice) and added is None and tag is not None:
+        if _appends(task) and added is None and tag is not None:
             yield from _append(task, plan, unit, tag, batch, deletes)
             continue
         changes = FileChanges(
@@ -77,7 +76,7 @@ def _place(
         yield from create_files(task, unit.partition, new_rows)
 
 
-def _appends(task: WriteTask, file_slice: FileSlice) -> bool:
+def _appends(task: WriteTask) -> bool:
     return task.context.config.table_type is TableType.MERGE_ON_READ
 
 
