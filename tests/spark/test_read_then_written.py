@@ -115,3 +115,61 @@ def test_rows_made_of_the_tables_own_depend_on_them(spark, make):
     with pytest.raises(WriteConflictError):
         table.write(UPSERT, rows.selectExpr("id", "n + 1 as n"), None, base=base)
     assert values(table, "id", "n") == [(1, 0), (2, 20)]
+
+
+RETRY = {"hoodie.write.num.retries.on.conflict.failures": 2}
+
+
+@pytest.fixture
+def beaten(monkeypatch):
+    """A function that has another writer commit between the begin of this one's next instants and their commits."""
+
+    def armed(*actions):
+        left, commit = list(actions), WriteTransaction.commit
+
+        def late_commit(*args, **kwargs):
+            if left:
+                action, left[:] = left[0], left[1:]
+                with monkeypatch.context() as undone:
+                    undone.setattr(WriteTransaction, "commit", commit)
+                    action()
+            return commit(*args, **kwargs)
+
+        monkeypatch.setattr(WriteTransaction, "commit", late_commit)
+
+    return armed
+
+
+@pytest.mark.parametrize("rows_on_driver", [200_000, 0], ids=["driver", "distributed"])
+def test_a_batch_from_elsewhere_begins_again_after_a_conflict(spark, make, beaten, rows_on_driver):
+    table = make([(1, 10), (2, 10)], "id int, n int")
+    others = [
+        lambda n=n: table.upsert(spark.createDataFrame([(1, n), (2, n)], "id int, n int")) for n in (11, 12)
+    ]
+    beaten(*others)
+    options = {**RETRY, "hoodie.engine.small.batch.rows": rows_on_driver}
+    result = table.upsert(spark.createDataFrame([(2, 20), (3, 30)], "id int, n int"), options=options)
+    assert values(table, "id", "n") == [(1, 12), (2, 20), (3, 30)]
+    assert all(each.is_completed or each.action == "rollback" for each in table.timeline())
+    assert result.instant == max(
+        each.requested_time for each in table.timeline() if each.action.endswith("commit")
+    )
+
+
+def test_a_batch_from_elsewhere_that_is_overtaken_too_often_is_a_conflict(spark, make, beaten):
+    table = make([(1, 10)], "id int, n int")
+    others = [
+        lambda n=n: table.upsert(spark.createDataFrame([(1, n)], "id int, n int")) for n in (11, 12, 13)
+    ]
+    beaten(*others)
+    with pytest.raises(WriteConflictError):
+        table.upsert(spark.createDataFrame([(1, 20)], "id int, n int"), options=RETRY)
+    assert values(table, "id", "n") == [(1, 13)]
+
+
+def test_rows_made_of_the_tables_own_do_not_begin_again(spark, make, beaten):
+    table = make([(1, 10)], "id int, n int")
+    beaten(lambda: table.upsert(spark.createDataFrame([(1, 11)], "id int, n int")))
+    with pytest.raises(WriteConflictError):
+        table.update_where("id = 1", {"n": "n + 1"}, options=RETRY)
+    assert values(table, "id", "n") == [(1, 11)]

@@ -72,7 +72,6 @@ WITHOUT_EFFECT = frozenset(
         "hoodie.archive.delete.parallelism",
         "hoodie.fail.on.timeline.archiving",
         "hoodie.write.complex.keygen.validation.enable",
-        "hoodie.write.num.retries.on.conflict.failures",
         "hoodie.spark.sql.insert.into.operation",
         "hoodie.sql.insert.mode",
         "hoodie.sql.bulk.insert.enable",

@@ -36,6 +36,7 @@ from hudi_engine.table_state import TableState, commit_schema_text, full_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope
 from hudi_engine.txn.footprint import ReadsOfWrite
+from hudi_engine.txn.retry import RETRIES, retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.incoming import Incoming, check_same_definition, refit
@@ -92,8 +93,12 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     index = incoming.index or index
     if _is_skipped(incoming, request):
         return WriteResult(None, operation.name.value)
+    own_rows = request.base is not None or request.match_condition is not None
     try:
-        return _commit(spark, state, request, incoming, index, operation)
+        return retried(
+            lambda: _commit(spark, state, request, incoming, index, operation),
+            0 if own_rows else options.int(RETRIES),
+        )
     finally:
         if incoming.distributed is not None:
             incoming.distributed.release()

@@ -57,6 +57,15 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
         "Minutes after which a lock of another program, which names no process, is broken; 0 never.",
         minimum=0,
     ),
+    int_option(
+        "hoodie.write.num.retries.on.conflict.failures",
+        0,
+        LOCKS,
+        "How often a write that another writer overtook begins again by itself. Only writes whose rows come from elsewhere do: "
+        "rows made of the table's own (`update_where`, `delete_where`, SQL UPDATE and DELETE, match conditions) have to be "
+        "made again by whoever asked.",
+        minimum=0,
+    ),
     choice_option(
         "hoodie.write.concurrency.mode",
         None,
