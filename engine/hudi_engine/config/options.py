@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from hudi_engine.config.declared.engine_options import ENGINE_OPTIONS
+from hudi_engine.config.declared.hudi_keys import hudi_keys
 from hudi_engine.config.declared.service_options import SERVICE_OPTIONS
 from hudi_engine.config.declared.table_options import TABLE_OPTIONS
 from hudi_engine.config.declared.write_options import WRITE_OPTIONS
 from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.other_keys import DEFINED_ELSEWHERE, NOT_DONE, WITHOUT_EFFECT, WITHOUT_EFFECT_PREFIXES
+from hudi_engine.config.other_keys import DEFINED_ELSEWHERE, NOT_DONE
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
@@ -29,6 +31,9 @@ OPTIONS: Mapping[str, Option] = MappingProxyType({option.key: option for option 
 _ALIASES: Mapping[str, str] = MappingProxyType(
     {alias: option.key for option in DECLARED for alias in option.aliases}
 )
+
+_said: set[str] = set()
+"""Keys without effect that this process has spoken of."""
 
 
 class Options:
@@ -88,8 +93,8 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
 
     Raises:
         ConfigError: All problems in one message: bad values, and keys that look like a misspelling of a known one.
-            A key that asks for what is not done is one of them. Other keys that are not known are logged as having no
-            effect, as Apache Hudi ignores them.
+            A key that asks for what is not done is one of them. Other keys, of Apache Hudi or unknown, have no effect; each is
+            said once a process in the log.
     """
     given: dict[str, OptionValue] = {}
     texts: dict[str, str] = {}
@@ -143,21 +148,32 @@ def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
 
 
 def _unknown(key: str) -> str | None:
-    if (
-        key in DEFINED_ELSEWHERE
-        or key in NOT_DONE
-        or key in WITHOUT_EFFECT
-        or key.startswith(WITHOUT_EFFECT_PREFIXES)
-    ):
+    """Return what is wrong with a key that is no option; one that is merely without effect is said once."""
+    if key in DEFINED_ELSEWHERE or key in NOT_DONE or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
-        return (
-            None
-            if key.startswith("_")
-            else f"option {key!r} is not a hoodie.* key; see the configuration reference"
-        )
-    near = difflib.get_close_matches(key, [*OPTIONS, *_ALIASES, *DEFINED_ELSEWHERE], n=1, cutoff=0.93)
-    if near:
-        return f"option {key!r} is not known; did you mean {near[0]!r}?"
-    logger.warning("option %s is not known to this engine and has no effect", key)
+        return f"option {key!r} is not a hoodie.* key; see the configuration reference"
+    if key in hudi_keys():
+        _say_once(key, "option %s of Apache Hudi has no effect in this engine")
+        return None
+    near = _nearest(key)
+    if near is not None:
+        return f"option {key!r} is not known; did you mean {near!r}?"
+    _say_once(key, "option %s is not known to this engine and has no effect")
     return None
+
+
+@lru_cache(maxsize=1000)
+def _nearest(key: str) -> str | None:
+    """Return the key that a misspelled one stands for, one of this engine's rather than another of Hudi's."""
+    known: Collection[str]
+    for known in ((*OPTIONS, *_ALIASES, *DEFINED_ELSEWHERE, *NOT_DONE), hudi_keys()):
+        for near in difflib.get_close_matches(key, known, n=1, cutoff=0.91):
+            return str(near)
+    return None
+
+
+def _say_once(key: str, text: str) -> None:
+    if key not in _said:
+        _said.add(key)
+        logger.warning(text, key)

@@ -5,79 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# Keys of Apache Hudi that tune its own engine, sync or servers: taken without effect here, so that shared settings do not fail.
-WITHOUT_EFFECT_PREFIXES = (
-    "hoodie.metadata.",
-    "hoodie.datasource.hive_sync.",
-    "hoodie.datasource.meta.sync.",
-    "hoodie.meta.sync.",
-    "hoodie.embed.",
-    "hoodie.filesystem.view.",
-    "hoodie.metrics.",
-    "hoodie.write.lock.",
-    "hoodie.datasource.query.",
-    "hoodie.datasource.read.",
-    "hoodie.datasource.meta_sync.",
-    "hoodie.write.markers.",
-    "hoodie.markers.",
-    "hoodie.rollback.",
-    "hoodie.clustering.",
-    "hoodie.layout.",
-    "hoodie.storage.",
-    "hoodie.memory.",
-    "hoodie.client.",
-    "hoodie.timeline.",
-    "hoodie.datasource.write.row.writer",
-    "hoodie.avro.",
-    "hoodie.schema.",
-    "hoodie.consistency.",
-    "hoodie.aws.",
-    "hoodie.write.commit.callback.",
-    "hoodie.write.status.",
-    "hoodie.write.executor.",
-    "hoodie.optimistic.",
-)
-WITHOUT_EFFECT = frozenset(
-    {
-        "hoodie.insert.shuffle.parallelism",
-        "hoodie.datasource.write.reconcile.schema",
-        "hoodie.logfile.to.parquet.compression.ratio",
-        "hoodie.delete.shuffle.parallelism",
-        "hoodie.finalize.write.parallelism",
-        "hoodie.auto.commit",
-        "hoodie.write.auto.upgrade",
-        "hoodie.table.services.enabled",
-        "hoodie.table.services.incremental.enabled",
-        "hoodie.clean.async",
-        "hoodie.clean.async.enabled",
-        "hoodie.clean.parallelism",
-        "hoodie.cleaner.parallelism",
-        "hoodie.bloom.index.parallelism",
-        "hoodie.simple.index.parallelism",
-        "hoodie.bloom.index.use.caching",
-        "hoodie.simple.index.use.caching",
-        "hoodie.bloom.index.use.treebased.filter",
-        "hoodie.bloom.index.bucketized.checking",
-        "hoodie.bloom.index.keys.per.bucket",
-        "hoodie.parquet.compression.ratio",
-        "hoodie.parquet.writelegacyformat.enabled",
-        "hoodie.parquet.outputtimestamptype",
-        "hoodie.parquet.field_id.write.enabled",
-        "hoodie.datasource.compaction.async.enable",
-        "hoodie.merge.allow.duplicate.on.inserts",
-        "hoodie.datasource.write.streaming.ignore.failed.batch",
-        "hoodie.write.buffer.limit.bytes",
-        "hoodie.merge.data.validation.enabled",
-        "hoodie.archive.async",
-        "hoodie.archive.delete.parallelism",
-        "hoodie.fail.on.timeline.archiving",
-        "hoodie.write.complex.keygen.validation.enable",
-        "hoodie.spark.sql.insert.into.operation",
-        "hoodie.sql.insert.mode",
-        "hoodie.sql.bulk.insert.enable",
-        "hoodie.bootstrap.base.path",
-    }
-)
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 DEFINED_ELSEWHERE = frozenset(
     {
@@ -109,9 +36,14 @@ _OWN_LOCK = (
     "the table, and by nothing else; leave it out, and give the other writers of the table that lock provider without a "
     "path of its own"
 )
+_NO_METADATA_TABLE = (
+    "this engine keeps no metadata table, and drops the one that Apache Hudi keeps when it writes; leave it out, and let "
+    "Apache Hudi build it anew when it writes next"
+)
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.clustering.inline": ("false", _NO_CLUSTERING),
+        "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
         "hoodie.clustering.schedule.inline": ("false", _NO_CLUSTERING),
         "hoodie.datasource.clustering.inline.enable": ("false", _NO_CLUSTERING),
         "hoodie.write.lock.provider": (

@@ -45,7 +45,8 @@ def run_after_commit(
 
     Args:
         storage: The table's storage.
-        options: ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``,
+        options: ``hoodie.table.services.enabled``,
+            ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``,
             ``hoodie.archive.automatic`` and the options of the services.
         run_tasks: Spreads the file groups of a compaction.
         publish: Published file lists; None for those there are, made anew without Spark.
@@ -53,6 +54,8 @@ def run_after_commit(
     Raises:
         ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
     """
+    if not options.bool("hoodie.table.services.enabled"):
+        return ServicesReport((), None)
     failures: list[str] = []
     compactions = _isolated("compaction", lambda: _compact(storage, options, run_tasks, publish), failures)
     cleaned = _isolated("clean", partial(_clean, storage, options, publish), failures)

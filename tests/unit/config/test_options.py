@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 from hudi_engine.config.options import OPTIONS, resolve_options
@@ -49,11 +50,48 @@ def test_a_key_that_is_not_hudis_is_refused():
         resolve_options({"index": "SIMPLE"})
 
 
-def test_a_key_of_hudi_without_effect_here_is_let_through(caplog):
-    resolve_options({"hoodie.metadata.enable": "false"})
-    assert caplog.text == ""
-    resolve_options({"hoodie.some.unheard.of": "1"})
-    assert "has no effect" in caplog.text
+@pytest.fixture
+def said(monkeypatch):
+    """What is said from now on of options, in a process that has not spoken of any key yet."""
+    found = []
+    monkeypatch.setattr("hudi_engine.config.options._said", set())
+    monkeypatch.setattr(
+        "hudi_engine.config.options.logger.warning", lambda text, *given: found.append(text % given)
+    )
+    return found
+
+
+def test_a_key_without_effect_is_said_once(said):
+    for _ in range(2):
+        resolve_options({"hoodie.embed.timeline.server": "true", "hoodie.some.unheard.of": "1"})
+    assert said == [
+        "option hoodie.embed.timeline.server of Apache Hudi has no effect in this engine",
+        "option hoodie.some.unheard.of is not known to this engine and has no effect",
+    ]
+
+
+def test_a_key_that_only_says_that_something_not_done_is_off_is_not_worth_a_word(said):
+    resolve_options({"hoodie.metadata.enable": "false", "hoodie.clustering.inline": False})
+    assert said == []
+
+
+@pytest.mark.parametrize(
+    ("misspelled", "meant"),
+    [
+        ("hoodie.metadata.enabled", "hoodie.metadata.enable"),
+        ("hoodie.write.lock.wait_time_mss", "hoodie.write.lock.wait_time_ms"),
+        ("hoodie.write.lock.providor", "hoodie.write.lock.provider"),
+        ("hoodie.keep.max.comits", "hoodie.keep.max.commits"),
+        ("hoodie.archive.automatik", "hoodie.archive.automatic"),
+        ("hoodie.clustering.inlin", "hoodie.clustering.inline"),
+        ("hoodie.datasource.hive_sync.enabled", "hoodie.datasource.hive_sync.enable"),
+        ("hoodie.client.heartbeat.interval_in_mss", "hoodie.client.heartbeat.interval_in_ms"),
+        ("hoodie.table.service.enabled", "hoodie.table.services.enabled"),
+    ],
+)
+def test_a_misspelled_key_is_refused_under_every_prefix(misspelled, meant):
+    with pytest.raises(ConfigError, match=f"did you mean '{re.escape(meant)}'"):
+        resolve_options({misspelled: "1"})
 
 
 def test_options_can_be_shipped_to_executors():
@@ -71,6 +109,7 @@ def test_every_default_is_legal_by_its_own_rule(option):
     ("key", "value", "advice"),
     [
         ("hoodie.clustering.inline", "true", "let Apache Hudi cluster"),
+        ("hoodie.metadata.enable", "true", "this engine keeps no metadata table"),
         ("hoodie.datasource.query.type", "incremental", "changes()"),
         ("hoodie.datasource.read.begin.instanttime", "2026", "call changes"),
         (

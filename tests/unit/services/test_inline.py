@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ServiceError
-from hudi_engine.services import run_after_commit, schedule_compaction
+from hudi_engine.services import clean, run_after_commit, schedule_compaction
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services import tables
@@ -94,3 +94,12 @@ def test_on_copy_on_write_there_is_no_compaction(tmp_path: Path) -> None:
     assert report.compactions == ()
     assert report.failures == ()
     assert report.clean is not None and report.clean.files_deleted == 1
+
+
+def test_with_table_services_off_none_runs_after_a_write_and_one_that_is_called_does(tmp_path: Path) -> None:
+    table = tables.copy_on_write(tmp_path / "five", 5)
+    off = options(table__services__enabled="false", clean__commits__retained=1, compact__inline="true")
+    report = run_after_commit(table.storage, off)
+    assert (report.compactions, report.clean, report.archive) == ((), None, None)
+    assert len(tables.data_files(table.storage)) == 5
+    assert clean(table.storage, off).files_deleted == 3

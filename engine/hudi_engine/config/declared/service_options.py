@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
 
+SERVICES = "Table services"
 COMPACTION = "Compaction"
 CLEAN = "Clean"
 ARCHIVE = "Archive"
@@ -17,6 +18,12 @@ COMPACTION_TRIGGERS = (
 CLEAN_POLICIES = ("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS")
 
 SERVICE_OPTIONS: tuple[Option, ...] = (
+    bool_option(
+        "hoodie.table.services.enabled",
+        True,
+        SERVICES,
+        "With false no service runs after a write, whatever its own options say; calls of a service run.",
+    ),
     bool_option(
         "hoodie.compact.inline",
         False,
