@@ -21,6 +21,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.changes.consume import consumed
+from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.model.merge import STRATEGIES
@@ -58,7 +60,7 @@ class HudiConfig(SparkConfig):
     archive: Any | None = None
 
 
-class HudiAdapter(TableServices, SparkAdapter):
+class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -211,16 +213,21 @@ class HudiAdapter(TableServices, SparkAdapter):
         )
 
     @available.parse_none
-    def hudi_stage(self, relation: BaseRelation, code: str, language: str = "sql") -> None:
+    def hudi_stage(
+        self, relation: BaseRelation, code: str, language: str = "sql", plan: ModelPlan | None = None
+    ) -> None:
         """Analyse a model's query and give it a temporary name; nothing runs yet.
 
         Args:
             relation: The temporary relation.
             code: Compiled SQL or Python.
             language: ``sql`` or ``python``.
+            plan: The model's plan, where change rows are to be consumed.
         """
         with self._work(code) as session:
             frame = self._frame(session, relation.identifier, code, language)
+            if plan is not None:
+                frame = consumed(plan, frame, rebuilds=False)
             frame.createOrReplaceTempView(relation.identifier)
         self.connections.get_thread_connection().handle.track_view(relation.identifier)
 
@@ -242,8 +249,11 @@ class HudiAdapter(TableServices, SparkAdapter):
         """
         with self._work(code) as session:
             frame = self._frame(session, plan.name, code, language)
+            if model["config"].get("materialized") == "incremental":
+                frame = consumed(plan, frame, rebuilds=True)
             if empty:
                 frame = frame.limit(0)
+            plan = self.feed_of(plan).noted_in(plan, rebuilds=True)
             with self._warehouse.one_writer(session, plan.base):
                 return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
 
@@ -270,7 +280,10 @@ class HudiAdapter(TableServices, SparkAdapter):
             source: The staged query.
             columns: Columns to take, as dbt's schema change handling left them; all when empty.
         """
-        operation = plan.merge.operation
+        operation, feed = plan.merge.operation, self.feed_of(plan)
+        if feed.brings_nothing:
+            return HudiAdapterResponse(_message=feed.said_of_nothing, code="OK")
+        plan = feed.noted_in(plan, rebuilds=False)
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
             frame = drop_meta_columns(session.table(source.identifier))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])

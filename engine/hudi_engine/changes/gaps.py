@@ -60,8 +60,9 @@ def check_known(state: TableState, start: str) -> None:
         start: An instant that a reader of the table has noted.
 
     Raises:
-        HistoryGapError: Neither timeline knows the instant.
+        HistoryGapError: It was taken back, or neither timeline knows it.
     """
+    _check_not_undone(state, start)
     known = {each for instant in state.timeline.completed_writes for each in _names(instant)}
     if start in known:
         return

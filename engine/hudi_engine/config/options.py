@@ -19,7 +19,7 @@ from hudi_engine.config.declared.service_options import SERVICE_OPTIONS
 from hudi_engine.config.declared.table_options import TABLE_OPTIONS
 from hudi_engine.config.declared.write_options import WRITE_OPTIONS
 from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.other_keys import DEFINED_ELSEWHERE, NOT_DONE
+from hudi_engine.config.other_keys import CHECKPOINT, DEFINED_ELSEWHERE, NOT_DONE
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
@@ -149,7 +149,7 @@ def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
 
 def _unknown(key: str) -> str | None:
     """Return what is wrong with a key that is no option; one that is merely without effect is said once."""
-    if key in DEFINED_ELSEWHERE or key in NOT_DONE or key.startswith("_"):
+    if key == CHECKPOINT or key in DEFINED_ELSEWHERE or key in NOT_DONE or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
         return f"option {key!r} is not a hoodie.* key; see the configuration reference"

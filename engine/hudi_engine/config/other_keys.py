@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+CHECKPOINT = "dbt_hudi.checkpoint"
+"""Key of the extra metadata that says, as JSON, up to which instant of each input a table was made; every later commit
+carries it on."""
+
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 DEFINED_ELSEWHERE = frozenset(
     {

@@ -207,6 +207,11 @@ class Timeline:
             ) from error
         return CommitMetadata.from_bytes(body, self._describe(instant.file_name))
 
+    def newest_metadata(self) -> CommitMetadata | None:
+        """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does."""
+        writes = self.completed_writes
+        return self.commit_metadata(writes[-1]) if writes else None
+
     def planned_metadata(self, instant: Instant) -> CommitMetadata | None:
         """Return the workload a write stored when it went in flight; None when it stored none."""
         name = timeline_file_name(instant.requested_time, instant.action, State.INFLIGHT)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.timeline.avro_file import MAGIC, decode_avro_file
 
@@ -122,6 +123,13 @@ class CommitMetadata:
         for partition, stats in self.partition_to_write_stats.items():
             for stat in stats:
                 yield partition, stat
+
+    def carrying(self, before: CommitMetadata | None) -> CommitMetadata:
+        """Return these facts with the checkpoint of the commit before, unless they have one of their own."""
+        kept = None if before is None else before.extra_metadata.get(CHECKPOINT)
+        if kept is None or CHECKPOINT in self.extra_metadata:
+            return self
+        return replace(self, extra_metadata={**self.extra_metadata, CHECKPOINT: kept})
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "commit metadata") -> CommitMetadata:

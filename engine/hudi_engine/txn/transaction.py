@@ -195,7 +195,7 @@ class WriteTransaction:
 
                 check(current)
                 gone = delete_unwanted_files(self._storage, self.instant, metadata)
-                body = self._with_schema(metadata, current).to_json()
+                body = self._with_schema(metadata, current).carrying(current.newest_metadata()).to_json()
                 self._opened.complete_fenced(body, lock, current, check)
         self._state = State.COMPLETED
         self._clean_up(metadata, gone)

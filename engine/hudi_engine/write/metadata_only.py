@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.partition_path import check_partition_path
 from hudi_engine.publish.publication import publication_of
@@ -94,6 +95,26 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
         transaction.inflight(CommitMetadata(operation_type="ALTER_SCHEMA"))
         text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
         metadata = CommitMetadata(extra_metadata={"schema": text}, operation_type="ALTER_SCHEMA")
+        transaction.commit(metadata)
+    return summarise(transaction.instant, metadata, "metadata")
+
+
+def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResult:
+    """Write a checkpoint in a commit of its own; no row and no column changes.
+
+    Args:
+        storage: The table's storage.
+        text: The checkpoint, as JSON.
+        options: Options of the call.
+    """
+    state = _writable_state(storage)
+    action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
+    with WriteTransaction.begin(
+        storage, state.config, options, publication_of(storage), action=action, operation="UPSERT"
+    ) as transaction:
+        transaction.inflight(CommitMetadata(operation_type="UPSERT"))
+        now = TableState(storage, transaction.config, transaction.timeline)
+        metadata = CommitMetadata(extra_metadata={**_schema(now), CHECKPOINT: text}, operation_type="UPSERT")
         transaction.commit(metadata)
     return summarise(transaction.instant, metadata, "metadata")
 

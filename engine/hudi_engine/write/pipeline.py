@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.options import Options
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError
 from hudi_engine.frames.session import prepare_session
@@ -420,4 +421,4 @@ def _schema_text(context: WriteContext) -> str:
 
 def _extra(options: Options) -> dict[str, str]:
     prefix = options.text("hoodie.datasource.write.commitmeta.key.prefix") or "_"
-    return {key: value for key, value in options.raw.items() if key.startswith(prefix)}
+    return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key == CHECKPOINT}

@@ -67,6 +67,8 @@ class HudiHandle:
         self._seen_writes: int | None = None
         self._session: SparkSession | None = None
         self._views: set[str] = set()
+        # what the models of this connection take of their inputs, by schema and name
+        self.feeds: dict[tuple[str, str], Any] = {}
         self._closed = threading.Event()
         self._cancelled = False
         self.router = router

@@ -159,6 +159,7 @@ class _Claim:
             schema = current.table_schema_json()
             if schema is not None:
                 metadata.extra_metadata["schema"] = schema
+            metadata = metadata.carrying(current.newest_metadata())
             sweep(storage, self.instant, self.plan.partitions, wanted)
             self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))
         self._tidy(wanted)

@@ -1,0 +1,1 @@
+"""Models that read what changed, and earlier states of tables."""

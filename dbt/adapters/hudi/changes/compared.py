@@ -1,0 +1,57 @@
+"""A model's input compared with its table, where the changes in between cannot be told any more."""
+
+from __future__ import annotations
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
+from hudi_engine.changes.read import changes_between
+from hudi_engine.config.options import resolve_options
+from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.table_state import TableState
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+
+def compared_with(
+    session: SparkSession, source: TableState, target: TableState, end: str | None
+) -> DataFrame | None:
+    """Return all rows of an input as inserts, and a delete for each row of the model whose key the input lacks.
+
+    A delete has the values of the model's row in the columns that both have.
+
+    Args:
+        session: The session.
+        source: The input.
+        target: The model's table.
+        end: State of the input.
+
+    Raises:
+        DbtRuntimeError: The model has no key, or the input lacks a column of it.
+    """
+    options = resolve_options({})
+    rows = changes_between(session, source, options, None, end)
+    if rows is None:
+        return None
+    keys = [name.lower() for name in target.config.record_key_fields]
+    given = {name.lower(): name for name in rows.columns}
+    missing = [name for name in keys if name not in given]
+    if missing or not keys:
+        raise DbtRuntimeError(
+            f"on_gap is 'compare', but {target.config.name!r} has the key {', '.join(keys) or 'none'}, and the input "
+            f"{source.config.name!r} has no column {', '.join(missing) or 'to compare by'}; use on_gap='snapshot', or run the "
+            "model with --full-refresh"
+        )
+    stored = snapshot_frame(session, target, options)
+    known = {name.lower(): name for name in stored.columns}
+    quoted = {key: f"`{name}`" for key, name in known.items()}
+    same = [F.col(f"stored.{quoted[key]}") == F.col(f"given.`{given[key]}`") for key in keys]
+    gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")
+    columns = [
+        (F.col(quoted[field.name.lower()]) if field.name.lower() in known else F.lit(None))
+        .cast(field.dataType)
+        .alias(field.name)
+        for field in rows.schema.fields
+        if field.name not in (CHANGE_TYPE, COMMITTED)
+    ]
+    told = gone.select(*columns, F.lit(DELETE).alias(CHANGE_TYPE), F.lit(end).cast("string").alias(COMMITTED))
+    return rows.unionByName(told)

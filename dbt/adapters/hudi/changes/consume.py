@@ -1,0 +1,60 @@
+"""Change rows in a keyed model: deletes delete, rows before updates go, and the columns that say so never reach the table."""
+
+from __future__ import annotations
+
+from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from dbt.adapters.hudi.model.merge import MERGING
+from dbt.adapters.hudi.model.plan import ModelPlan
+
+_DELETED = "_hoodie_is_deleted"
+_RANK = "__dbt_hudi_rank"
+
+
+def consumed(plan: ModelPlan, frame: DataFrame, *, rebuilds: bool) -> DataFrame:
+    """Return the rows to upsert, deletes marked; other frames and other models' as they are.
+
+    Of several rows with a key those of the newest commit count, and a row that is there wins over a delete of that commit.
+
+    Args:
+        plan: The model.
+        frame: Its query's rows.
+        rebuilds: The table is built anew, so there is nothing to delete.
+
+    A change type that is none fails the write.
+    """
+    names = {name.lower(): name for name in frame.columns}
+    kind = names.get(CHANGE_TYPE)
+    if kind is None or not plan.table.record_key or plan.merge.strategy not in MERGING:
+        return frame
+    committed = names.get(COMMITTED)
+    frame = frame.where(F.coalesce(_checked(kind), F.lit("insert")) != BEFORE)
+    deleted = F.coalesce(_column(kind) == DELETE, F.lit(False))
+    order = [deleted.asc()] if committed is None else [_column(committed).desc(), deleted.asc()]
+    places = Window.partitionBy(*(_column(name) for name in _key_columns(plan))).orderBy(*order)
+    newest = frame.withColumn(_RANK, F.rank().over(places)).where(f"{_RANK} = 1").drop(_RANK)
+    helpers = [kind] if committed is None else [kind, committed]
+    if rebuilds:
+        return newest.where(~deleted).drop(*helpers)
+    return newest.withColumn(_DELETED, deleted).drop(*helpers)
+
+
+def _key_columns(plan: ModelPlan) -> list[str]:
+    """What makes a row the same one: the key, and where it lies unless keys are unique in the whole table."""
+    kind = plan.write_options.get("hoodie.index.type", "").upper()
+    is_global = kind.startswith("GLOBAL_")
+    parts = [] if is_global else [item.split(":")[0] for item in plan.table.partition_by]
+    return [*plan.table.record_key, *parts]
+
+
+def _checked(kind: str) -> Column:
+    legal = ", ".join(CHANGE_TYPES)
+    problem = F.concat(F.lit(f"{CHANGE_TYPE} is '"), _column(kind), F.lit(f"'; legal are {legal}"))
+    given = _column(kind)
+    return F.when(given.isNull() | given.isin(*CHANGE_TYPES), given).otherwise(F.raise_error(problem))
+
+
+def _column(name: str) -> Column:
+    return F.col("`" + name.replace("`", "``") + "`")

@@ -1,0 +1,67 @@
+"""What one model takes of its inputs in one run: the windows, and the checkpoint that goes into its commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hudi_engine.changes.checkpoint import format_checkpoint
+from hudi_engine.config.other_keys import CHECKPOINT
+
+from dbt.adapters.hudi.model.plan import ModelPlan
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The window of one input, fixed when the model starts.
+
+    Args:
+        since: Instant or moment it begins after, None for all rows.
+        end: Instant up to which rows are read, None for a table without commits.
+        commits: Commits of the window.
+    """
+
+    since: str | None
+    end: str | None
+    commits: int
+
+
+@dataclass
+class Feed:
+    """The inputs of a model in one run.
+
+    Args:
+        noted: The target's checkpoint before the run.
+        inputs: What is taken, by input relation.
+        is_sample: Rows are limited, so nothing counts as consumed.
+    """
+
+    noted: Mapping[str, str] = field(default_factory=dict)
+    inputs: dict[str, Taken] = field(default_factory=dict)
+    is_sample: bool = False
+
+    @property
+    def brings_nothing(self) -> bool:
+        """Whether no input has a commit that the target has not consumed."""
+        return bool(self.inputs) and all(
+            taken.since is not None and taken.commits == 0 for taken in self.inputs.values()
+        )
+
+    @property
+    def said_of_nothing(self) -> str:
+        """What a run that brings nothing says."""
+        since = ", ".join(f"{name} {taken.since}" for name, taken in sorted(self.inputs.items()))
+        return f"0 changes since {since}"
+
+    def noted_in(self, plan: ModelPlan, *, rebuilds: bool) -> ModelPlan:
+        """Return the plan of a write that notes the checkpoint in its commit.
+
+        Args:
+            plan: The model's plan.
+            rebuilds: The table is built anew, so what it consumed before counts no more.
+        """
+        consumed = {name: taken.end for name, taken in self.inputs.items() if taken.end is not None}
+        checkpoint = consumed if rebuilds else {**self.noted, **consumed}
+        if self.is_sample or not (self.inputs or (rebuilds and self.noted)):
+            return plan
+        return replace(plan, given_options={**plan.given_options, CHECKPOINT: format_checkpoint(checkpoint)})

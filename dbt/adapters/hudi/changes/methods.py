@@ -1,0 +1,197 @@
+"""Changes, earlier states and checkpoints as methods of the adapter, for the macros ``hudi_changes`` and so on."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from dbt.adapters.base import available
+from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.changes.as_of import instant_as_of
+from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
+from hudi_engine.changes.columns import MODES
+from hudi_engine.changes.read import changes_between
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import HistoryGapError
+from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+from hudi_engine.write.metadata_only import note_checkpoint
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.changes.compared import compared_with
+from dbt.adapters.hudi.changes.feed import Feed, Taken
+from dbt.adapters.hudi.connections import HudiConnectionManager
+
+FAIL, COMPARE, SNAPSHOT = ON_GAP = ("fail", "compare", "snapshot")
+
+
+class ChangeFeeds(metaclass=AdapterMeta):
+    """What changed in a table since a model's last run, and the table as it was."""
+
+    connections: HudiConnectionManager
+    Relation: Any
+
+    @available.parse(lambda self, relation, *args, **kwargs: relation)
+    def hudi_changes(
+        self, relation: BaseRelation, target: BaseRelation, fresh: bool, asked: dict[str, Any]
+    ) -> BaseRelation:
+        """A temporary view of the rows that changed; the window is noted for the commit of the model.
+
+        Args:
+            relation: A Hudi table.
+            target: The model's relation.
+            fresh: The model is built anew, so all rows are taken.
+            asked: ``mode``, ``on_gap``, ``max_commits``, ``begin`` and ``end`` as the macro got them.
+        """
+        _check(asked)
+        source = f"{relation.schema}.{relation.identifier}".lower()
+        with self.connections.work(f"changes of {source}") as session, bridge.engine_errors():
+            base = self.connections.warehouse.require_table(session, relation.schema, relation.identifier)
+            state = TableState.load(open_storage(base))
+            feed = self._feed(session, target, fresh)
+            taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, asked)
+            feed.inputs[source] = taken
+            frame = self._changes(session, state, taken, asked, target)
+            if getattr(relation, "limit", None) is not None:
+                feed.is_sample, frame = True, frame.limit(relation.limit)
+            return self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
+
+    def _changes(
+        self,
+        session: SparkSession,
+        state: TableState,
+        taken: Taken,
+        asked: dict[str, Any],
+        target: BaseRelation,
+    ) -> DataFrame:
+        options, on_gap = resolve_options({}), asked["on_gap"]
+        engine_choice = FAIL if on_gap == COMPARE else on_gap
+        known = asked["begin"] is None
+        try:
+            frame = changes_between(
+                session,
+                state,
+                options,
+                taken.since,
+                taken.end,
+                mode=asked["mode"],
+                on_gap=engine_choice,
+                known=known,
+            )
+        except HistoryGapError as gap:
+            if on_gap != COMPARE:
+                raise DbtRuntimeError(
+                    f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
+                    "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
+                ) from gap
+            bridge.logger.warning("{}: comparing all rows of {} instead", str(gap), state.config.name)
+            base = self.connections.warehouse.require_table(session, target.schema, target.identifier)
+            frame = compared_with(session, state, TableState.load(open_storage(base)), taken.end)
+        if frame is None:
+            raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
+        return frame
+
+    @available.parse(lambda self, relation, *args, **kwargs: relation)
+    def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:
+        """A temporary view of a table as it was.
+
+        Args:
+            relation: A Hudi table.
+            target: The relation of the node that asks.
+            when: An instant, a moment, the comment of a savepoint, or ``latest``.
+        """
+        with self.connections.work(f"{relation.render()} as of {when}") as session, bridge.engine_errors():
+            base = self.connections.warehouse.require_table(session, relation.schema, relation.identifier)
+            state = TableState.load(open_storage(base))
+            instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
+            frame = snapshot_frame(session, state, resolve_options({}), as_of=instant)
+            return self._shown(frame, relation, target, ("as of", str(when)))
+
+    @available.parse_list
+    def hudi_checkpoint(
+        self, table: BaseRelation | str, source: str | None, instant: str | None, reset: bool
+    ) -> list[str]:
+        """Show, set or reset how far a model has consumed its inputs, one line an input.
+
+        Args:
+            table: The model's table.
+            source: Input relation, None for all.
+            instant: What it has consumed up to; None changes nothing.
+            reset: Forget the input, or all: the next run takes all rows.
+        """
+        schema, name = self._names(table)  # type: ignore[attr-defined]
+        with self.connections.work(f"checkpoint of {schema}.{name}") as session, bridge.engine_errors():
+            base = self.connections.warehouse.require_table(session, schema, name)
+            storage = open_storage(base)
+            noted = read_checkpoint(TableState.load(storage))
+            changed = _changed(noted, source, instant, reset)
+            if changed != noted:
+                with self.connections.warehouse.one_writer(session, base):
+                    note_checkpoint(storage, format_checkpoint(changed), resolve_options({}))
+                    self.connections.warehouse.show(session, schema, name, base)
+        shown = (name for name in sorted(changed) if source is None or name == source.lower())
+        return [f"{name}  {changed[name]}" for name in shown]
+
+    def feed_of(self, target: BaseRelation | Any) -> Feed:
+        """What a model takes in this run; an empty feed when it reads no changes."""
+        name = target.identifier if isinstance(target, BaseRelation) else target.name
+        feeds = self.connections.get_thread_connection().handle.feeds
+        return feeds.get((target.schema.lower(), name.lower())) or Feed()
+
+    def _feed(self, session: SparkSession, target: BaseRelation, fresh: bool) -> Feed:
+        """The feed of a model, begun by its first input."""
+        feeds = self.connections.get_thread_connection().handle.feeds
+        key = (target.schema.lower(), target.identifier.lower())
+        if key not in feeds:
+            base = self.connections.warehouse.hudi_base(session, target.schema, target.identifier)
+            noted = {} if base is None else read_checkpoint(TableState.load(open_storage(base)))
+            feeds[key] = Feed(noted)
+        return feeds[key]
+
+    def _shown(
+        self, frame: DataFrame, relation: BaseRelation, target: BaseRelation, what: tuple[Any, ...]
+    ) -> BaseRelation:
+        """Give a frame a temporary name of its own."""
+        sure = hashlib.sha256(repr((relation.render(), target.render(), what)).encode()).hexdigest()[:16]
+        plain = re.sub(r"\W", "_", f"{relation.identifier}_{what[0]}", flags=re.ASCII).lower()
+        name = f"dbt_hudi_{plain[:80]}_{sure}"
+        frame.createOrReplaceTempView(name)
+        self.connections.get_thread_connection().handle.track_view(name)
+        return self.Relation.create(identifier=name, type="view").include(database=False, schema=False)
+
+
+def _check(asked: dict[str, Any]) -> None:
+    problems = [
+        f"{name} is {asked[name]!r}; legal are {', '.join(legal)}"
+        for name, legal in (("mode", MODES), ("on_gap", ON_GAP))
+        if asked[name] not in legal
+    ]
+    commits = asked["max_commits"]
+    if commits is not None and (not isinstance(commits, int) or isinstance(commits, bool) or commits < 1):
+        problems.append(f"max_commits is {commits!r}; legal are whole numbers of at least 1")
+    if problems:
+        raise DbtRuntimeError("hudi_changes: " + "; ".join(problems))
+
+
+def _taken(state: TableState, feed: Feed, source: str, fresh: bool, asked: dict[str, Any]) -> Taken:
+    noted = None if fresh else feed.noted.get(source)
+    since = noted if asked["begin"] is None else str(asked["begin"])
+    end = None if asked["end"] is None else str(asked["end"])
+    window = next_window(state, since, end=end, max_commits=asked["max_commits"])
+    return Taken(since, window.end or since, window.commits)
+
+
+def _changed(noted: dict[str, str], source: str | None, instant: str | None, reset: bool) -> dict[str, str]:
+    if instant is not None and (source is None or reset):
+        raise DbtRuntimeError(
+            "hudi_checkpoint sets one input to one instant: give input and set, or input and reset, or reset alone"
+        )
+    name = None if source is None else source.lower()
+    if instant is not None:
+        return {**noted, str(name): str(instant)}
+    return {key: value for key, value in noted.items() if not reset or name not in (None, key)}

@@ -1,0 +1,47 @@
+{#-
+  The rows of a Hudi table that changed since this model's last run, as a relation:
+  select order_id, amount, c._change_type from {{ hudi_changes(ref('orders')) }} c
+-#}
+{% macro hudi_changes(relation, mode='net', on_gap='fail', max_commits=none, begin=none, end=none) %}
+  {%- if not execute -%}
+    {{ return(relation) }}
+  {%- endif -%}
+  {%- set asked = {'mode': mode, 'on_gap': on_gap, 'max_commits': max_commits, 'begin': begin, 'end': end} -%}
+  {%- set fresh = true -%}
+  {%- if model.resource_type == 'model' -%}
+    {%- do hudi_check_temporary('hudi_changes') -%}
+    {%- set fresh = config.get('materialized') != 'incremental' or should_full_refresh() -%}
+  {%- endif -%}
+  {{ return(adapter.hudi_changes(relation, this or relation, fresh, asked)) }}
+{% endmacro %}
+
+{#- A Hudi table as it was: {{ hudi_as_of(ref('orders'), '2026-11-01') }} -#}
+{% macro hudi_as_of(relation, when) %}
+  {%- if not execute -%}
+    {{ return(relation) }}
+  {%- endif -%}
+  {%- if model.resource_type == 'model' -%}
+    {%- do hudi_check_temporary('hudi_as_of') -%}
+  {%- endif -%}
+  {{ return(adapter.hudi_as_of(relation, this or relation, when)) }}
+{% endmacro %}
+
+{#- The rows have a name for the time of the run only, which a view or another model's query would outlive. -#}
+{% macro hudi_check_temporary(what) %}
+  {%- if config.get('materialized') in ['view', 'ephemeral', 'materialized_view'] -%}
+    {% do exceptions.raise_compiler_error(what ~ " stands in a model materialized as '" ~ config.get('materialized') ~ "'; its rows are there during a run only: make the model a table or incremental") %}
+  {%- endif -%}
+{% endmacro %}
+
+{#- dbt run-operation hudi_checkpoint --args '{table: orders_daily, input: analytics.orders, set: 20261101000000000}' -#}
+{% macro hudi_checkpoint(table, input=none, set=none, reset=false) %}
+  {% if execute %}
+    {%- set lines = adapter.hudi_checkpoint(table, input, set, reset) -%}
+    {% do log('checkpoint of ' ~ table ~ ' (input, last instant consumed):', info=true) %}
+    {% for line in lines %}
+      {% do log('  ' ~ line, info=true) %}
+    {% else %}
+      {% do log('  none: the next run takes all rows', info=true) %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}

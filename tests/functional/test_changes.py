@@ -1,0 +1,199 @@
+"""Models that read what changed in their inputs since their last run."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from hudi_engine.changes.checkpoint import read_checkpoint
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+KEYED = "materialized='incremental', unique_key='id'"
+ORDERS = """
+{{ config(materialized='table', unique_key='id', precombine_field='ts') }}
+select cast(id as int) as id, cast(id % 3 as int) as customer, cast(10 * id as bigint) as amount, cast(1 as bigint) as ts
+from range(1, 7)
+"""
+DOUBLED = f"""
+{{{{ config({KEYED}, precombine_field='ts') }}}}
+select c.id, customer, amount * 2 as amount, ts, c._change_type, c._commit_time
+from {{{{ hudi_changes(ref('orders'), on_gap=var('on_gap', 'fail'), max_commits=var('max_commits', none)) }}}} c
+{{{{ "where assert_true(false) is null" if var('dies', false) else "" }}}}
+"""
+COPY = f"""
+{{{{ config({KEYED}, on_schema_change='sync_all_columns') }}}}
+select id, customer, amount, _change_type from {{{{ hudi_changes(ref('doubled')) }}}}
+"""
+TOTALS = """
+{{ config(materialized='incremental', unique_key='customer') }}
+with touched as (select distinct customer from {{ hudi_changes(ref('copied'), mode='all') }})
+select t.customer, count(o.id) as orders, sum(o.amount) as total,
+       if(count(o.id) = 0, 'delete', 'update_after') as _change_type
+from touched t left join {{ ref('copied') }} o on t.customer = o.customer
+group by t.customer
+"""
+
+
+class Chain:
+    """The project's tables, next to what they should hold."""
+
+    def __init__(self, project: Any) -> None:
+        self.project = project
+
+    def rows(self, name: str, columns: str) -> list[tuple[Any, ...]]:
+        found = self.project.run_sql(f"select {columns} from {self.project.test_schema}.{name}", fetch="all")
+        return sorted(tuple(row) for row in found)
+
+    def state(self, name: str) -> TableState:
+        return TableState.load(open_storage(str(self.base(name))))
+
+    def base(self, name: str) -> str:
+        return f"{self.project.adapter.config.credentials.location_root}/{self.project.test_schema}/{name}"
+
+    def sql(self, statement: str) -> None:
+        self.project.run_sql(statement.replace("orders", f"{self.project.test_schema}.orders"))
+
+    def check(self) -> None:
+        """All three models are what their queries give over all rows of the first table."""
+        orders = [
+            (id_, customer, 2 * amount)
+            for id_, customer, amount in self.rows("orders", "id, customer, amount")
+        ]
+        assert self.rows("doubled", "id, customer, amount") == orders
+        assert self.rows("copied", "id, customer, amount") == orders
+        totals: dict[int, tuple[int, int]] = {}
+        for _, customer, amount in orders:
+            count, total = totals.get(customer, (0, 0))
+            totals[customer] = (count + 1, total + amount)
+        assert self.rows("totals", "customer, orders, total") == sorted(
+            (key, *value) for key, value in totals.items()
+        )
+
+
+class TestChainOfModels:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "doubled.sql": DOUBLED, "copied.sql": COPY, "totals.sql": TOTALS}
+
+    @pytest.fixture(scope="class")
+    def chain(self, project: Any) -> Chain:
+        run_dbt(["run"])
+        return Chain(project)
+
+    def follow(self, *args: str, expect_pass: bool = True) -> Any:
+        return run_dbt(["run", "--exclude", "orders", *args], expect_pass=expect_pass)
+
+    def test_the_first_run_takes_all_rows(self, chain: Chain) -> None:
+        chain.check()
+        assert set(read_checkpoint(chain.state("doubled"))) == {f"{chain.project.test_schema}.orders".lower()}
+
+    def test_any_changes_reach_the_end_of_the_chain(self, chain: Chain) -> None:
+        random_ = random.Random(7)
+        statements = [
+            "delete from orders where id = {id}",
+            "update orders set amount = amount + {id} where id >= {id}",
+            "update orders set customer = {id} % 4 where id = {id}",
+            "insert into orders values ({new}, {id} % 4, {id}, 1)",
+        ]
+        for run in range(4):
+            for _ in range(random_.randrange(3)):
+                statement = random_.choice(statements)
+                chain.sql(statement.format(id=random_.randrange(1, 7), new=random_.randrange(100, 10**6)))
+            if run == 2:
+                chain.sql("insert into orders values (7, 1, 5, 1)")
+                self.follow("--vars", "{dies: true}", expect_pass=False)
+            self.follow()
+            chain.check()
+
+    def test_without_new_commits_nothing_is_committed(self, chain: Chain) -> None:
+        self.follow()
+        before = chain.state("doubled").timeline.completed_writes
+        results = self.follow()
+        assert chain.state("doubled").timeline.completed_writes == before
+        assert {result.status for result in results} == {"success"}
+        assert all(result.adapter_response["_message"].startswith("0 changes since ") for result in results)
+
+    def test_a_rollback_of_a_model_takes_its_checkpoint_back(self, chain: Chain) -> None:
+        before = read_checkpoint(chain.state("totals"))
+        chain.sql("insert into orders values (50, 1, 5, 1)")
+        self.follow()
+        assert read_checkpoint(chain.state("totals")) != before
+        newest = chain.state("totals").timeline.completed_writes[-1].requested_time
+        run_dbt(["run-operation", "hudi_rollback", "--args", f"{{table: totals, instant: '{newest}'}}"])
+        assert read_checkpoint(chain.state("totals")) == before
+        self.follow()
+        chain.check()
+
+    def test_other_commits_of_the_target_carry_the_checkpoint(self, chain: Chain) -> None:
+        before = read_checkpoint(chain.state("copied"))
+        chain.project.run_sql(f"delete from {chain.project.test_schema}.copied where id < 0 or id = 50")
+        newest = chain.state("copied").timeline.newest_metadata()
+        assert newest is not None and "dbt_hudi.checkpoint" in newest.extra_metadata
+        assert read_checkpoint(chain.state("copied")) == before
+        self.follow("--full-refresh")
+        chain.check()
+
+    def test_a_full_refresh_in_the_middle_is_told_as_what_it_did(self, chain: Chain) -> None:
+        chain.sql("delete from orders where id = 6")
+        self.follow("--full-refresh", "--select", "doubled")
+        self.follow()
+        chain.check()
+
+    def test_a_limit_leaves_the_rest_for_the_next_run(self, chain: Chain) -> None:
+        for number in range(3):
+            chain.sql(f"insert into orders values ({200 + number}, 1, 5, 1)")
+        for known in range(1, 4):
+            self.follow("--select", "doubled", "--vars", "{max_commits: 1}")
+            assert len([row for row in chain.rows("doubled", "id") if 200 <= row[0] < 203]) == known
+        self.follow()
+        chain.check()
+
+    def test_the_checkpoint_is_shown_set_and_reset(self, chain: Chain) -> None:
+        source = f"{chain.project.test_schema}.orders".lower()
+        _, output = run_dbt_and_capture(["run-operation", "hudi_checkpoint", "--args", "{table: doubled}"])
+        noted = read_checkpoint(chain.state("doubled"))[source]
+        assert f"{source}  {noted}" in output
+        run_dbt(["run-operation", "hudi_checkpoint", "--args", "{table: doubled, reset: true}"])
+        assert read_checkpoint(chain.state("doubled")) == {}
+        run_dbt(
+            [
+                "run-operation",
+                "hudi_checkpoint",
+                "--args",
+                f"{{table: doubled, input: {source}, set: '{noted}'}}",
+            ]
+        )
+        assert read_checkpoint(chain.state("doubled")) == {source: noted}
+
+    def test_what_was_rolled_back_in_the_input_is_a_gap_with_choices(self, chain: Chain) -> None:
+        chain.sql("insert into orders values (300, 1, 5, 1)")
+        self.follow()
+        newest = chain.state("orders").timeline.completed_writes[-1].requested_time
+        run_dbt(["run-operation", "hudi_rollback", "--args", f"{{table: orders, instant: '{newest}'}}"])
+        results = self.follow("--select", "doubled", expect_pass=False)
+        assert "taken back by rollback" in results[0].message
+        assert "on_gap='compare'" in results[0].message
+        self.follow("--vars", "{on_gap: compare}")
+        chain.check()
+
+
+class TestWrongUses:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "orders.sql": ORDERS,
+            "as_view.sql": "{{ config(materialized='view') }} select * from {{ hudi_changes(ref('orders')) }}",
+            "wrong_mode.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), mode='some', max_commits=0) }}",
+            "earlier.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'latest') }} o",
+            "unknown.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'yesterday') }} o",
+        }
+
+    def test_they_are_refused_by_name(self, project: Any) -> None:
+        results = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
+        assert results["earlier"].status == "success"
+        assert "materialized as 'view'" in results["as_view"].message
+        assert "mode is 'some'; legal are net, all, latest; max_commits is 0" in results["wrong_mode"].message
+        assert "savepoints are called that" in results["unknown"].message
