@@ -53,6 +53,7 @@ from hudi_engine.write.request import (
     index_of,
     names_changes,
     skips_existing,
+    skips_unchanged,
 )
 from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, select_columns
@@ -146,6 +147,7 @@ def _commit(
             operation.packing,
             operation.replaces != NOTHING,
             request.update_columns,
+            skips_unchanged(request),
         )
         units = _units(state, incoming, index, operation)
         if incoming.table is not None:

@@ -85,6 +85,13 @@ def skips_existing(request: WriteRequest) -> bool:
     )
 
 
+def skips_unchanged(request: WriteRequest) -> bool:
+    """Whether rows that equal what is stored are left out of an upsert."""
+    return request.operation.name is WriteOperation.UPSERT and request.options.bool(
+        "hoodie.engine.skip.unchanged"
+    )
+
+
 def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
     """Refuse what the table or the index cannot do; raises ConfigError."""
     operation = request.operation
@@ -109,6 +116,11 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
         raise ConfigError(
             f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
             "no row is a duplicate; leave the option out, or make the table with record_key"
+        )
+    if index.buckets is not None and skips_unchanged(request):
+        raise ConfigError(
+            "hoodie.engine.skip.unchanged is true and hoodie.index.type is BUCKET, whose rows are written without a look at what "
+            "is stored; legal value: false. Leave the option out, or make the table with another index"
         )
     if index.buckets is not None and not config.record_key_fields:
         raise ConfigError(

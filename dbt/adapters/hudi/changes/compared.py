@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 def compared_with(
     session: SparkSession, source: TableState, target: TableState, end: str | None
-) -> DataFrame | None:
+) -> DataFrame:
     """Return all rows of an input as inserts, and a delete for each row of the model whose key the input lacks.
 
     A delete has the values of the model's row in the columns that both have.
@@ -30,8 +30,7 @@ def compared_with(
     """
     options = resolve_options({})
     rows = changes_between(session, source, options, None, end)
-    if rows is None:
-        return None
+    assert rows is not None, "a table that was read before has columns"
     keys = [name.lower() for name in target.config.record_key_fields]
     given = {name.lower(): name for name in rows.columns}
     missing = [name for name in keys if name not in given]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from typing import Any
 
 from dbt.adapters.base import available
@@ -55,46 +56,36 @@ class ChangeFeeds(metaclass=AdapterMeta):
             state = TableState.load(open_storage(base))
             feed = self._feed(session, target, fresh)
             taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, asked)
+            try:
+                frame = _told(session, state, taken, asked)
+            except HistoryGapError as gap:
+                taken = replace(taken, since=None)
+                frame = self._beyond_gap(session, state, taken, asked, target, gap)
             feed.inputs[source] = taken
-            frame = self._changes(session, state, taken, asked, target)
             if getattr(relation, "limit", None) is not None:
                 feed.is_sample, frame = True, frame.limit(relation.limit)
             return self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
 
-    def _changes(
+    def _beyond_gap(
         self,
         session: SparkSession,
         state: TableState,
         taken: Taken,
         asked: dict[str, Any],
         target: BaseRelation,
+        gap: HistoryGapError,
     ) -> DataFrame:
-        options, on_gap = resolve_options({}), asked["on_gap"]
-        engine_choice = FAIL if on_gap == COMPARE else on_gap
-        known = asked["begin"] is None
-        try:
-            frame = changes_between(
-                session,
-                state,
-                options,
-                taken.since,
-                taken.end,
-                mode=asked["mode"],
-                on_gap=engine_choice,
-                known=known,
-            )
-        except HistoryGapError as gap:
-            if on_gap != COMPARE:
-                raise DbtRuntimeError(
-                    f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
-                    "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
-                ) from gap
-            bridge.logger.warning("{}: comparing all rows of {} instead", str(gap), state.config.name)
-            base = self.connections.warehouse.require_table(session, target.schema, target.identifier)
-            frame = compared_with(session, state, TableState.load(open_storage(base)), taken.end)
-        if frame is None:
-            raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
-        return frame
+        """All rows, where the model says what to do when the changes cannot be told."""
+        if asked["on_gap"] == FAIL:
+            raise DbtRuntimeError(
+                f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
+                "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
+            ) from gap
+        bridge.logger.warning("{}. All rows of {} are taken, as on_gap says", str(gap), state.config.name)
+        if asked["on_gap"] == SNAPSHOT:
+            return _told(session, state, taken, asked)
+        base = self.connections.warehouse.require_table(session, target.schema, target.identifier)
+        return compared_with(session, state, TableState.load(open_storage(base)), taken.end)
 
     @available.parse(lambda self, relation, *args, **kwargs: relation)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:
@@ -176,6 +167,15 @@ def _check(asked: dict[str, Any]) -> None:
         problems.append(f"max_commits is {commits!r}; legal are whole numbers of at least 1")
     if problems:
         raise DbtRuntimeError("hudi_changes: " + "; ".join(problems))
+
+
+def _told(session: SparkSession, state: TableState, taken: Taken, asked: dict[str, Any]) -> DataFrame:
+    known = asked["begin"] is None
+    options, mode = resolve_options({}), asked["mode"]
+    frame = changes_between(session, state, options, taken.since, taken.end, mode=mode, known=known)
+    if frame is None:
+        raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
+    return frame
 
 
 def _taken(state: TableState, feed: Feed, source: str, fresh: bool, asked: dict[str, Any]) -> Taken:

@@ -105,6 +105,12 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
         ENGINE,
         "A commit publishes the snapshot manifest that plain Spark SQL reads.",
     ),
+    bool_option(
+        "hoodie.engine.skip.unchanged",
+        False,
+        ENGINE,
+        "Rows of an upsert that equal what is stored are left out: no file is written for them, and no reader is told a change.",
+    ),
     int_option(
         "hoodie.engine.insert.packing.max.bytes",
         4 * 1024 * 1024,

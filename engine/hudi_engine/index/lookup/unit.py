@@ -30,6 +30,7 @@ class UnitPlan:
         packing: New rows may go into small files.
         replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
+        skip_unchanged: Rows that equal what is stored are left out (upsert).
     """
 
     index: IndexKind
@@ -40,6 +41,7 @@ class UnitPlan:
     packing: bool = True
     replaces: bool = False
     update_columns: tuple[str, ...] | None = None
+    skip_unchanged: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,17 @@ from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.unit import UnitPlan
+from hudi_engine.schema.meta_fields import OPERATION
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.by_bucket import write_buckets
 from hudi_engine.write.place.by_key import write_keys
+from hudi_engine.write.place.unchanged import without_unchanged
 
 
 def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[WriteStat]:
     """Write one partition's tagged rows; returns the write stats of the files written, possibly none."""
+    if plan.skip_unchanged and OPERATION not in tagged.batch.column_names:
+        tagged = without_unchanged(task.context, plan, tagged)
     unit, batch = tagged.unit, tagged.batch
     if not unit.exists and batch.num_rows and not plan.delete_only:
         ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)

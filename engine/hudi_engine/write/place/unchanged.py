@@ -1,0 +1,88 @@
+"""Leaving out rows of an upsert that equal what is stored, so that no file is written for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.partition import TaggedUnit
+from hudi_engine.index.lookup.tagging import SliceTag
+from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan
+from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.merge.row_equality import equal_rows
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
+
+Mask = npt.NDArray[np.bool_]
+
+
+def without_unchanged(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
+    """Return a partition's rows without those whose every stored row has the values they bring; deletes stay.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        tagged: The partition's rows after the look-up.
+    """
+    batch = tagged.batch
+    if not tagged.tags:
+        return tagged
+    columns = [
+        name for name in context.read.schema.names if name not in META_FIELDS and name in batch.column_names
+    ]
+    if plan.update_columns is not None:
+        columns = [name for name in columns if name in plan.update_columns]
+    stored, equal = np.zeros(batch.num_rows, np.int64), np.zeros(batch.num_rows, np.int64)
+    for tag in tagged.tags:
+        _count(context, batch, tag, columns, stored, equal)
+    unchanged = (stored > 0) & (stored == equal) & ~_marked(batch, context)
+    if not unchanged.any():
+        return tagged
+    return _kept(tagged, ~unchanged)
+
+
+def _count(
+    context: WriteContext,
+    batch: pa.Table,
+    tag: SliceTag,
+    columns: list[str],
+    stored: npt.NDArray[np.int64],
+    equal: npt.NDArray[np.int64],
+) -> None:
+    """Count, for each row of the batch, the stored rows of its key and those that equal it."""
+    rows = read_slice(context.read, tag.file_slice, columns=list(dict.fromkeys([RECORD_KEY, *columns])))
+    keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
+    places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
+    hits = np.flatnonzero(np.asarray(places.is_valid()))
+    wanted = tag.matched.take(places.drop_null())
+    same = equal_rows(rows.take(pa.array(hits)), batch.take(wanted), columns)
+    np.add.at(stored, np.asarray(wanted), 1)
+    np.add.at(equal, np.asarray(wanted)[same], 1)
+
+
+def _marked(batch: pa.Table, context: WriteContext) -> Mask:
+    """Rows that delete, or that stand beside the stored row."""
+    marked = np.zeros(batch.num_rows, dtype=bool)
+    deletes = delete_mask(batch, context.config)
+    if deletes is not None:
+        marked |= np.asarray(deletes).astype(bool)
+    for flag in (DELETE_FLAG, INSERT_FLAG):
+        if flag in batch.column_names:
+            marked |= np.asarray(pc.fill_null(batch.column(flag), False)).astype(bool)
+    return marked
+
+
+def _kept(tagged: TaggedUnit, keep: Mask) -> TaggedUnit:
+    """The rows that stay, and the tags with their numbers."""
+    numbers = pa.array(np.cumsum(keep) - 1, pa.int32(), mask=~keep)
+    tags = []
+    for tag in tagged.tags:
+        matched = numbers.take(tag.matched).drop_null()
+        if len(matched):
+            tags.append(SliceTag(tag.file_slice, numbers.take(tag.batch_rows), matched))
+    return replace(tagged, batch=tagged.batch.filter(pa.array(keep)), tags=tuple(tags))
