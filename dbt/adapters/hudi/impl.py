@@ -213,9 +213,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
         )
 
     @available.parse_none
-    def hudi_stage(
-        self, relation: BaseRelation, code: str, language: str = "sql", plan: ModelPlan | None = None
-    ) -> None:
+    def hudi_stage(self, relation: BaseRelation, code: str, language: str = "sql", plan: Any = None) -> None:
         """Analyse a model's query and give it a temporary name; nothing runs yet.
 
         Args:
@@ -226,8 +224,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
         """
         with self._work(code) as session:
             frame = self._frame(session, relation.identifier, code, language)
-            if plan is not None:
-                frame = consumed(plan, frame, rebuilds=False)
+            frame = frame if plan is None else consumed(plan, frame, rebuilds=False)
             frame.createOrReplaceTempView(relation.identifier)
         self.connections.get_thread_connection().handle.track_view(relation.identifier)
 
@@ -251,9 +248,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             frame = self._frame(session, plan.name, code, language)
             if model["config"].get("materialized") == "incremental":
                 frame = consumed(plan, frame, rebuilds=True)
-            if empty:
-                frame = frame.limit(0)
-            plan = self.feed_of(plan).noted_in(plan, rebuilds=True)
+            frame, plan = frame.limit(0) if empty else frame, self.feed_of(plan).noted_in(plan, rebuilds=True)
             with self._warehouse.one_writer(session, plan.base):
                 return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
 

@@ -31,13 +31,18 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 FAIL, COMPARE, SNAPSHOT = ON_GAP = ("fail", "compare", "snapshot")
 
 
+def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
+    """What a relation is while dbt parses."""
+    return relation
+
+
 class ChangeFeeds(metaclass=AdapterMeta):
     """What changed in a table since a model's last run, and the table as it was."""
 
     connections: HudiConnectionManager
     Relation: Any
 
-    @available.parse(lambda self, relation, *args, **kwargs: relation)
+    @available.parse(_as_it_is)
     def hudi_changes(
         self, relation: BaseRelation, target: BaseRelation, fresh: bool, asked: dict[str, Any]
     ) -> BaseRelation:
@@ -54,7 +59,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         with self.connections.work(f"changes of {source}") as session, bridge.engine_errors():
             base = self.connections.warehouse.require_table(session, relation.schema, relation.identifier)
             state = TableState.load(open_storage(base))
-            feed = self._feed(session, target, fresh)
+            feed = self._feed(session, target)
             taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, asked)
             try:
                 frame = _told(session, state, taken, asked)
@@ -87,7 +92,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         base = self.connections.warehouse.require_table(session, target.schema, target.identifier)
         return compared_with(session, state, TableState.load(open_storage(base)), taken.end)
 
-    @available.parse(lambda self, relation, *args, **kwargs: relation)
+    @available.parse(_as_it_is)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:
         """A temporary view of a table as it was.
 
@@ -134,7 +139,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         feeds = self.connections.get_thread_connection().handle.feeds
         return feeds.get((target.schema.lower(), name.lower())) or Feed()
 
-    def _feed(self, session: SparkSession, target: BaseRelation, fresh: bool) -> Feed:
+    def _feed(self, session: SparkSession, target: BaseRelation) -> Feed:
         """The feed of a model, begun by its first input."""
         feeds = self.connections.get_thread_connection().handle.feeds
         key = (target.schema.lower(), target.identifier.lower())
