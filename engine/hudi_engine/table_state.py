@@ -48,17 +48,17 @@ class TableState:
         return cls(storage, config, Timeline.load(storage, config))
 
     def schema_json(self, as_of: str | None = None) -> str | None:
-        """Avro schema of the table's data columns, None for a table that never had one."""
+        """Return Avro schema of the table's data columns, None for a table that never had one."""
         return self.timeline.table_schema_json(as_of)
 
     def data_schema(self, as_of: str | None = None) -> pa.Schema | None:
-        """Arrow schema of the data columns, None for a table that never had one."""
+        """Return Arrow schema of the data columns, None for a table that never had one."""
         if self.schema_json(as_of) is None:
             return None
         return without_meta_columns(table_schema(self.config, self.timeline, as_of))
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
-        """Avro record of ``data_schema``; the table's own text is kept while nothing changes."""
+        """Return Avro record of ``data_schema``; the table's own text is kept while nothing changes."""
         text = self.schema_json()
         if text is not None and avro_to_arrow(text).equals(data_schema):
             return load_avro(text)
@@ -67,7 +67,7 @@ class TableState:
     def read_context(
         self, data_schema: pa.Schema, options: Options, *, as_of: str | None = None
     ) -> ReadContext:
-        """How slices of this state are read into ``data_schema``.
+        """Tell how slices of this state are read into ``data_schema``.
 
         Raises:
             ConfigError: The table names a merge rule of the user's own that is not allowed or cannot be imported.
@@ -86,7 +86,7 @@ class TableState:
         )
 
     def keys_carry_field_name(self) -> bool | None:
-        """Whether the keys of a single-field complex key generator are written ``field:value``; None when it does not matter.
+        """Tell whether the keys of a single-field complex key generator are written ``field:value``; None when it does not matter.
 
         Hudi releases differ, so a stored key decides (Hudi table format, single-field complex keys).
         """
@@ -100,13 +100,13 @@ class TableState:
         return False
 
     def view(self, partitions: Iterable[str] | None = None, *, as_of: str | None = None) -> FileSystemView:
-        """File slices of the table, of some partitions if named."""
+        """Return file slices of the table, of some partitions if named."""
         return FileSystemView.build(
             self.storage, self.config, self.timeline, as_of=as_of, partitions=partitions
         )
 
     def average_row_bytes(self, options: Options) -> int:
-        """Bytes a row takes in a base file, from the newest commit that wrote enough (Hudi: more than the small file limit)."""
+        """Return bytes a row takes in a base file, from the newest commit that wrote enough (more than the small file limit)."""
         enough = options.int("hoodie.parquet.small.file.limit")
         for instant in list(reversed(self.timeline.completed_writes))[:COMMITS_LOOKED_AT]:
             metadata = self.timeline.commit_metadata(instant)
@@ -119,10 +119,10 @@ class TableState:
 
 
 def commit_schema_text(avro_schema: dict[str, Any]) -> str:
-    """The text a commit carries as its schema: no meta fields, no blanks."""
+    """Return the text a commit carries as its schema: no meta fields, no blanks."""
     return json.dumps(avro_schema, separators=(",", ":"))
 
 
 def full_avro(avro_schema: dict[str, Any], config: TableConfig) -> dict[str, Any]:
-    """The record with the table's meta fields first."""
+    """Return the record with the table's meta fields first."""
     return dict(with_meta_fields(avro_schema, operation=config.keeps_operations))

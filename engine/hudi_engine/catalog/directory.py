@@ -111,7 +111,7 @@ class DirectoryCatalog:
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
 
     def schemas(self) -> list[str]:
-        """Names of the schemas: every folder of the root that is not hidden."""
+        """Return names of the schemas: every folder of the root that is not hidden."""
         return [each.name for each in self._storage.list("") if each.is_dir and not each.name.startswith(".")]
 
     def create_schema(self, schema: str) -> None:
@@ -137,7 +137,7 @@ class DirectoryCatalog:
         self._storage.delete_tree(folder)
 
     def managed_location(self, schema: str) -> str:
-        """URI for ``CREATE DATABASE ... LOCATION``, where Spark puts managed tables of its own.
+        """Return URI for ``CREATE DATABASE ... LOCATION``, where Spark puts managed tables of its own.
 
         It must not be the schema's folder: ``DROP DATABASE`` deletes the location, and with it every Hudi
         table there, also those of other processes that the session does not know.
@@ -145,11 +145,11 @@ class DirectoryCatalog:
         return self._storage.uri(f"{checked_name(schema)}/{_MANAGED_FOLDER}")
 
     def default_base(self, schema: str, table: str) -> str:
-        """Where a table lives unless it says otherwise."""
+        """Tell where a table lives unless it says otherwise."""
         return f"{self.root}/{checked_name(schema)}/{checked_name(table)}"
 
     def table_base(self, schema: str, table: str) -> str | None:
-        """Where a table lives, pointers followed; None when there is none."""
+        """Tell where a table lives, pointers followed; None when there is none."""
         pointed = self._pointed_base(schema, table)
         if pointed is not None and open_storage(pointed).exists(PROPERTIES_PATH):
             return pointed

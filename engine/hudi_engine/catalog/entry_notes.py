@@ -87,7 +87,7 @@ class EntryNotes:
 
 
 def property_problems(names: Iterable[str]) -> list[str]:
-    """Why table properties of some names cannot be stored, one text; empty when they can."""
+    """Say why table properties of some names cannot be stored, one text; empty when they can."""
     refused = sorted(name for name in names if _is_reserved(name))
     if not refused:
         return []

@@ -69,7 +69,7 @@ class TableSpec:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def statement(self, location: str | None = None) -> str:
-        """The CREATE TABLE; ``location`` stands in for the spec's own."""
+        """Return the CREATE TABLE; ``location`` stands in for the spec's own."""
         columns = ", ".join(column.definition for column in self.columns)
         properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
         return (
@@ -104,7 +104,7 @@ class ViewSpec:
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def statement(self) -> str:
-        """The CREATE OR REPLACE VIEW."""
+        """Return the CREATE OR REPLACE VIEW."""
         columns = ", ".join(column.view_definition for column in self.columns)
         properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
         return (
@@ -267,9 +267,7 @@ def _analysed(spark: SparkSession, spec: TableSpec) -> Any:
 
 
 def _create_by_statements(spark: SparkSession, spec: TableSpec) -> None:
-    """Create the entry over a folder that does not exist, which keeps the schema, then point it at the
-    table.
-    """
+    """Create the entry over a folder that does not exist, which keeps the schema, then point it at the table."""
     spark.sql(spec.statement(f"{spec.location}/{_EMPTY_FOLDER}"))
     spark.sql(f"ALTER TABLE {spec.name.sql} SET LOCATION {literal(spec.location)}")
 

@@ -34,7 +34,7 @@ class _Part:
 def changes_frame(
     spark: SparkSession, state: TableState, options: Options, *, start: str | None, end: str | None
 ) -> DataFrame:
-    """Every change that the table's files still tell, in the order of the commits.
+    """Return every change that the table's files still tell, in the order of the commits.
 
     Args:
         spark: The session.

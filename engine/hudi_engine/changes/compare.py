@@ -81,7 +81,7 @@ def _are_unique(codes: Positions, distinct: int) -> bool:
 
 
 def _written(before: pa.Table, after: pa.Table, codes: Positions) -> pa.ChunkedArray:
-    """Key, commit time and sequence number of all rows as one text."""
+    """Return key, commit time and sequence number of all rows as one text."""
     both = pa.concat_tables([each.select([COMMIT_TIME, COMMIT_SEQNO]) for each in (before, after)])
     texts = (pc.fill_null(both.column(name), "") for name in (COMMIT_TIME, COMMIT_SEQNO))
     numbers = pa.chunked_array([pa.array(codes).cast(pa.string())], pa.string())
@@ -89,7 +89,7 @@ def _written(before: pa.Table, after: pa.Table, codes: Positions) -> pa.ChunkedA
 
 
 def _numbered(codes: Positions) -> Positions:
-    """A code for each row that tells rows with one code apart by their turn."""
+    """Return a code for each row that tells rows with one code apart by their turn."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(codes) else codes

@@ -109,7 +109,7 @@ def _compared(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -
 
 
 def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame | None:
-    """The changes of file groups between which rows may have moved, brought together by key."""
+    """Yield the changes of file groups between which rows may have moved, brought together by key."""
     from pyspark.sql import functions as F
 
     frame = _compared(reading, plan, units)

@@ -141,7 +141,7 @@ def _places(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def _rows(read: ReadContext, file_slice: FileSlice | None, partition: str) -> pa.Table:
-    """Rows of a slice with key and partition filled in where the table does not keep them."""
+    """Return rows of a slice with key and partition filled in where the table does not keep them."""
     if file_slice is None:
         return read.schema.empty_table()
     rows = read_slice(read, file_slice)

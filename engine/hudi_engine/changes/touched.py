@@ -84,7 +84,7 @@ def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
 
 
 def _groups_of(metadata: CommitMetadata) -> dict[str, set[FileGroupKey]]:
-    """What a clustering read and wrote, by partition: rows stay in their partition."""
+    """Return what a clustering read and wrote, by partition: rows stay in their partition."""
     found: dict[str, set[FileGroupKey]] = {}
     for partition, stat in metadata.write_stats():
         found.setdefault(partition, set()).add((partition, str(stat.file_id)))

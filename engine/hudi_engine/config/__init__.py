@@ -1,0 +1,1 @@
+"""Settings: options of calls, properties of tables."""

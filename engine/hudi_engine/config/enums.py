@@ -17,9 +17,7 @@ class TableType(str, Enum):
 
 
 class KeyGeneratorType(str, Enum):
-    """``hoodie.table.keygenerator.type``; older tables name a class, see
-    :mod:`hudi_engine.config.table_config`.
-    """
+    """``hoodie.table.keygenerator.type``; older tables name a class, see :mod:`hudi_engine.config.table_config`."""
 
     SIMPLE = "SIMPLE"
     COMPLEX = "COMPLEX"

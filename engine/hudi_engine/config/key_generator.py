@@ -32,9 +32,7 @@ _BY_CLASS = {
 
 
 def declared_key_generator(properties: Mapping[str, str]) -> KeyGeneratorType | None:
-    """Return the key generator that the properties name; None when they name none, or one that is not
-    known.
-    """
+    """Return the key generator that the properties name; None when they name none, or one that is not known."""
     declared = properties.get(TYPE_KEY, "").strip().upper()
     if declared in KeyGeneratorType.__members__:
         return KeyGeneratorType(declared)

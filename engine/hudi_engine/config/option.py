@@ -70,24 +70,29 @@ class Option:
 def bool_option(
     key: str, default: bool | None, group: str, doc: str, aliases: tuple[str, ...] = ()
 ) -> Option:
+    """Declare a boolean option."""
     return Option(key, "bool", default, doc, group, aliases=aliases)
 
 
 def int_option(
     key: str, default: int | None, group: str, doc: str, minimum: float = 0, aliases: tuple[str, ...] = ()
 ) -> Option:
+    """Declare an option that is a whole number."""
     return Option(key, "int", default, doc, group, minimum=minimum, aliases=aliases)
 
 
 def float_option(key: str, default: float, group: str, doc: str, minimum: float = 0) -> Option:
+    """Declare an option that is a number."""
     return Option(key, "float", default, doc, group, minimum=minimum)
 
 
 def text_option(key: str, default: str | None, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option:
+    """Declare an option that is any text."""
     return Option(key, "text", default, doc, group, aliases=aliases)
 
 
 def choice_option(
     key: str, default: str | None, choices: Iterable[str], group: str, doc: str, aliases: tuple[str, ...] = ()
 ) -> Option:
+    """Declare an option with a few legal values."""
     return Option(key, "choice", default, doc, group, choices=tuple(choices), aliases=aliases)

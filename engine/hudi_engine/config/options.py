@@ -44,44 +44,44 @@ class Options:
         self.raw: Mapping[str, str] = dict(raw)
 
     def is_set(self, key: str) -> bool:
-        """Whether the caller gave the option."""
+        """Tell whether the caller gave the option."""
         return OPTIONS[key].key in self._given
 
     def value(self, key: str) -> OptionValue:
-        """The typed value, or the default."""
+        """Return the typed value, or the default."""
         option = OPTIONS[key]
         return self._given.get(option.key, option.default)
 
     def bool(self, key: str) -> bool:
-        """A boolean option."""
+        """Return a boolean option."""
         return bool(self.value(key))
 
     def int(self, key: str) -> int:
-        """A whole number; raises ConfigError when the option has no default and was not given."""
+        """Return a whole number; raises ConfigError when the option has no default and was not given."""
         value = self.value(key)
         if not isinstance(value, int):
             raise ConfigError(f"{key} is not set; give a whole number")
         return value
 
     def float(self, key: str) -> float:
-        """A number."""
+        """Return a number."""
         value = self.value(key)
         if not isinstance(value, (float, int)):
             raise ConfigError(f"{key} is not set; give a number")
         return float(value)
 
     def text(self, key: str) -> str | None:
-        """A text or choice option, None when neither given nor defaulted."""
+        """Return a text or choice option, None when neither given nor defaulted."""
         value = self.value(key)
         return None if value is None else str(value)
 
     def merged(self, raw: Mapping[str, object]) -> Options:
-        """These options with ``raw`` on top."""
+        """Return these options with ``raw`` on top."""
         return resolve_options({**self.raw, **raw})
 
 
 def canonical_key(key: str) -> str:
-    """The key an alias stands for; other keys as they are."""
+    """Return the key an alias stands for; other keys as they are."""
     return _ALIASES.get(key, key)
 
 

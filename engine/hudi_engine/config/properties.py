@@ -1,4 +1,4 @@
-"""Java properties files: ``hoodie.properties`` and ``.hoodie_partition_metadata``.
+r"""Java properties files: ``hoodie.properties`` and ``.hoodie_partition_metadata``.
 
 The grammar is that of Java's ``Properties.load`` and ``Properties.store`` (ISO-8859-1, ``\\uXXXX`` escapes).
 All table versions share it. The checksum rule is the one of Hudi's table config: CRC-32 of
@@ -22,7 +22,7 @@ _BLANKS = " \t\f"
 
 
 def parse_properties(data: bytes) -> dict[str, str]:
-    """Parse a Java properties file; a later line wins over an earlier one with the same key.
+    r"""Parse a Java properties file; a later line wins over an earlier one with the same key.
 
     Args:
         data: Whole file.
@@ -115,7 +115,7 @@ def _escape(text: str, *, is_key: bool) -> str:
 
 
 def _ascii(text: str) -> str:
-    """Replace what is not printable ASCII by its UTF-16 code units in ``\\uXXXX`` form."""
+    r"""Replace what is not printable ASCII by its UTF-16 code units in ``\\uXXXX`` form."""
     if text.isascii() and text.isprintable():
         return text
     pieces = []

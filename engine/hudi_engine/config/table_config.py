@@ -46,9 +46,7 @@ _MERGE_PROPERTY = "hoodie.record.merge.property."
 
 @dataclass(frozen=True)
 class PartitionField:
-    """A column that decides the partition path: ``kind`` is ``simple`` (its value) or ``timestamp``
-    (formatted).
-    """
+    """A column that decides the partition path: ``kind`` is ``simple`` (its value) or ``timestamp`` (formatted)."""
 
     name: str
     kind: str = "simple"
@@ -61,7 +59,7 @@ class TableConfig:
     properties: Mapping[str, str]
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to another process: the settings, and whether their merge rule may be imported there."""
+        """Return what travels to another process: the settings, and whether their merge rule may be imported there."""
         return {**self.__dict__, _TRUSTED: is_trusted(self.properties.get(RULE_PROPERTY, ""))}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -267,9 +265,7 @@ class TableConfig:
 
     @cached_property
     def delete_marker(self) -> tuple[str, str] | None:
-        """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is
-        none.
-        """
+        """Column and value that mark a row as a delete besides ``_hoodie_is_deleted``; None when there is none."""
         for prefix in (_MERGE_PROPERTY, ""):
             field, marker = self._text(prefix + _DELETE_FIELD), self._text(prefix + _DELETE_MARKER)
             if field and marker:

@@ -26,5 +26,5 @@ def trust_rules(paths: str | None) -> None:
 
 
 def is_trusted(path: str) -> bool:
-    """Whether the rule at an import path may be imported."""
+    """Tell whether the rule at an import path may be imported."""
     return path in _trusted

@@ -145,9 +145,7 @@ class ChosenByCommit:
         self._written: dict[str, set[str]] = {}
 
     def __call__(self, candidates: list[BaseFile]) -> BaseFile:
-        """Return the file the commit names, or the one with the greatest token when the commit is
-        archived.
-        """
+        """Return the file the commit names, or the one with the greatest token when the commit is archived."""
         written = self._paths(candidates[0].instant)
         named = [file for file in candidates if file.path in written]
         return max(named or candidates, key=lambda file: file.write_token)

@@ -26,7 +26,7 @@ _WIDENINGS_OF_SPARK_4 = {
 def natively_readable(
     storage: Storage, config: TableConfig, path: str, schema: pa.Schema, spark_version: str
 ) -> bool:
-    """Whether Spark may read the file itself.
+    """Tell whether Spark may read the file itself.
 
     Args:
         storage: The table's storage.
@@ -51,7 +51,7 @@ _MOST_SCHEMAS = 20000
 
 
 def _file_schema(storage: Storage, path: str) -> pa.Schema:
-    """Arrow schema of a base file's footer; base files never change, so it is read once a process."""
+    """Return Arrow schema of a base file's footer; base files never change, so it is read once a process."""
     key = (storage.base, path)
     if key not in _SCHEMAS:
         if len(_SCHEMAS) >= _MOST_SCHEMAS:

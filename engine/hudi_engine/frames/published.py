@@ -30,7 +30,7 @@ _RESERVED = ("_metadata", _ROW, _CHUNK, _WORDS)
 
 
 def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | None:
-    """Rows of a merge-on-read table from its manifest, the five meta columns first.
+    """Return rows of a merge-on-read table from its manifest, the five meta columns first.
 
     Args:
         spark: The session.
@@ -93,7 +93,7 @@ def _moment(label: int):  # type: ignore[no-untyped-def]
 
 
 def _file(label: int):  # type: ignore[no-untyped-def]
-    """The slice's ordinal in the upper half of a 64-bit number; its chunk goes into the lower half."""
+    """Put the slice's ordinal into the upper half of a 64-bit number; its chunk goes into the lower half."""
     from pyspark.sql import functions as F
 
     return F.expr(f"shiftleft(unix_millis({_LABEL}) - {label}, 32)")

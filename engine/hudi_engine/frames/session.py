@@ -47,7 +47,7 @@ def prepare_session(spark: SparkSession) -> None:
 
 
 def _zipped_engine() -> Path:
-    """The package as a zip file in a folder of this process's own, which nobody else can put a file into."""
+    """Return the package as a zip file in a folder of this process's own, which nobody else can put a file into."""
     root = Path(__file__).resolve().parent.parent
     folder = Path(tempfile.mkdtemp(prefix="hudi_engine-"))
     # Spark serves the file to its executors as long as the session lives.

@@ -49,7 +49,7 @@ def snapshot_frame(
     as_of: str | None = None,
     merge_type: str = SNAPSHOT,
 ) -> DataFrame:
-    """Rows of the table, the five meta columns first.
+    """Return rows of the table, the five meta columns first.
 
     Args:
         spark: The session.
@@ -89,7 +89,7 @@ def slices_frame(
     *,
     merge_type: str = SNAPSHOT,
 ) -> DataFrame:
-    """Rows of some slices, in the columns of ``read``; see snapshot_frame."""
+    """Return rows of some slices, in the columns of ``read``; see snapshot_frame."""
     frames = [
         *_native_frames(spark, state, read, slices, merge_type),
         *_python_frames(spark, state, read, slices, merge_type),
@@ -155,14 +155,14 @@ def _scan(
 
 
 def literal_paths(reader: DataFrameReader) -> DataFrameReader:
-    """A reader that takes paths as they are: no partition columns from folders, no meaning of ``*``, ``[`` or ``\\``."""
+    r"""Return a reader that takes paths as they are: no partition columns from folders, no meaning of ``*``, ``[`` or ``\\``."""
     return reader.options(recursiveFileLookup="true", __globPaths__="false", **AS_STORED)
 
 
 def _merged(
     spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
 ) -> DataFrame:
-    """Base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file."""
+    """Return base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file."""
     from pyspark.sql import functions as F
 
     base = _scan(spark, state, read, slices)

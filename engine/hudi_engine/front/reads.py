@@ -36,7 +36,7 @@ class Reads(TableBase):
     """Reading: snapshots, earlier states, changes, the timeline."""
 
     def snapshot(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
-        """The table's rows, Hudi's five meta columns first; a table without a commit is empty.
+        """Return the table's rows, Hudi's five meta columns first; a table without a commit is empty.
 
         Args:
             as_of: Instant time, or a moment such as ``2026-01-01 09:30:00``; the table as it was with the instants up to it.
@@ -45,7 +45,7 @@ class Reads(TableBase):
         return self._read(SNAPSHOT, as_of, options)
 
     def as_of(self, when: Moment, *, options: RawOptions | None = None) -> DataFrame:
-        """The table's rows as they were, Hudi's five meta columns first.
+        """Return the table's rows as they were, Hudi's five meta columns first.
 
         Args:
             when: Instant, moment (``2026-01-01``, ``2026-01-01 09:30:00``, a datetime), comment of a savepoint, or ``latest``.
@@ -57,15 +57,15 @@ class Reads(TableBase):
         return self._read(SNAPSHOT, instant_as_of(TableState.load(self.storage), when), options)
 
     def read_optimized(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
-        """Rows of the base files only: merge-on-read tables as of their last compaction."""
+        """Return rows of the base files only: merge-on-read tables as of their last compaction."""
         return self._read(READ_OPTIMIZED, as_of, options)
 
     def skip_merge(self, *, options: RawOptions | None = None) -> DataFrame:
-        """Base rows and log rows side by side, not merged."""
+        """Return base rows and log rows side by side, not merged."""
         return self._read(SKIP_MERGE, None, options)
 
     def log_only(self, *, merge: bool = True, options: RawOptions | None = None) -> DataFrame:
-        """Rows of the logs only.
+        """Return rows of the logs only.
 
         Args:
             merge: One row a key, deleted keys left out; False gives every record as it was written.
@@ -82,7 +82,7 @@ class Reads(TableBase):
         on_gap: str = "fail",
         options: RawOptions | None = None,
     ) -> DataFrame:
-        """The rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
+        """Return the rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
 
         The columns are those of the table, ``_change_type`` (``insert``, ``update_before``, ``update_after``, ``delete``)
         and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
@@ -110,7 +110,7 @@ class Reads(TableBase):
     def changelog(
         self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
     ) -> DataFrame:
-        """What the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.
+        """Return what the writes did, in the order of the commits: a table in changelog mode, ``_hoodie_operation`` says what.
 
         ``I`` is a new row, ``-U`` and ``U`` a row before and after an update, ``D`` a deleted row as it was. Changes are
         told as long as clean keeps their files; what a compaction collapsed before is given as rows, with a warning.
@@ -134,7 +134,7 @@ class Reads(TableBase):
         )
 
     def timeline(self) -> list[Instant]:
-        """Completed and pending instants of the active timeline, newest last."""
+        """Return completed and pending instants of the active timeline, newest last."""
         return list(Timeline.load(self.storage, self.config).instants)
 
     def files(self, *, as_of: str | None = None) -> list[FileFacts]:

@@ -54,7 +54,7 @@ class Upkeep(TableBase):
         return self.services(options).savepoint(saved, user=user, comments=comments)
 
     def savepoints(self) -> list[Savepoint]:
-        """Savepoints of the table, oldest first."""
+        """Return savepoints of the table, oldest first."""
         return self.services().savepoints()
 
     def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
@@ -96,7 +96,7 @@ class Upkeep(TableBase):
         return self.services(options).compact(instant)
 
     def compactions(self) -> list[PendingCompaction]:
-        """Compactions on the active timeline, pending and done, oldest first."""
+        """Return compactions on the active timeline, pending and done, oldest first."""
         return self.services().compactions()
 
     def clean(self, retain_commits: int | None = None, *, options: RawOptions | None = None) -> CleanResult:

@@ -144,7 +144,7 @@ def attach_meta_columns(
 
 
 def constant(text: str, count: int) -> pa.DictionaryArray:
-    """A text column with one value in all rows, which costs a few bytes a row whatever the text's length."""
+    """Return a text column with one value in all rows, which costs a few bytes a row whatever the text's length."""
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([text]))
 
 

@@ -120,7 +120,7 @@ def _data_names(context: WriteContext) -> list[str]:
 def _images(
     context: WriteContext, rows: pa.Table, numbers: npt.NDArray[np.int64], operations: list[str]
 ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-    """Rows with their operation, and the number of the incoming row that each belongs to."""
+    """Return rows with their operation, and the number of the incoming row that each belongs to."""
     picked = rows.select([RECORD_KEY, *_data_names(context)])
     return picked.add_column(1, OPERATION, pa.array(operations, pa.string())), numbers
 
@@ -147,7 +147,7 @@ def _effective_inserts(
     known: npt.NDArray[np.int64],
     marks: pa.Array | None,
 ) -> npt.NDArray[np.int64]:
-    """Numbers of the rows that are in the slice afterwards and were not before."""
+    """Return numbers of the rows that are in the slice afterwards and were not before."""
     fresh = np.ones(rows.num_rows, dtype=bool)
     fresh[known] = False
     if marks is not None:
@@ -192,7 +192,7 @@ def check_operations(rows: pa.Table) -> pa.Table:
 
 
 def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
-    """Changes that the rows name themselves, as they are and in their order.
+    """Return changes that the rows name themselves, as they are and in their order.
 
     Args:
         context: The write.
@@ -210,7 +210,7 @@ def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
 
 
 def settled_rows(rows: pa.Table) -> pa.Table:
-    """What is left of new keys when all their changes are done: base files hold one row a key.
+    """Return what is left of new keys when all their changes are done: base files hold one row a key.
 
     Args:
         rows: Rows with ``_hoodie_operation``, several a key allowed.
@@ -220,7 +220,7 @@ def settled_rows(rows: pa.Table) -> pa.Table:
 
 
 def _last_states(rows: pa.Table) -> pa.Table:
-    """The last row of each key that says what the key is after a change."""
+    """Return the last row of each key that says what the key is after a change."""
     states = rows.filter(pc.not_equal(rows.column(OPERATION), UPDATED_FROM))
     codes, distinct = key_codes(states.column(RECORD_KEY))
     last = np.empty(distinct, np.int64)

@@ -108,7 +108,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
 
 
 def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged) -> BloomFilter | None:
-    """The old file's filter with the new keys added: it may admit keys that have gone, and is made anew when overfull."""
+    """Return the old file's filter with the new keys added: it may admit keys that have gone, and is made anew when overfull."""
     if file_slice.base_file is None or file_slice.log_files:
         return None
     bloom = read_key_footer(task.context.storage, file_slice.base_file.path).bloom
@@ -175,7 +175,7 @@ class _Updates:
         return cls(touched, incoming, deletes, changes, config)
 
     def apply(self, block: pa.Table, first_row: int) -> tuple[pa.Table, int, int]:
-        """A block of the file after the updates, and how many of its rows were updated and deleted."""
+        """Return a block of the file after the updates, and how many of its rows were updated and deleted."""
         low, high = np.searchsorted(self.touched, [first_row, first_row + block.num_rows])
         if low == high:
             return block, 0, 0
@@ -201,7 +201,7 @@ class _Updates:
 def _splice(
     old: pa.Table, new: pa.Table, touched: np.ndarray, changed: np.ndarray, gone: np.ndarray
 ) -> pa.Table:
-    """Old rows with ``new`` in the places of ``touched``; one take over both, order kept."""
+    """Return old rows with ``new`` in the places of ``touched``; one take over both, order kept."""
     order = np.arange(old.num_rows, dtype=np.int64)
     replaced = changed & ~gone
     order[touched[replaced]] = old.num_rows + np.flatnonzero(replaced)
@@ -216,7 +216,7 @@ def _splice(
 def compose_partial(
     context: WriteContext, file_slice: FileSlice, rows: pa.Table, update_columns: tuple[str, ...]
 ) -> pa.Table:
-    """Full rows for a log: the stored row with only ``update_columns`` taken from ``rows``; a row that is new stays as it is."""
+    """Return full rows for a log: the stored row with only ``update_columns`` taken from ``rows``; a new row stays as it is."""
     stored = read_slice(context.read, file_slice)
     places = pc.index_in(rows.column(RECORD_KEY), value_set=stored.column(RECORD_KEY).combine_chunks())
     composed = replace_columns(rows, stored.take(places), update_columns)
@@ -228,7 +228,7 @@ def compose_partial(
 
 
 def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
-    """The stored rows ``before`` with only ``update_columns`` taken from ``incoming``, aligned; meta columns are incoming's."""
+    """Return the stored rows ``before`` with only ``update_columns`` taken from ``incoming``; meta columns are incoming's."""
     wanted = {name.lower() for name in update_columns}
     for number, name in enumerate(incoming.column_names):
         if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:

@@ -11,7 +11,7 @@ SAMPLE_ROWS = 5000
 
 
 def sampled_row_bytes(table: pa.Table, codec: str) -> float:
-    """Bytes a row takes in a Parquet file, measured on the first rows of ``table``.
+    """Return bytes a row takes in a Parquet file, measured on the first rows of ``table``.
 
     Args:
         table: Rows as they will be written; only the first 5,000 are looked at.
@@ -29,5 +29,5 @@ def sampled_row_bytes(table: pa.Table, codec: str) -> float:
 
 
 def rows_per_file(table: pa.Table, codec: str, max_file_bytes: int) -> int:
-    """Rows that fill a base file of ``max_file_bytes`` (inventory: size of a new file by the bytes of its rows)."""
+    """Return rows that fill a base file of ``max_file_bytes`` (inventory: size of a new file by the bytes of its rows)."""
     return max(1, int(max_file_bytes / sampled_row_bytes(table, codec)))

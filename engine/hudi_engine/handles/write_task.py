@@ -37,7 +37,7 @@ class WriteTask:
         return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
 
     def new_file_id(self, prefix: str = "") -> str:
-        """A fresh file group id ``<uuid>-<n>``; ``prefix`` replaces its first characters (bucket ids)."""
+        """Return a fresh file group id ``<uuid>-<n>``; ``prefix`` replaces its first characters (bucket ids)."""
         text = str(uuid.uuid4())
         return f"{prefix}{text[len(prefix) :]}-{next(self._file_numbers) if not prefix else 0}"
 
@@ -56,6 +56,6 @@ class WriteTask:
         write_marker(self.context.storage, self.context.instant, partition, file_name, io_type)
 
     def publish_guard(self) -> Callable[[], None]:
-        """A call made just before a file gets its final name: refuses when the instant was rolled back meanwhile."""
+        """Return a call made just before a file gets its final name: refuses when the instant was rolled back meanwhile."""
         context = self.context
         return lambda: check_inflight(context.storage, context.config, context.instant, context.action)

@@ -72,7 +72,7 @@ def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> D
 def stored_keys(
     spark: SparkSession, context: WriteContext, units: Sequence[PartitionUnit]
 ) -> tuple[DataFrame, bool]:
-    """Every stored key of some partitions with its file id, and whether deleted keys may be among them.
+    """Return every stored key of some partitions with its file id, and whether deleted keys may be among them.
 
     Keys of base files without logs are read natively by Spark; a slice with logs is read by a task, which tells from the
     merged rows which of its keys are still there (column ``__hudi_alive``).
@@ -171,7 +171,7 @@ def locate(
 def _settled(
     pairs: DataFrame, frame: DataFrame, context: WriteContext, plan: UnitPlan, wanted: Sequence[str]
 ) -> DataFrame:
-    """Rows whose key is stored elsewhere, after `settle`; pairs of a key are in one task."""
+    """Yield rows whose key is stored elsewhere, after `settle`; pairs of a key are in one task."""
     from pyspark.sql.types import BooleanType, StructField, StructType
 
     names = frame.columns

@@ -213,7 +213,7 @@ def resolve_field(schema: pa.Schema, name: str) -> tuple[str, ...]:
 
 
 def field_type(schema: pa.Schema, steps: Sequence[str]) -> pa.DataType:
-    """Type of a field that `resolve_field` found."""
+    """Return type of a field that `resolve_field` found."""
     kind = schema.field(steps[0]).type
     for step in steps[1:]:
         kind = kind.field(step).type

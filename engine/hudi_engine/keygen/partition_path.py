@@ -38,7 +38,7 @@ def unescape_partition_value(text: str) -> str:
 
 
 def partition_value_text(value: str | None, *, name: str, hive_style: bool, url_encode: bool) -> str:
-    """Folder name of one partition value; null and empty become ``__HIVE_DEFAULT_PARTITION__``.
+    """Return folder name of one partition value; null and empty become ``__HIVE_DEFAULT_PARTITION__``.
 
     Args:
         value: The value as `hudi_engine.keygen.text.key_text` writes it.

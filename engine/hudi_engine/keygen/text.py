@@ -69,7 +69,7 @@ def key_text(
 
 
 def java_floating_text(value: float | np.floating) -> str:
-    """Text of a double, or of a ``numpy.float32``, as Java's ``toString`` gives it.
+    """Return text of a double, or of a ``numpy.float32``, as Java's ``toString`` gives it.
 
     The digits are the fewest that read back as the same value, at least two; plain notation from 0.001 up to
     10,000,000, otherwise with an exponent.
@@ -188,7 +188,7 @@ def _hex_text(array: pa.Array) -> pa.StringArray:
 
 
 def _shortest_digits(magnitude: float | np.floating) -> tuple[str, int]:
-    """Significant digits and decimal exponent of a positive finite number."""
+    """Return significant digits and decimal exponent of a positive finite number."""
     text = np.format_float_scientific(magnitude, unique=True, trim="-")
     digits, _, exponent = text.partition("e")
     digits = digits.replace(".", "")

@@ -196,7 +196,7 @@ class TimestampFormat:
         return map_distinct(buckets, lambda bucket: format_millis(tokens, int(str(bucket)) * step, zone))
 
     def _granularity(self, millis: npt.NDArray[np.int64], zone: tzinfo) -> int:
-        """Milliseconds within which all instants have the same output."""
+        """Return milliseconds within which all instants have the same output."""
         letters = {token.letter for token in tokenize(self.output_format)}
         if "S" in letters:
             return 1

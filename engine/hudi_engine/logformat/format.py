@@ -1,5 +1,4 @@
-"""Names and numbers of the log file format (log format version 1, written by table versions 6, 8 and 9
-alike).
+"""Names and numbers of the log file format (log format version 1, written by table versions 6, 8 and 9 alike).
 
 Source: Hudi table format, log files: block framing, ordinals. All integers are big-endian.
 """

@@ -29,7 +29,7 @@ _FRAME = len(MAGIC) + _LONG.size
 
 
 def read_blocks(data: bytes | memoryview) -> Iterator[LogBlock]:
-    """All blocks of a log file, in file order; bytes that are no block come as one ``CORRUPT`` block each.
+    """Yield all blocks of a log file, in file order; bytes that are no block come as one ``CORRUPT`` block each.
 
     Args:
         data: The whole file. Contents are views into it, nothing is copied.
@@ -46,7 +46,7 @@ def read_blocks(data: bytes | memoryview) -> Iterator[LogBlock]:
 
 
 def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
-    """Where the blocks of a log file lie, without reading their contents.
+    """Tell where the blocks of a log file lie, without reading their contents.
 
     Args:
         source: The file.
@@ -70,7 +70,7 @@ def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:
 
 
 def decode_data_block(block: LogBlock) -> pa.Table:
-    """Rows of a data block, with the columns and types its writer gave them.
+    """Return rows of a data block, with the columns and types its writer gave them.
 
     Args:
         block: A block of type AVRO_DATA, PARQUET_DATA or HFILE_DATA.

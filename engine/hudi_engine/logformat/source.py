@@ -20,7 +20,7 @@ class LogSource(Protocol):
         """Up to ``count`` bytes from ``start`` on; fewer at the end."""
 
     def find(self, pattern: bytes, start: int) -> int:
-        """First position of ``pattern`` from ``start`` on; -1 when there is none."""
+        """Return first position of ``pattern`` from ``start`` on; -1 when there is none."""
 
 
 class BytesSource:
@@ -43,7 +43,7 @@ class BytesSource:
         return self._data[start : start + count]
 
     def find(self, pattern: bytes, start: int) -> int:
-        """First position of ``pattern`` from ``start`` on; -1 when there is none."""
+        """Return first position of ``pattern`` from ``start`` on; -1 when there is none."""
         return self._data.find(pattern, start)
 
 
@@ -74,7 +74,7 @@ class FileSource:
         return bytes(self._file.read(max(0, min(count, self._size - start))))
 
     def find(self, pattern: bytes, start: int) -> int:
-        """First position of ``pattern`` from ``start`` on; -1 when there is none."""
+        """Return first position of ``pattern`` from ``start`` on; -1 when there is none."""
         position = start
         while position < self._size:
             # What was read for the last search serves the next one, so that a file full of the pattern is read once.

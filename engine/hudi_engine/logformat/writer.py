@@ -29,7 +29,7 @@ def encode_data_blocks(
     codec: str = "zstd",
     extra_header: Iterable[tuple[HeaderKey, str]] = (),
 ) -> list[bytes]:
-    """Data blocks that hold the rows of ``table`` in their order.
+    """Return data blocks that hold the rows of ``table`` in their order.
 
     Args:
         table: Rows with the meta columns filled.
@@ -71,7 +71,7 @@ def encode_delete_block(
     instant: str,
     avro_schema: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """A delete block.
+    """Return a delete block.
 
     Args:
         record_keys: Keys to delete.
@@ -99,7 +99,7 @@ def encode_delete_block(
 
 
 def encode_rollback_block(instant: str, target_instant: str) -> bytes:
-    """A command block that makes readers ignore the blocks of ``target_instant`` in the same file slice.
+    """Return a command block that makes readers ignore the blocks of ``target_instant`` in the same file slice.
 
     Args:
         instant: Instant of the rollback.

@@ -1,0 +1,1 @@
+"""One row a key: merging base files, logs and batches."""

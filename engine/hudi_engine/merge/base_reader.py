@@ -24,7 +24,7 @@ BLOCK_ROWS = 65_536
 def read_base_file(
     context: ReadContext, base_file: BaseFile, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Rows of a base file in file order.
+    """Return rows of a base file in file order.
 
     Args:
         context: The read; its instant range is not applied here.
@@ -47,7 +47,7 @@ def read_base_file(
 def scan_base_file(
     context: ReadContext, base_file: BaseFile, columns: Sequence[str], filters: pc.Expression
 ) -> pa.Table:
-    """Rows of a base file for which a filter holds; row groups whose statistics rule it out are not read.
+    """Return rows of a base file for which a filter holds; row groups whose statistics rule it out are not read.
 
     Args:
         context: The read; its instant range is not applied here.
@@ -70,7 +70,7 @@ def scan_base_file(
 
 
 def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) -> bool:
-    """Whether Arrow's own scan gives the wanted columns: nothing renamed, left out or of another type."""
+    """Tell whether Arrow's own scan gives the wanted columns: nothing renamed, left out or of another type."""
     if context.schema_history is not None or context.config.drop_partition_columns:
         return False
     places = [(stored.get_field_index(field.name), field) for field in wanted]
@@ -80,7 +80,7 @@ def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) ->
 def read_base_blocks(
     context: ReadContext, base_file: BaseFile, columns: Sequence[str] | None = None, rows: int = BLOCK_ROWS
 ) -> Iterator[pa.Table]:
-    """The rows of `read_base_file` in blocks, at least one, so that what is done to them stays small in memory.
+    """Yield the rows of `read_base_file` in blocks, at least one, so that what is done to them stays small in memory.
 
     Args:
         context: The read.
@@ -126,7 +126,7 @@ def _opened_source(context: ReadContext, base_file: BaseFile) -> Iterator[pa.Nat
 
 
 def select_schema(schema: pa.Schema, columns: Sequence[str] | None) -> pa.Schema:
-    """The named fields of ``schema`` in the wanted order.
+    """Return the named fields of ``schema`` in the wanted order.
 
     Args:
         schema: Columns of the table.

@@ -20,7 +20,7 @@ from hudi_engine.schema.meta_fields import COMMIT_TIME
 
 
 def read_unmerged_logs(context: ReadContext, file_slice: FileSlice) -> pa.Table:
-    """Rows of the data blocks of a slice's logs in the order in which they apply; delete blocks hold no rows.
+    """Return rows of the data blocks of a slice's logs in the order in which they apply; delete blocks hold no rows.
 
     Args:
         context: The read.
@@ -34,7 +34,7 @@ def read_unmerged_logs(context: ReadContext, file_slice: FileSlice) -> pa.Table:
 
 
 def read_changes(context: ReadContext, file_slice: FileSlice, *, is_first: bool) -> pa.Table:
-    """What the writes of a slice did: new rows of its base file, then the records of its logs.
+    """Return what the writes of a slice did: new rows of its base file, then the records of its logs.
 
     Args:
         context: The read; its schema has ``_hoodie_operation``.

@@ -18,7 +18,7 @@ _DELETE_OPERATION = "D"
 
 
 def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
-    """Which rows of a batch are deletes; None when no row can be one.
+    """Tell which rows of a batch are deletes; None when no row can be one.
 
     Args:
         table: Rows with the data columns.
@@ -43,7 +43,7 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
 
 
 def ordering_values(table: pa.Table, config: TableConfig) -> pa.Array | None:
-    """Ordering values of rows, for a delete block.
+    """Return ordering values of rows, for a delete block.
 
     Args:
         table: Rows with the data columns.

@@ -15,8 +15,7 @@ Positions = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Entries:
-    """Records in the order in which they were written; a delete is a row with its key and ordering values
-    only.
+    """Records in the order in which they were written; a delete is a row with its key and ordering values only.
 
     Attributes:
         rows: Columns of the read; what a delete or a partial record does not say is null.
@@ -38,7 +37,7 @@ class Entries:
         return len(self.keys)
 
     def take(self, positions: Positions) -> Entries:
-        """The rows at ``positions``, in that order."""
+        """Return the rows at ``positions``, in that order."""
         index = pa.array(positions)
         return Entries(
             self.rows.take(index),
@@ -50,7 +49,7 @@ class Entries:
         )
 
     def slice(self, start: int, count: int) -> Entries:
-        """``count`` rows from ``start`` on; shares memory."""
+        """Return ``count`` rows from ``start`` on; shares memory."""
         end = start + count
         return Entries(
             self.rows.slice(start, count),
@@ -70,7 +69,7 @@ class Entries:
 def plain_entries(
     rows: pa.Table, keys: pa.ChunkedArray, deleted: Mask | None, always: Mask | None
 ) -> Entries:
-    """Entries of whole rows.
+    """Return entries of whole rows.
 
     Args:
         rows: The rows.
@@ -90,7 +89,7 @@ def plain_entries(
 
 
 def concat_entries(parts: Sequence[Entries]) -> Entries:
-    """One after the other; all parts have the same columns.
+    """Return one after the other; all parts have the same columns.
 
     Args:
         parts: At least one.

@@ -1,5 +1,4 @@
-"""The records of a slice's logs, merged to one a key (source: Hudi table format, merging base and log
-records)."""
+"""The records of a slice's logs, merged to one a key (source: Hudi table format, merging base and log records)."""
 
 from __future__ import annotations
 
@@ -79,7 +78,7 @@ def read_log_records(
 
 
 def needed_columns(context: ReadContext, columns: Sequence[str]) -> list[str]:
-    """``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range.
+    """Return ``columns`` and what merging needs beside them: keys, ordering fields, the commit time for a range.
 
     Args:
         context: The read.
@@ -129,7 +128,7 @@ def _entries(
 
 
 def block_rows(context: ReadContext, file_slice: FileSlice, block: LogBlock, wanted: pa.Schema) -> pa.Table:
-    """Rows of a data block in the columns of ``wanted``, as they were written.
+    """Return rows of a data block in the columns of ``wanted``, as they were written.
 
     Args:
         context: The read.
@@ -143,7 +142,7 @@ def block_rows(context: ReadContext, file_slice: FileSlice, block: LogBlock, wan
 def _fitted(
     context: ReadContext, file_slice: FileSlice, block: LogBlock, stored: pa.Table, wanted: pa.Schema
 ) -> tuple[dict[str, str], pa.Table]:
-    """The stored name of each wanted column that the block has, and its rows under the wanted names and types."""
+    """Return the stored name of each wanted column that the block has, and its rows under the wanted names and types."""
     names = stored_names(context, stored.schema, block.instant_time, wanted)
     return names, fit_columns(context, stored, names, block.instant_time, file_slice.partition, wanted)
 
@@ -216,7 +215,7 @@ def _ordering_columns(records: list[DeleteRecord], kinds: list[pa.DataType]) -> 
 
 
 def _typed(values: list[object], kind: pa.DataType) -> pa.Array:
-    """Ordering values as the column's type; dates and timestamps may come as plain numbers."""
+    """Return ordering values as the column's type; dates and timestamps may come as plain numbers."""
     found = pa.array(values)
     if pa.types.is_null(found.type):
         return pa.nulls(len(values), kind)

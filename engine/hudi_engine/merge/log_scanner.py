@@ -34,7 +34,7 @@ class ScannedBlock:
     data: bytes | None
 
     def load(self, context: ReadContext) -> LogBlock:
-        """The block with its content."""
+        """Return the block with its content."""
         place = self.place
         end = place.content_start + place.content_length
         if self.data is not None:
@@ -93,8 +93,7 @@ def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
 
 
 def apply_log_compactions(blocks: Sequence[ScannedBlock]) -> list[ScannedBlock]:
-    """Replace blocks by the block that a log compaction made of them; it stands where the newest of them
-    stood.
+    """Replace blocks by the block that a log compaction made of them; it stands where the newest of them stood.
 
     Args:
         blocks: Visible blocks in file order.

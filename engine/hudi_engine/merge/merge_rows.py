@@ -1,5 +1,4 @@
-"""Merging aligned rows: a stored row and the incoming row with its key, many pairs at once (copy-on-
-write)."""
+"""Merging aligned rows: a stored row and the incoming row with its key, many pairs at once (copy-on- write)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def ordering_ranks(columns: Sequence[pa.ChunkedArray]) -> list[Ranks]:
-    """Each column as numbers that compare like its values; nulls are 0, equal values have equal numbers.
+    """Return each column as numbers that compare like its values; nulls are 0, equal values have equal numbers.
 
     Args:
         columns: Ordering columns of the same rows.
@@ -48,7 +48,7 @@ def newer_wins(old: Sequence[pa.ChunkedArray], new: Sequence[pa.ChunkedArray]) -
 
 
 def is_default(columns: Sequence[pa.ChunkedArray]) -> Mask:
-    """Which rows have the default ordering value: null in every field, or int 0 in the only one.
+    """Tell which rows have the default ordering value: null in every field, or int 0 in the only one.
 
     Args:
         columns: Ordering columns of the same rows; at least one.

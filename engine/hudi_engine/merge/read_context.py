@@ -50,14 +50,14 @@ class ReadContext:
     stops_after: str | None = None
 
     def is_visible(self, instant: str) -> bool:
-        """Whether log blocks of ``instant`` count in this read."""
+        """Tell whether log blocks of ``instant`` count in this read."""
         if self.as_of is not None and instant > self.as_of:
             return False
         return self.is_committed(instant)
 
 
 def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> pa.ChunkedArray:
-    """Which rows a range of instants lets through, by their commit time.
+    """Tell which rows a range of instants lets through, by their commit time.
 
     Args:
         commit_times: ``_hoodie_commit_time`` of the rows.
@@ -75,14 +75,14 @@ def in_instant_range(commit_times: pa.ChunkedArray, instants: InstantRange) -> p
 
 
 def rows_in_range(context: ReadContext, rows: pa.Table) -> pa.Table:
-    """The rows that the instant range of a read lets through, all without one."""
+    """Return the rows that the instant range of a read lets through, all without one."""
     if context.instant_range is None:
         return rows
     return rows.filter(in_instant_range(rows.column(COMMIT_TIME), context.instant_range))
 
 
 def range_allows(instant: str, instants: InstantRange | None) -> bool:
-    """Whether blocks of ``instant`` can hold rows of the range."""
+    """Tell whether blocks of ``instant`` can hold rows of the range."""
     if instants is None:
         return True
     if isinstance(instants, frozenset):

@@ -26,7 +26,7 @@ def key_column_names(config: TableConfig) -> list[str]:
 
 
 def record_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
-    """Key of each row.
+    """Return key of each row.
 
     Args:
         table: Rows with the columns of :func:`key_column_names`.

@@ -67,7 +67,7 @@ def read_slice(
     merge_type: str = PAYLOAD_COMBINE,
     filters: pc.Expression | None = None,
 ) -> pa.Table:
-    """Rows of a slice.
+    """Return rows of a slice.
 
     Args:
         context: The read.
@@ -100,7 +100,7 @@ def read_slice(
 def scan_logs(
     context: ReadContext, file_slice: FileSlice, *, columns: Sequence[str] | None = None
 ) -> LogRecords:
-    """Records of the slice's logs, merged to one a key; deletes are among them with their ordering values.
+    """Return records of the slice's logs, merged to one a key; deletes are among them with their ordering values.
 
     Args:
         context: The read.
@@ -112,7 +112,7 @@ def scan_logs(
 
 
 def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
-    """What the logs do to the base file: row numbers that go, rows that come.
+    """Return what the logs do to the base file: row numbers that go, rows that come.
 
     Args:
         context: The read.
@@ -197,7 +197,7 @@ def _columns_of_old(
 def _merge_into(
     context: ReadContext, base: pa.Table, winners: Entries, rule: MergeRule
 ) -> tuple[Mask, pa.Table]:
-    """Which base rows go, and which rows come instead or anew."""
+    """Tell which base rows go, and which rows come instead or anew."""
     masked = np.zeros(base.num_rows, dtype=bool)
     places = np.full(base.num_rows, -1, np.int64)
     if len(winners) and base.num_rows:

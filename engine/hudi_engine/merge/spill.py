@@ -1,5 +1,4 @@
-"""Merging more log records than memory should hold: they go to temporary Arrow files, split by the hash of
-their key.
+"""Merging more log records than memory should hold: they go to temporary Arrow files, split by the hash of their key.
 
 All records of a key land in one file, in their order, so each file can be folded alone. The result is read
 through a memory map, so that the system decides what of it is in memory.

@@ -66,7 +66,7 @@ def fit_columns(
 
 
 def partition_values(config: TableConfig, partition: str) -> dict[str, str | None]:
-    """Text of each partition column in a partition path; empty when the path does not map to the columns.
+    """Return text of each partition column in a partition path; empty when the path does not map to the columns.
 
     Args:
         config: The table's settings.

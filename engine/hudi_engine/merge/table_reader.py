@@ -33,7 +33,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     instant_range: InstantRange | None = None,
 ) -> pa.Table:
-    """Rows of a table, the five meta columns first; a table without a commit gives no rows.
+    """Return rows of a table, the five meta columns first; a table without a commit gives no rows.
 
     Args:
         storage: The table's storage.
@@ -82,7 +82,7 @@ def read_context(
     as_of: str | None = None,
     instant_range: InstantRange | None = None,
 ) -> ReadContext:
-    """What reading the slices of a table needs, from the table itself.
+    """Return what reading the slices of a table needs, from the table itself.
 
     Args:
         storage: The table's storage.
@@ -103,7 +103,7 @@ def read_context(
 
 
 def as_its_readers_do(context: ReadContext, timeline: Timeline) -> ReadContext:
-    """The context of a query, which sees what a reader of the release that keeps the table sees.
+    """Return the context of a query, which sees what a reader of the release that keeps the table sees.
 
     Readers of Hudi 0.x stop in a slice's logs at the first block that is younger than the newest completed
     write, even at a rollback's; incremental reads, writers and table services read on.
@@ -118,8 +118,7 @@ def as_its_readers_do(context: ReadContext, timeline: Timeline) -> ReadContext:
 
 
 def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = None) -> pa.Schema:
-    """Data columns of a table: those of the newest commit, and the partition columns that its files leave
-    out.
+    """Return data columns of a table: those of the newest commit, and the partition columns that its files leave out.
 
     Args:
         config: The table's settings.
@@ -143,7 +142,7 @@ def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = No
 
 
 def load_schema_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None:
-    """Column ids of a table that was altered by schema on read; None for other tables.
+    """Return column ids of a table that was altered by schema on read; None for other tables.
 
     Args:
         storage: The table's storage.

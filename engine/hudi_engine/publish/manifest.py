@@ -126,7 +126,7 @@ def publish(
 
 
 def _still_stands(storage: Storage, config: TableConfig, stamp: Stamp) -> bool:
-    """Whether nothing that a first manifest shows was undone meanwhile: there was no list then to be made anew."""
+    """Tell whether nothing that a first manifest shows was undone meanwhile: there was no list then to be made anew."""
     timeline = Timeline.load(storage, config)
     return all(timeline.is_committed(time) for time in stamp.writes)
 

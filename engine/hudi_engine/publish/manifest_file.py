@@ -236,7 +236,7 @@ class ManifestFolder:
 
 
 def is_healthy(numbers: Sequence[int]) -> bool:
-    """Whether Spark can read a folder with these manifest numbers, ascending."""
+    """Tell whether Spark can read a folder with these manifest numbers, ascending."""
     if not numbers or any((number + 1) % NUMBER_STEP for number in numbers):
         return False
     return len(numbers) == 1 or numbers[-1] - numbers[-2] == NUMBER_STEP

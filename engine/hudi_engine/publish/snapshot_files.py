@@ -73,7 +73,7 @@ class SnapshotRequest:
         return self.config.table_type is TableType.MERGE_ON_READ
 
     def uri(self, path: str) -> str:
-        """Where readers find a file of the table."""
+        """Tell where readers find a file of the table."""
         return f"{self.stamp.base}/{path}"
 
 

@@ -1,0 +1,1 @@
+"""Schemas and types: Avro, Arrow and Spark."""

@@ -90,7 +90,7 @@ def load_avro(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
-    """Arrow schema of an Avro record, all fields nullable, columns in schema order.
+    """Return Arrow schema of an Avro record, all fields nullable, columns in schema order.
 
     Args:
         avro: Avro record schema, as JSON text or parsed.
@@ -111,7 +111,7 @@ def avro_to_arrow(avro: str | bytes | Mapping[str, Any]) -> pa.Schema:
 
 
 def arrow_to_avro(schema: pa.Schema, table_name: str) -> dict[str, Any]:
-    """Avro record of a table as Hudi's Spark writers store it.
+    """Return Avro record of a table as Hudi's Spark writers store it.
 
     Args:
         schema: Arrow schema, with or without the meta columns.
@@ -132,14 +132,15 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> dict[str, Any]:
 
 
 def sanitize_name(name: str) -> str:
-    """``name`` as a legal Avro name, as Hudi makes it: every illegal character, a leading digit too, becomes
-    ``__``."""
+    """Return ``name`` as a legal Avro name, as Hudi makes it: every illegal character, a leading digit too, becomes ``__``."""
     return re.sub(r"[^A-Za-z0-9_]", "__", re.sub(r"\A[^A-Za-z_]", "__", name))
 
 
 def with_meta_fields(avro: str | bytes | Mapping[str, Any], *, operation: bool = False) -> dict[str, Any]:
-    """The record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them where asked; meta
-    fields already there are not repeated."""
+    """Return the record with Hudi's five meta fields in front, and ``_hoodie_operation`` after them where asked.
+
+    Meta fields already there are not repeated.
+    """
     record = without_meta_fields(avro)
     names = meta_fields(operation=operation)
     meta = [{"name": name, "type": ["null", "string"], "doc": "", "default": None} for name in names]
@@ -147,7 +148,7 @@ def with_meta_fields(avro: str | bytes | Mapping[str, Any], *, operation: bool =
 
 
 def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]:
-    """The record with the table's own fields only."""
+    """Return the record with the table's own fields only."""
     record = load_avro(avro)
     return {**record, "fields": [field for field in record["fields"] if field["name"] not in META_FIELDS]}
 
@@ -168,7 +169,7 @@ def check_avro_names(schema: pa.Schema) -> None:
 
 
 def decimal_size(precision: int) -> int:
-    """Least number of bytes that hold ``precision`` decimal digits in two's complement."""
+    """Return least number of bytes that hold ``precision`` decimal digits in two's complement."""
     return (int(10**precision - 1).bit_length() + 8) // 8
 
 

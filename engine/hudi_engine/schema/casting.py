@@ -107,7 +107,7 @@ def _is_any_list(kind: pa.DataType) -> bool:
 
 
 def _may_lose_digits(stored: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether Hudi promotes these types although the last digits can change."""
+    """Tell whether Hudi promotes these types although the last digits can change."""
     if pa.types.is_timestamp(stored) or pa.types.is_floating(kind):
         return True
     return bool(pa.types.is_floating(stored) and pa.types.is_decimal(kind))
@@ -167,7 +167,7 @@ def _map_from(
 
 
 def cast_batch(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Spark's Arrow form of rows in the table's Arrow types; columns outside ``schema`` follow unchanged."""
+    """Return Spark's Arrow form of rows in the table's Arrow types; columns outside ``schema`` follow unchanged."""
     data = cast_table(table.select(schema.names), schema)
     for name in table.column_names:
         if name not in schema.names:

@@ -28,7 +28,7 @@ _PROMOTIONS: dict[pa.DataType, tuple[pa.DataType, ...]] = {
 
 
 def evolve(table: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True) -> pa.Schema:
-    """Schema of the table after a batch with schema ``incoming`` was written to it.
+    """Return schema of the table after a batch with schema ``incoming`` was written to it.
 
     Args:
         table: Schema of the table now, with or without meta columns.
@@ -56,7 +56,7 @@ def evolve(table: pa.Schema, incoming: pa.Schema, *, allow_missing: bool = True)
 
 
 def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Hudi reads a column stored as ``stored`` when the table says ``wanted`` (both not nested).
+    """Tell whether Hudi reads a column stored as ``stored`` when the table says ``wanted`` (both not nested).
 
     Args:
         stored: Arrow type in the older file.
@@ -73,7 +73,7 @@ def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def can_change(stored: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether a table's column may get another type: a wider one, also inside structs, which may get new fields.
+    """Tell whether a table's column may get another type: a wider one, also inside structs, which may get new fields.
 
     Args:
         stored: Type of the column now.

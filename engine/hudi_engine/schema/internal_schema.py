@@ -1,5 +1,4 @@
-"""Schema history of tables changed by ALTER TABLE (schema on read): every column has an id that survives a
-rename.
+"""Schema history of tables changed by ALTER TABLE (schema on read): every column has an id that survives a rename.
 
 Hudi keeps the versions as JSON in ``.hoodie/.schema/<instant>.schemacommit``; each file holds all versions up
 to its instant. A data file was written with the newest version that is not younger than the file's instant. A
@@ -34,7 +33,7 @@ class ColumnNode:
     children: tuple[ColumnNode, ...] = ()
 
     def child(self, name: str) -> ColumnNode | None:
-        """The child of that name."""
+        """Return the child of that name."""
         return next((each for each in self.children if each.name == name), None)
 
 
@@ -49,13 +48,13 @@ class SchemaHistory:
     versions: tuple[tuple[int, ColumnNode], ...]
 
     def version_at(self, instant: str) -> ColumnNode:
-        """The schema with which a file of ``instant`` was written."""
+        """Return the schema with which a file of ``instant`` was written."""
         number = int(instant)
         at_most = [root for version, root in self.versions if version <= number]
         return at_most[-1] if at_most else self.versions[0][1]
 
     def newest(self, as_of: str | None = None) -> ColumnNode:
-        """The schema now, or at ``as_of``."""
+        """Return the schema now, or at ``as_of``."""
         return self.versions[-1][1] if as_of is None else self.version_at(as_of)
 
 
@@ -89,7 +88,7 @@ def parse_history(
 def restore_names(
     stored: pa.Schema, written: ColumnNode, wanted: ColumnNode, schema: pa.Schema
 ) -> dict[str, str]:
-    """Stored name of every top-level column of ``schema`` that the file holds.
+    """Return stored name of every top-level column of ``schema`` that the file holds.
 
     Args:
         stored: Schema of the file.
@@ -108,8 +107,7 @@ def restore_names(
 
 
 def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
-    """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are
-    left out.
+    """Rename the struct fields inside ``array`` from the written to the wanted version; fields gone since are left out.
 
     Args:
         array: Values as stored.

@@ -26,7 +26,7 @@ META_SCHEMA = pa.schema([pa.field(name, pa.string()) for name in META_FIELDS])
 
 
 def meta_fields(*, operation: bool = False) -> tuple[str, ...]:
-    """Names of a table's meta columns in order.
+    """Return names of a table's meta columns in order.
 
     Args:
         operation: Whether ``_hoodie_operation`` is one of them (changelog mode).
@@ -47,7 +47,7 @@ def with_meta_columns(schema: pa.Schema, *, operation: bool = False) -> pa.Schem
 
 
 def without_meta_columns(schema: pa.Schema) -> pa.Schema:
-    """The table's own columns: ``schema`` without the five meta columns, order kept.
+    """Return the table's own columns: ``schema`` without the five meta columns, order kept.
 
     Args:
         schema: Arrow schema of a table, with or without meta columns.

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 
 def java_float_text(values: pa.Array) -> pa.StringArray:
-    """Text of a float or double array as ``Float.toString`` / ``Double.toString`` give it; nulls stay null.
+    """Return text of a float or double array as ``Float.toString`` / ``Double.toString`` give it; nulls stay null.
 
     Args:
         values: Arrow array of float32 or float64.

@@ -43,7 +43,7 @@ _NEXT_STEP: dict[str, str] = {
 
 
 def spark_to_arrow(schema: StructType) -> pa.Schema:
-    """Arrow schema that a Hudi table has for a Spark schema.
+    """Return Arrow schema that a Hudi table has for a Spark schema.
 
     Args:
         schema: Schema of a DataFrame.
@@ -63,7 +63,7 @@ def spark_to_arrow(schema: StructType) -> pa.Schema:
 
 
 def arrow_to_spark(schema: pa.Schema) -> StructType:
-    """Spark schema of an Arrow schema, all fields nullable.
+    """Return Spark schema of an Arrow schema, all fields nullable.
 
     Args:
         schema: Arrow schema of a table.

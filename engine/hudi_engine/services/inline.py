@@ -85,7 +85,7 @@ def _clean(storage: Storage, options: Options, publication: Publication | None) 
 
 
 def _clean_due(timeline: Timeline, options: Options) -> bool:
-    """Whether enough was committed since the last clean; a clean that was cut short is always due."""
+    """Tell whether enough was committed since the last clean; a clean that was cut short is always due."""
     needed = options.int("hoodie.clean.trigger.max.commits")
     if needed <= 1:
         return True

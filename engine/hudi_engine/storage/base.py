@@ -24,9 +24,7 @@ metadata name, so every Hudi reader ignores what a killed process leaves behind.
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """A file or folder: path relative to the table's base path, size in bytes, modification time in epoch
-    ms.
-    """
+    """A file or folder: path relative to the table's base path, size in bytes, modification time in epoch ms."""
 
     path: str
     size: int
@@ -130,9 +128,7 @@ class Storage(ABC):
 
     @abstractmethod
     def delete_tree(self, path: str) -> None:
-        """Delete a folder and all below it; nothing happens when it is missing. The base itself is
-        refused.
-        """
+        """Delete a folder and all below it; nothing happens when it is missing. The base itself is refused."""
 
     @abstractmethod
     def rename(self, source: str, target: str) -> None:

@@ -183,9 +183,7 @@ class LocalStorage(Storage):
         return os.path.join(self.base, self.checked(path)) if path else self.base
 
     def _mutable(self, path: str) -> str:
-        """Return the absolute path, refusing one whose folders lead out of the table through a symbolic
-        link.
-        """
+        """Return the absolute path, refusing one whose folders lead out of the table through a symbolic link."""
         absolute = self._absolute(path)
         folder = os.path.realpath(os.path.dirname(absolute) if path else absolute)
         root = os.path.realpath(self.base)

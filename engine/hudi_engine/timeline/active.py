@@ -222,8 +222,7 @@ class Timeline:
         return CommitMetadata.from_bytes(body, self._describe(name)) if body else None
 
     def plan(self, instant: Instant) -> dict[str, Any] | None:
-        """Return the Avro plan in the requested file of a pending action; None when the file is missing or
-        empty.
+        """Return the Avro plan in the requested file of a pending action; None when the file is missing or empty.
 
         Raises:
             CorruptTableError: when the file is truncated, naming it.
@@ -288,9 +287,7 @@ class Timeline:
         return found
 
     def pending_clustering_file_groups(self) -> dict[FileGroupKey, str]:
-        """Return the input file groups of pending clustering plans, with the instant; they must not be
-        updated.
-        """
+        """Return the input file groups of pending clustering plans, with the instant; they must not be updated."""
         found: dict[FileGroupKey, str] = {}
         for instant in self.pending:
             if instant.action not in ("replacecommit", "clustering"):

@@ -1,5 +1,4 @@
-"""Schema of the entries of the layout 1 archive (Hudi's ``HoodieArchivedMetaEntry``), one entry a timeline
-file.
+"""Schema of the entries of the layout 1 archive (Hudi's ``HoodieArchivedMetaEntry``), one entry a timeline file.
 
 Every string carries ``avro.java.string``: Hudi 1.x reads entries as Java strings and fails without it.
 """

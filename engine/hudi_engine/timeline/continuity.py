@@ -90,8 +90,7 @@ def writes_since(timeline: Timeline, earlier: Look) -> tuple[Instant, ...] | Non
 def look_until_still(
     storage: Storage, look: Callable[[], tuple[TableConfig, Timeline, Result]], as_of: str | None = None
 ) -> Result:
-    """Return what a reader found that lists a table's files after its timeline, looking again when files may have
-    gone in between.
+    """Return what a reader found that lists a table's files after its timeline; it looks again when files may have gone.
 
     Args:
         storage: The table's storage.

@@ -127,9 +127,7 @@ def timeline_file_name(requested_time: str, action: str, state: State) -> str:
 
 
 def newest_states(instants: Iterable[Instant]) -> tuple[Instant, ...]:
-    """Keep one instant per (time, action); a completed compaction hides its own requested and inflight
-    files.
-    """
+    """Keep one instant per (time, action); a completed compaction hides its own requested and inflight files."""
     newest: dict[tuple[str, str], Instant] = {}
     for instant in instants:
         key = (instant.requested_time, instant.action)

@@ -24,7 +24,7 @@ def _field(name: str, kind: object, default: object = _REQUIRED) -> Schema:
 
 
 def _optional(name: str, kind: object) -> Schema:
-    """Field that may be null and is null by default."""
+    """Return field that may be null and is null by default."""
     return _field(name, ["null", kind], None)
 
 

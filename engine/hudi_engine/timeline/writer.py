@@ -120,8 +120,7 @@ class TimelineWriter:
 
 
 def check_inflight(storage: Storage, config: TableConfig, time: str, action: str) -> None:
-    """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a
-    file.
+    """Raise unless a layout 1 instant is in flight: cheap enough for a task to ask before it publishes a file.
 
     Args:
         storage: The table's storage.

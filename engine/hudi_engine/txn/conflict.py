@@ -164,7 +164,7 @@ def _planned(current: Timeline, other: Instant) -> CommitMetadata | None:
 
 
 def _anything(mine: Footprint, key_scope: KeyScope) -> str | None:
-    """Why this write cannot stand beside one that may do anything."""
+    """Say why this write cannot stand beside one that may do anything."""
     if mine.kind in (Kind.COMPACTION, Kind.SCHEMA):
         return None
     new_keys = mine.kind is Kind.UPSERT and key_scope is not KeyScope.NONE and mine.with_inserts
@@ -239,9 +239,7 @@ def _append_or_upsert(
 
 
 def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction_time: str) -> str | None:
-    """Rows that this write put into a slice that the compaction has closed would be lost (v6 log file
-    names).
-    """
+    """Rows that this write put into a slice that the compaction has closed would be lost (v6 log file names)."""
     for group in compacted:
         slice_instant = mine.appended.get(group, mine.base_written.get(group))
         if slice_instant is None or (group in mine.created and group not in mine.appended):
@@ -252,9 +250,7 @@ def _outdated_slices(mine: Footprint, compacted: Iterable[FileGroup], compaction
 
 
 def _same_bucket(mine: Footprint, theirs: Footprint) -> str | None:
-    """A bucket has one file group, whose id starts with the bucket's number in eight digits (bucket
-    index).
-    """
+    """Say why two new file groups are one bucket, whose number in eight digits their ids start with (bucket index)."""
     buckets = {(partition, file_id[:8]) for partition, file_id in theirs.created if file_id[:8].isdigit()}
     shared = {(partition, file_id[:8]) for partition, file_id in mine.created} & buckets
     return _both("both opened bucket", shared)

@@ -73,9 +73,7 @@ def _first_line(path: Path) -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """Return the start time of a running process, None when there is none or it has ended but was not
-    reaped.
-    """
+    """Return the start time of a running process, None when there is none or it has ended but was not reaped."""
     try:
         text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

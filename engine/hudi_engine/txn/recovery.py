@@ -68,8 +68,7 @@ def next_instant(timeline: Timeline) -> str:
 
 
 def recover(storage: Storage, config: TableConfig, options: Options, publication: Publication) -> Recovery:
-    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late, stray
-    markers and heartbeats.
+    """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten.
 
     The caller holds the table's lock.
 
@@ -158,9 +157,7 @@ def pending_writes(timeline: Timeline) -> list[Instant]:
 
 
 def is_clustering(timeline: Timeline, instant: Instant) -> bool:
-    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under
-    way.
-    """
+    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under way."""
     try:
         plan = timeline.plan(instant)
     except CorruptTableError:
@@ -187,9 +184,7 @@ def _without_dead_savepoints(
 
 
 def _sweep(storage: Storage, config: TableConfig, timeline: Timeline, living: Liveness) -> None:
-    """Remove late files, markers and heartbeats of instants that are completed or gone; trouble is not fatal
-    here.
-    """
+    """Remove late files, markers and heartbeats of instants that are completed or gone; trouble is not fatal here."""
     pending = {instant.requested_time for instant in timeline.pending}
     try:
         sweep_markers(storage, config, timeline, living)

@@ -81,7 +81,7 @@ def check_slices_remain(storage: Storage, timeline: Timeline, target: str, later
 
 
 def _born_later(bodies: Mapping[str, CommitMetadata]) -> set[tuple[str, str]]:
-    """File groups that writes after the target began, which are to go as a whole."""
+    """Return file groups that writes after the target began, which are to go as a whole."""
     return {
         (partition, str(stat.file_id))
         for time, metadata in bodies.items()

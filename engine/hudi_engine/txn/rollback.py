@@ -213,9 +213,7 @@ def _cleaned(instant: Instant, partition: str, file_id: str) -> str:
 
 
 def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
-    """Return commit metadata, or the workload of a pending write; None when there is none that can be
-    read.
-    """
+    """Return commit metadata, or the workload of a pending write; None when there is none that can be read."""
     if instant.is_completed:
         return timeline.commit_metadata(instant)
     try:

@@ -120,7 +120,7 @@ def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResul
 
 
 def rows_of_groups(state: TableState, groups: dict[str, list[str]]) -> int:
-    """Rows that file groups hold, by their newest base files' write stats; log records are not counted."""
+    """Return rows that file groups hold, by their newest base files' write stats; log records are not counted."""
     wanted = {(partition, file_id) for partition, ids in groups.items() for file_id in ids}
     rows = 0
     for instant in reversed(state.timeline.completed_writes):

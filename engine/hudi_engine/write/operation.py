@@ -32,7 +32,7 @@ class Operation:
     bulk: bool = False
 
     def action(self, table_type: TableType) -> str:
-        """Timeline action of the commit."""
+        """Return timeline action of the commit."""
         if self.replaces != NOTHING:
             return "replacecommit"
         return "deltacommit" if table_type is TableType.MERGE_ON_READ else "commit"

@@ -107,7 +107,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
-    """Whether an empty batch makes no instant; an overwrite with no rows always does."""
+    """Tell whether an empty batch makes no instant; an overwrite with no rows always does."""
     empty = incoming.table is not None and incoming.table.num_rows == 0
     return (
         empty and request.operation.replaces == NOTHING and request.options.bool("hoodie.skip.empty.commit")
@@ -174,7 +174,7 @@ def _commit(
 def _reads(
     state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
 ) -> ReadsOfWrite | None:
-    """What of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
+    """Return what of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
     if request.base is None and request.match_condition is None:
         return None
     partitions = incoming.partitions
@@ -185,14 +185,14 @@ def _reads(
 
 
 def _key_scope(config: TableConfig, index: IndexKind) -> KeyScope:
-    """Where another writer's new rows can hold the same key."""
+    """Tell where another writer's new rows can hold the same key."""
     if not config.record_key_fields:
         return KeyScope.NONE
     return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
 
 
 def _with_payload(config: TableConfig, options: Options) -> TableConfig:
-    """The merge rule named by the call, for copy-on-write tables of Hudi releases that do not store theirs."""
+    """Return the merge rule named by the call, for copy-on-write tables of Hudi releases that do not store theirs."""
     payload = options.text("hoodie.datasource.write.payload.class")
     if payload is None or config.payload_class or "hoodie.record.merge.mode" in config.properties:
         return config
@@ -241,7 +241,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
 
 
 def _definition_columns(config: TableConfig) -> list[str]:
-    """Columns that the table's definition names; its other readers find them in the spelling it has."""
+    """Return columns that the table's definition names; its other readers find them in the spelling it has."""
     fields = [*config.record_key_fields, *config.ordering_fields]
     return [*fields, *(field.name for field in config.partition_fields)]
 
@@ -261,7 +261,7 @@ def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest)
 def _delete_batch(
     state: TableState, request: WriteRequest, index: IndexKind
 ) -> tuple[AlignedBatch, IndexKind]:
-    """Only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
+    """Return only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
     config = state.config
     schema = state.data_schema()
     if request.prepped:
@@ -344,7 +344,7 @@ def _context(
 def _units(
     state: TableState, incoming: Incoming, index: IndexKind, operation: Operation
 ) -> dict[str, PartitionUnit]:
-    """Latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
+    """Return latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
     partitions = incoming.partitions
     everything = index.is_global or partitions is None or operation.replaces == WHOLE_TABLE
     view = state.view(None if everything else partitions)
@@ -359,7 +359,7 @@ def _write_small(
     table: pa.Table,
     transaction: WriteTransaction,
 ) -> tuple[str, list[WriteStat]]:
-    """A batch in memory: written by threads here, or by executors where the base files it may touch are many bytes."""
+    """Write a batch in memory: by threads here, or by executors where the base files it may touch are many bytes."""
     if plan.index.is_global and (plan.lookup or plan.combine):
         if plan.lookup:
             table = resolve_globally(context, plan, units, table)

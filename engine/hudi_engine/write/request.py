@@ -49,7 +49,7 @@ class WriteRequest:
 
 
 def index_of(config: TableConfig, options: Options) -> IndexKind:
-    """The index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
+    """Return the index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
     index = index_kind(options)
     if not (config.keeps_operations and index.is_global and index.moves_partition):
         return index
@@ -63,7 +63,7 @@ def index_of(config: TableConfig, options: Options) -> IndexKind:
 
 
 def names_changes(config: TableConfig, request: WriteRequest) -> bool:
-    """Whether the rows say themselves what each of them does (changelog mode)."""
+    """Tell whether the rows say themselves what each of them does (changelog mode)."""
     return (
         config.keeps_operations
         and request.operation.name is WriteOperation.UPSERT
@@ -73,13 +73,13 @@ def names_changes(config: TableConfig, request: WriteRequest) -> bool:
 
 
 def combines(request: WriteRequest) -> bool:
-    """Whether rows of the batch with the same key are merged into one."""
+    """Tell whether rows of the batch with the same key are merged into one."""
     option = request.operation.combine_option
     return option is not None and (request.options.bool(option) or skips_existing(request))
 
 
 def skips_existing(request: WriteRequest) -> bool:
-    """Whether rows whose key is stored are left out (insert without duplicates)."""
+    """Tell whether rows whose key is stored are left out (insert without duplicates)."""
     return request.operation.name is WriteOperation.INSERT and request.options.bool(
         "hoodie.datasource.write.insert.drop.duplicates"
     )

@@ -141,7 +141,7 @@ class KeyCollector:
 
 
 def key_range(keys: pa.Array) -> tuple[str, str]:
-    """Smallest and largest of some strings (at least one, none null) in the order of Java strings."""
+    """Return smallest and largest of some strings (at least one, none null) in the order of Java strings."""
     if _orders_like_bytes(keys):
         bounds = pc.min_max(keys).as_py()
         return bounds["min"], bounds["max"]
@@ -150,7 +150,7 @@ def key_range(keys: pa.Array) -> tuple[str, str]:
 
 
 def within_range(keys: pa.Array, low: str, high: str) -> pa.Array:
-    """Which keys lie between two others, both included, in the order of Java strings.
+    """Tell which keys lie between two others, both included, in the order of Java strings.
 
     Args:
         keys: Record keys, none null.

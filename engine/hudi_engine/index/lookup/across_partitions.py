@@ -74,7 +74,7 @@ def resolve_globally(
 
 
 def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
-    """Columns of a stored row that `settle` looks at."""
+    """Return columns of a stored row that `settle` looks at."""
     names = [name for name in context.schema.names if name not in META_FIELDS]
     fields = [name for name in context.config.ordering_fields if name in names]
     wanted = [] if plan.delete_only else merge_rule(context.config).needs_old(fields, names)
@@ -84,7 +84,7 @@ def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
 
 
 def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> pa.Table:
-    """What becomes of rows whose key is stored in another partition.
+    """Return what becomes of rows whose key is stored in another partition.
 
     Args:
         context: The write.
@@ -114,7 +114,7 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
 
 
 def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> tuple[pa.Table, Mask]:
-    """Each row as it is after the merge with its stored one, in the partition that gives, and which rows lose."""
+    """Return each row as it is after the merge with its stored one, in the partition that gives, and which rows lose."""
     rule = merge_rule(context.config)
     names = [name for name in stored.column_names if name != PARTITION_PATH]
     if plan.update_columns is not None:
@@ -133,7 +133,7 @@ def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
 
 
 def _stored_rows(context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> pa.Table:
-    """Live rows of a slice that have the key of one of ``rows``."""
+    """Return live rows of a slice that have the key of one of ``rows``."""
     stored = read_slice(context.read, file_slice, columns=stored_columns(context, plan))
     known = pc.is_in(stored.column(RECORD_KEY), value_set=rows.column(RECORD_KEY).combine_chunks())
     return stored.filter(known)
@@ -156,7 +156,7 @@ def _codes(rows: pa.Table) -> np.ndarray:
 
 
 def _first_of_key(rows: pa.Table, among: Mask) -> Mask:
-    """The first row of each key, of those in ``among``."""
+    """Return the first row of each key, of those in ``among``."""
     first = np.zeros(rows.num_rows, dtype=bool)
     places = np.flatnonzero(among)
     _, starts = np.unique(_codes(rows)[places], return_index=True)
@@ -165,7 +165,7 @@ def _first_of_key(rows: pa.Table, among: Mask) -> Mask:
 
 
 def _unique(rows: pa.Table) -> pa.Table:
-    """One row for each key and partition."""
+    """Return one row for each key and partition."""
     if rows.num_rows < 2:
         return rows
     partitions = np.asarray(

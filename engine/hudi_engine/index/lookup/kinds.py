@@ -27,12 +27,12 @@ class IndexKind:
     moves_partition: bool = True
 
     def pruning(self, options: Options) -> KeyPruning:
-        """The footer pruning rule of this index."""
+        """Return the footer pruning rule of this index."""
         return KeyPruning(self.uses_footers, options.bool("hoodie.bloom.index.prune.by.ranges"))
 
 
 def index_kind(options: Options) -> IndexKind:
-    """The index of a write: what the options (of call and table) say, else SIMPLE."""
+    """Return the index of a write: what the options (of call and table) say, else SIMPLE."""
     name = options.text("hoodie.index.type") or "SIMPLE"
     return {
         "SIMPLE": lambda: IndexKind("SIMPLE"),

@@ -68,14 +68,14 @@ def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.
 
 
 def _every_row(tag: SliceTag, batch: pa.Table) -> SliceTag:
-    """The tag of a batch whose rows name their changes, with all rows of a key instead of the first."""
+    """Return the tag of a batch whose rows name their changes, with all rows of a key instead of the first."""
     keys = batch.column(RECORD_KEY)
     known = pc.is_in(keys, value_set=keys.take(tag.matched).combine_chunks())
     return replace(tag, matched=pa.array(np.flatnonzero(np.asarray(known))))
 
 
 def _combine_known(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> pa.Table:
-    """The batch with the rows of a stored key combined into one, which can only be updated once."""
+    """Return the batch with the rows of a stored key combined into one, which can only be updated once."""
     known = pc.unique(batch.column(RECORD_KEY).take(_matched(tags)))
     is_known = pc.is_in(batch.column(RECORD_KEY), value_set=known)
     if INSERT_FLAG in batch.column_names:
@@ -87,7 +87,7 @@ def _combine_known(context: WriteContext, batch: pa.Table, tags: Sequence[SliceT
 def _unknown_rows(
     context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: Sequence[SliceTag]
 ) -> tuple[pa.Table, list[SliceTag]]:
-    """Rows whose key is not in the table; a key that only logs deleted is tagged, so that it comes back in its place."""
+    """Return rows whose key is not in the table; a key that only logs deleted is tagged, so that it comes back in its place."""
     known = np.zeros(batch.num_rows, dtype=bool)
     for tag in tags:
         known[_live_matches(context, batch, tag)] = True

@@ -36,7 +36,7 @@ class SliceTag:
     matched: pa.Array
 
     def without(self, rows: np.ndarray) -> SliceTag:
-        """The tag with some batch rows taken as not matched."""
+        """Return the tag with some batch rows taken as not matched."""
         if len(rows) == 0:
             return self
         dropped = pa.array(rows, self.batch_rows.type)

@@ -78,7 +78,7 @@ def lookup_keys(batch: pa.Table) -> pa.Array:
 
 
 def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table]]:
-    """Rows grouped by a text column, groups in order of first appearance."""
+    """Return rows grouped by a text column, groups in order of first appearance."""
     if table.num_rows == 0:
         return []
     encoded = table.column(column).combine_chunks()

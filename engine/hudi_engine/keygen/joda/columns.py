@@ -115,7 +115,7 @@ def _numbers(digits: pa.StringArray) -> npt.NDArray[np.int64]:
 def _days(
     years: npt.NDArray[np.int64], months: npt.NDArray[np.int64], days: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Days since 1970, and whether the month has such a day."""
+    """Return days since 1970, and whether the month has such a day."""
     month = (years - 1970) * 12 + months - 1
     first = month.astype("datetime64[M]").astype("datetime64[D]")
     found = first + (days - 1)

@@ -274,7 +274,7 @@ def _read_zone_name(fields: _Fields) -> None:
 
 
 def _day(numbers: dict[str, int]) -> int:
-    """Days since 1970 of the calendar fields."""
+    """Return days since 1970 of the calendar fields."""
     dated = numbers.keys() & {"M", "d", "D"}
     year = numbers.get("y", _YEAR_WITHOUT_ONE if dated else 1970)
     cycles = (year - 1970) // 400 if not 1 <= year <= 9999 else 0

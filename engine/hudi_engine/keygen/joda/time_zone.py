@@ -54,7 +54,7 @@ def find_zone(name: str) -> tzinfo:
 
 
 def fixed_zone(offset_seconds: int) -> tzinfo:
-    """The zone of a fixed offset from UTC; offset 0 is UTC itself."""
+    """Return the zone of a fixed offset from UTC; offset 0 is UTC itself."""
     return timezone(timedelta(seconds=offset_seconds)) if offset_seconds else timezone.utc
 
 
@@ -125,7 +125,7 @@ def zone_id(zone: tzinfo) -> str:
 
 
 def short_zone_name(zone: tzinfo, millis: int) -> str:
-    """Abbreviation a zone uses at an instant, such as ``CET``; its id where it has none."""
+    """Return abbreviation a zone uses at an instant, such as ``CET``; its id where it has none."""
     if not hasattr(zone, "key"):
         return zone_id(zone)
     instant = _near_datetime(millis // MILLIS_PER_SECOND).replace(tzinfo=timezone.utc)
@@ -141,7 +141,7 @@ def _offset_at(millis: int, zone: tzinfo) -> int:
 
 
 def _near_datetime(seconds: int) -> datetime:
-    """Date and time so many seconds after 1970, moved by whole cycles where ``datetime`` does not reach."""
+    """Return date and time so many seconds after 1970, moved by whole cycles where ``datetime`` does not reach."""
     if not _SAFE_SECONDS[0] <= seconds < _SAFE_SECONDS[1]:
         seconds %= _SECONDS_PER_CYCLE
     return datetime(1970, 1, 1) + timedelta(seconds=seconds)

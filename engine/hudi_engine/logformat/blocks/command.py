@@ -1,5 +1,4 @@
-"""Command block: takes back the blocks of another instant (source: Hudi table format, command block). Empty
-content."""
+"""Command block: takes back the blocks of another instant (source: Hudi table format, command block). Empty content."""
 
 from __future__ import annotations
 
@@ -7,7 +6,7 @@ from hudi_engine.logformat.format import ROLLBACK_COMMAND, HeaderKey
 
 
 def rollback_header(instant: str, target_instant: str) -> list[tuple[HeaderKey, str]]:
-    """Header of a block that makes readers ignore every block of ``target_instant`` in the same file slice.
+    """Return header of a block that makes readers ignore every block of ``target_instant`` in the same file slice.
 
     Args:
         instant: Instant of the rollback itself.

@@ -30,7 +30,7 @@ _BYTES_AT_ONCE = 64 * 1024 * 1024
 
 
 def decode(content: memoryview, schema: str) -> pa.Table:
-    """Rows of the block, typed by the schema they were written with.
+    """Return rows of the block, typed by the schema they were written with.
 
     Args:
         content: The block's content.
@@ -47,7 +47,7 @@ def decode(content: memoryview, schema: str) -> pa.Table:
 def decode_datums(
     data: pa.Buffer, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], schema: str
 ) -> pa.Table:
-    """Rows of Avro datums that lie in one buffer.
+    """Return rows of Avro datums that lie in one buffer.
 
     Args:
         data: The buffer.
@@ -65,7 +65,7 @@ def decode_datums(
 
 
 def encode(table: pa.Table, schema: Mapping[str, Any], max_block_bytes: int) -> Iterator[bytes]:
-    """Contents of as many blocks as the rows need.
+    """Yield contents of as many blocks as the rows need.
 
     Args:
         table: Rows; columns are matched to the schema by name.
@@ -133,7 +133,7 @@ def _frame(content: memoryview) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, A
 
 
 def _framed(table: pa.Table, record: AvroType) -> Iterator[pa.BinaryArray]:
-    """Length-prefixed datums, in steps small enough that no column passes two gigabytes."""
+    """Yield length-prefixed datums, in steps small enough that no column passes two gigabytes."""
     step = _ROWS_AT_ONCE
     if table.num_rows:
         step = max(1, min(step, _BYTES_AT_ONCE // max(1, table.nbytes // table.num_rows)))

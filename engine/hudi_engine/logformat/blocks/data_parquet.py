@@ -1,5 +1,4 @@
-"""Parquet data block: a complete Parquet file, columns as in a base file (source: Hudi table format, Parquet
-data block)."""
+"""Parquet data block: a complete Parquet file, columns as in a base file (source: Hudi table format, Parquet data block)."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ _CODECS = {
 
 
 def decode(content: memoryview) -> pa.Table:
-    """Rows of the block with the types the file gives them.
+    """Return rows of the block with the types the file gives them.
 
     Args:
         content: The block's content.
@@ -37,7 +36,7 @@ def decode(content: memoryview) -> pa.Table:
 
 
 def encode(table: pa.Table, codec: str) -> bytes:
-    """Content of a block that holds the rows of ``table``.
+    """Return content of a block that holds the rows of ``table``.
 
     Args:
         table: Rows with the meta columns first.

@@ -1,5 +1,4 @@
-"""Delete block: keys to delete, each with the ordering value of the delete (source: Hudi table format, delete
-block, version 3).
+"""Delete block: keys to delete, each with the ordering value of the delete (source: Hudi table format, delete block, version 3).
 
 An ordering value of null or int 0 is the default: the delete wins over everything before it. Content versions
 1 and 2 are serialized Java objects and are refused by name.
@@ -74,7 +73,7 @@ class DeleteRecord:
 def encode(
     record_keys: pa.Array, partition_paths: pa.Array, ordering_values: Sequence[pa.Array] = ()
 ) -> bytes:
-    """Content of a delete block.
+    """Return content of a delete block.
 
     Args:
         record_keys: Key texts.
@@ -100,7 +99,7 @@ def encode(
 
 
 def decode(content: memoryview) -> list[DeleteRecord]:
-    """Keys of a delete block, in their order.
+    """Return keys of a delete block, in their order.
 
     Args:
         content: The block's content.
@@ -133,7 +132,7 @@ def decode(content: memoryview) -> list[DeleteRecord]:
 
 
 def _ordering_value(value: Any) -> Any:
-    """Plain value of a decoded union branch; the default (null, or int 0) becomes None."""
+    """Return plain value of a decoded union branch; the default (null, or int 0) becomes None."""
     if value is None:
         return None
     name, record = value

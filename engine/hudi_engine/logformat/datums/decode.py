@@ -114,7 +114,7 @@ class DatumDecoder:
         return values, starts + lengths
 
     def _slices(self, starts: Longs, lengths: Longs) -> pa.Array:
-        """The byte ranges as a binary array.
+        """Return the byte ranges as a binary array.
 
         Values and the gaps between them are taken for one array over the whole buffer; every other entry is
         then copied out.
@@ -218,7 +218,7 @@ class DatumDecoder:
         return pa.MapArray.from_arrays(pa.array(offsets), *flat.flatten(), type=schema.arrow), after
 
     def _block_counts(self, positions: Longs) -> tuple[Longs, Longs]:
-        """Item counts of the next array blocks; a negative count is followed by the block's size in bytes."""
+        """Return item counts of the next array blocks; a negative count is followed by the block's size in bytes."""
         counts, after = self._varint(positions)
         sized = np.flatnonzero(counts < 0)
         if len(sized):

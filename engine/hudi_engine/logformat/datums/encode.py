@@ -25,7 +25,7 @@ _NOTHING, _END = b"", b"\x00"
 
 
 def encode_datums(rows: pa.StructArray, schema: AvroType) -> pa.BinaryArray:
-    """One Avro datum a row.
+    """Return one Avro datum a row.
 
     Args:
         rows: The columns as one struct array without nulls, typed as ``schema.arrow``.
@@ -38,7 +38,7 @@ def encode_datums(rows: pa.StructArray, schema: AvroType) -> pa.BinaryArray:
 
 
 def frame_datums(datums: pa.BinaryArray) -> pa.BinaryArray:
-    """Every datum with its length, a big-endian int, before it."""
+    """Return every datum with its length, a big-endian int, before it."""
     lengths = pc.binary_length(datums).to_numpy(zero_copy_only=False).astype(">i4")
     prefix = _binary(lengths.view(np.uint8), np.full(len(datums), 4, np.int64))
     return _join([prefix, datums])
@@ -60,14 +60,14 @@ def _binary(flat: Bytes, lengths: Longs) -> pa.BinaryArray:
 
 
 def _from_matrix(matrix: Bytes, lengths: Longs) -> pa.BinaryArray:
-    """Rows of ``matrix``, each cut to its length."""
+    """Return rows of ``matrix``, each cut to its length."""
     if len(lengths) and lengths.min() == matrix.shape[1]:
         return _binary(matrix.reshape(-1), lengths)
     return _binary(matrix[np.arange(matrix.shape[1]) < lengths[:, None]], lengths)
 
 
 def _varint(values: Longs) -> tuple[Bytes, Longs]:
-    """Zigzag varints of ``values``, left-aligned in a matrix, and their lengths."""
+    """Return Zigzag varints of ``values``, left-aligned in a matrix, and their lengths."""
     zigzag = ((values << 1) ^ (values >> 63)).view(np.uint64)
     lengths = np.ones(len(values), np.int64)
     top = int(zigzag.max()) if len(values) else 0
@@ -83,7 +83,7 @@ def _varint(values: Longs) -> tuple[Bytes, Longs]:
 
 
 def _pieces(array: pa.Array, schema: AvroType, name: str) -> list[Any]:
-    """Bytes that ``array`` adds to each row, as one or more binary arrays to be joined."""
+    """Return bytes that ``array`` adds to each row, as one or more binary arrays to be joined."""
     valid = None
     if array.null_count:
         if schema.null_index is None and schema.kind != "null":
@@ -97,8 +97,7 @@ def _pieces(array: pa.Array, schema: AvroType, name: str) -> list[Any]:
 
 
 def _nested(array: pa.Array, schema: AvroType, name: str, valid: Mask | None) -> list[Any]:
-    """Records, arrays and maps: the bytes of the values that are there, spread over all rows, after the union
-    branch."""
+    """Encode records, arrays and maps: the bytes of the values that are there, spread over all rows, after the union branch."""
     values = array if valid is None else array.filter(array.is_valid())
     if schema.kind == "record":
         body = _record_pieces(values, schema, f"{name}.")
@@ -114,7 +113,7 @@ def _nested(array: pa.Array, schema: AvroType, name: str, valid: Mask | None) ->
 
 
 def _spread(values: pa.BinaryArray, valid: Mask) -> pa.BinaryArray:
-    """``values`` at the valid rows, nothing at the others; the bytes are shared."""
+    """Return ``values`` at the valid rows, nothing at the others; the bytes are shared."""
     lengths = np.zeros(len(valid), np.int64)
     lengths[valid] = pc.binary_length(values).to_numpy(zero_copy_only=False)
     start = int(np.frombuffer(values.buffers()[1], np.int32)[values.offset])
@@ -224,7 +223,7 @@ def _fixed_matrix(array: pa.Array, schema: AvroType) -> Bytes:
 
 
 def _decimal_matrix(array: pa.Array, schema: AvroType) -> Bytes:
-    """Unscaled values in big-endian two's complement, in ``bytes`` with their length before them."""
+    """Return unscaled values in big-endian two's complement, in ``bytes`` with their length before them."""
     data = array.buffers()[1]
     if data is None or len(array) == 0:
         little = np.zeros((len(array), 16), np.uint8)

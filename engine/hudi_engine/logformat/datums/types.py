@@ -44,7 +44,7 @@ class AvroType:
 
 
 def compile_schema(avro: str | Mapping[str, Any]) -> AvroType:
-    """Tree of an Avro record schema.
+    """Return tree of an Avro record schema.
 
     Args:
         avro: Schema as JSON text or parsed.

@@ -40,7 +40,7 @@ class _Block:
 
 
 def decode(content: memoryview, schema: str) -> pa.Table:
-    """Rows of the block, in the order of their keys.
+    """Return rows of the block, in the order of their keys.
 
     Args:
         content: The block's content.
@@ -74,7 +74,7 @@ def decode(content: memoryview, schema: str) -> pa.Table:
 
 
 def _trailer(content: memoryview) -> dict[int, int]:
-    """Numbers of the trailer, by field of its protocol buffer."""
+    """Return numbers of the trailer, by field of its protocol buffer."""
     tail = bytes(content[-_TRAILER_SIZE:])
     if len(tail) < _TRAILER_SIZE or not tail.startswith(_TRAILER_MAGIC):
         raise CorruptTableError(f"an HFile log block of {len(content)} bytes has no trailer")
@@ -155,7 +155,7 @@ def _values(body: bytes, versioned: bool) -> Iterator[tuple[int, int]]:
 
 
 def _version_size(first: int) -> int:
-    """Bytes of a number in Hadoop's variable length form, which its first byte tells."""
+    """Return bytes of a number in Hadoop's variable length form, which its first byte tells."""
     if first < 0x80 or first >= 0x90:
         return 1
     return 0x91 - first if first >= 0x88 else 0x89 - first

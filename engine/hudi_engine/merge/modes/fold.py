@@ -16,7 +16,7 @@ Positions = npt.NDArray[np.int64]
 
 
 def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> Entries:
-    """One entry a key.
+    """Return one entry a key.
 
     Args:
         entries: Records in the order in which they were written.
@@ -32,7 +32,7 @@ def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> E
 
 
 def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
-    """A number for each row, the same for equal keys, and how many different keys there are."""
+    """Return a number for each row, the same for equal keys, and how many different keys there are."""
     encoded = keys.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
@@ -43,7 +43,7 @@ def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
 def winners(
     entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
 ) -> Positions:
-    """Position of the winning row of each key, for rules that keep one row whole.
+    """Return position of the winning row of each key, for rules that keep one row whole.
 
     Args:
         entries: Records in order.
@@ -81,8 +81,7 @@ def _last(codes: Positions, positions: Positions, distinct: int) -> Positions:
 def _fold_by_rank(
     entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
 ) -> Entries:
-    """Merge the first with the second record of every key, the result with the third, and so on: a step
-    merges many keys at once."""
+    """Merge the first with the second record of every key, the result with the third, and so on: many keys a step."""
     counts = np.bincount(codes, minlength=distinct)
     by_count = np.argsort(-counts, kind="stable")
     number = np.empty(distinct, np.int64)

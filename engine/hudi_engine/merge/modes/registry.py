@@ -36,7 +36,7 @@ _POSITION = "__hudi_position"
 
 
 def merge_rule(config: TableConfig) -> MergeRule:
-    """The rule by which a table merges records.
+    """Return the rule by which a table merges records.
 
     Args:
         config: The table's settings.

@@ -57,7 +57,7 @@ class MergeRule:
         return self.fills and self.logs is None
 
     def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
-        """Columns of the older record that :meth:`merge` looks at.
+        """Return columns of the older record that :meth:`merge` looks at.
 
         Args:
             ordering_fields: Ordering fields of the table.
@@ -110,7 +110,7 @@ class MergeRule:
         return Entries(rows, new.keys, deleted, always, severed, provided)
 
     def _compose(self, old: Entries, new: Entries, wins: Mask, lends: Mask) -> tuple[pa.Table, Mask | None]:
-        """Column by column: the winner's value, or the loser's where the winner has none to give."""
+        """Return column by column: the winner's value, or the loser's where the winner has none to give."""
         columns, provided = [], []
         for number, name in enumerate(new.rows.column_names):
             older, newer = old.rows.column(name), new.rows.column(name)
@@ -142,7 +142,7 @@ class MergeRule:
 
 
 def pick(older: pa.ChunkedArray, newer: pa.ChunkedArray, takes_new: Mask) -> pa.ChunkedArray:
-    """Row by row the newer or the older value; works for nested types too.
+    """Return row by row the newer or the older value; works for nested types too.
 
     Args:
         older: Values of the older rows.

@@ -19,7 +19,7 @@ _PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*\Z")
 
 
 def load_rule(path: str) -> MergeRule:
-    """The rule at an import path.
+    """Return the rule at an import path.
 
     Args:
         path: ``package.module:name``.

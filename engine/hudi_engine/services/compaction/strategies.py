@@ -49,7 +49,7 @@ def strategy_of(options: Options) -> Strategy:
 def log_file_size_based(
     operations: Sequence[CompactionOperation], options: Options
 ) -> list[CompactionOperation]:
-    """Slices with the most bytes of logs first, above a threshold, up to the target IO."""
+    """Return slices with the most bytes of logs first, above a threshold, up to the target IO."""
     threshold = options.int("hoodie.compaction.logfile.size.threshold")
     worthy = [each for each in operations if each.metrics.get(LOG_BYTES, 0.0) >= threshold]
     return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(LOG_BYTES, 0.0)), options)
@@ -58,14 +58,14 @@ def log_file_size_based(
 def log_file_num_based(
     operations: Sequence[CompactionOperation], options: Options
 ) -> list[CompactionOperation]:
-    """Slices with the most log files first, above a threshold, up to the target IO."""
+    """Return slices with the most log files first, above a threshold, up to the target IO."""
     threshold = options.int("hoodie.compaction.logfile.num.threshold")
     worthy = [each for each in operations if each.metrics.get(LOG_FILES, 0.0) >= threshold]
     return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(LOG_FILES, 0.0)), options)
 
 
 def bounded_io(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
-    """Slices as they come until the target IO is reached; the one that reaches it is part of the plan."""
+    """Return slices as they come until the target IO is reached; the one that reaches it is part of the plan."""
     left = float(options.int("hoodie.compaction.target.io"))
     chosen = []
     for operation in operations:
@@ -77,7 +77,7 @@ def bounded_io(operations: Sequence[CompactionOperation], options: Options) -> l
 
 
 def day_based(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
-    """Slices of the newest days, a number of partitions; partitions that are no dates come last."""
+    """Return slices of the newest days, a number of partitions; partitions that are no dates come last."""
     newest = sorted({each.partition for each in operations}, key=_day_key, reverse=True)
     taken = newest[: options.int("hoodie.compaction.daybased.target.partitions")]
     rank = {partition: position for position, partition in enumerate(taken)}
@@ -87,7 +87,7 @@ def day_based(operations: Sequence[CompactionOperation], options: Options) -> li
 
 
 def unbounded(operations: Sequence[CompactionOperation], _options: Options) -> list[CompactionOperation]:
-    """All slices."""
+    """Return all slices."""
     return list(operations)
 
 

@@ -36,7 +36,7 @@ class Draft:
 
 
 def key_generator_problems(config: TableConfig, options: Options) -> list[str]:
-    """Why the key generator cannot serve the table's fields; empty when it can."""
+    """Say why the key generator cannot serve the table's fields; empty when it can."""
     kind, count = config.key_generator, len(config.partition_fields)
     if kind in (KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE) and count:
         return [
@@ -56,6 +56,7 @@ def key_generator_problems(config: TableConfig, options: Options) -> list[str]:
 
 
 def definition_problems(draft: Draft) -> list[str]:
+    """Say all that is wrong with a definition; empty when nothing is."""
     name, keys, options = draft.name, draft.keys, draft.options
     problems = []
     if not name or not re.fullmatch(r"[A-Za-z0-9_.\-]+", name):
@@ -107,7 +108,7 @@ def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
 
 
 def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
-    """Why a table cannot be in changelog mode; empty when it can."""
+    """Say why a table cannot be in changelog mode; empty when it can."""
     problems = []
     if kind == "COPY_ON_WRITE":
         problems.append(
@@ -120,7 +121,7 @@ def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
 
 
 def changelog_mode_problems(config: TableConfig) -> list[str]:
-    """Why a changelog cannot be kept of the table's merge mode; empty when it can.
+    """Say why a changelog cannot be kept of the table's merge mode; empty when it can.
 
     The image of a row before an update stands in the log before the updated one, so the merge must take the later of two
     records with equal ordering values, and nothing but whole records.
@@ -196,7 +197,7 @@ def _key_type_problems(schema: pa.Schema, fields: Sequence[str]) -> list[str]:
 
 
 def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
-    """Why a column cannot order rows; empty when it can."""
+    """Say why a column cannot order rows; empty when it can."""
     names = {name.lower(): name for name in schema.names}
     found = names.get(field.lower())
     if found is None:

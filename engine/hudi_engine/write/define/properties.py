@@ -112,7 +112,7 @@ def table_properties(
 
 
 def _properties(draft: Draft) -> dict[str, str]:
-    """The properties of a definition that has no problems, checksum included."""
+    """Return the properties of a definition that has no problems, checksum included."""
     options, kind = draft.options, draft.kind
     assert kind is not None
     properties = {
@@ -144,7 +144,7 @@ def _properties(draft: Draft) -> dict[str, str]:
 
 
 def spelled(fields: Sequence[str], schema: pa.Schema | None) -> tuple[str, ...]:
-    """Fields as the columns are spelled, for other readers find them by that; ``field:kind`` keeps its kind.
+    """Return fields as the columns are spelled, for other readers find them by that; ``field:kind`` keeps its kind.
 
     Args:
         fields: Columns, fields inside structs named with dots.

@@ -9,7 +9,7 @@ from hudi_engine.write.define.table_options import STICKY_INDEX
 
 
 def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
-    """Whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
+    """Tell whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
     return (
         all(
             getattr(stored, name) == getattr(wanted, name)
@@ -31,19 +31,19 @@ def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
 
 
 def _columns(config: TableConfig) -> list[list[str]]:
-    """Key, ordering and partition columns; a rebuild in place keeps the table's spelling of them."""
+    """Return key, ordering and partition columns; a rebuild in place keeps the table's spelling of them."""
     partitions = [f"{field.name}:{field.kind}" for field in config.partition_fields]
     roles = (config.record_key_fields, config.ordering_fields, partitions)
     return [[name.lower() for name in names] for names in roles]
 
 
 def _buckets(config: TableConfig) -> list[str | None] | None:
-    """Settings of the bucket index, which decide where rows are; None for the others."""
+    """Return settings of the bucket index, which decide where rows are; None for the others."""
     if config.properties.get("hoodie.index.type", "").upper() != "BUCKET":
         return None
     return [config.properties.get(key) for key in STICKY_INDEX]
 
 
 def exists(storage: Storage) -> bool:
-    """Whether a table's properties are at the storage's base."""
+    """Tell whether a table's properties are at the storage's base."""
     return storage.exists(PROPERTIES_PATH)

@@ -42,7 +42,7 @@ _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
 
 
 def with_table_options(config: TableConfig, options: Options, operation: str) -> Options:
-    """The options of a call over those the table keeps.
+    """Return the options of a call over those the table keeps.
 
     Args:
         config: The table's properties.
@@ -78,7 +78,7 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
 
 
 def _rule_problems(config: TableConfig, options: Options) -> list[str]:
-    """Key generator and merge rule: said again they must be the table's, where it has one."""
+    """Return key generator and merge rule: said again they must be the table's, where it has one."""
     said: dict[str, tuple[str, str]] = {}
     for key in (
         KEYGEN_CLASS_OPTION,

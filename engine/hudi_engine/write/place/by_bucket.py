@@ -39,7 +39,7 @@ def write_buckets(
 
 
 def _slices_by_bucket(unit: PartitionUnit, count: int) -> dict[int, FileSlice]:
-    """Slices by the bucket in their file id; refuses file groups that another index or another number of buckets made."""
+    """Return slices by the bucket in their file id; refuses file groups that another index or another number of buckets made."""
     found: dict[int, FileSlice] = {}
     for each in unit.slices:
         bucket = int(each.file_id[:8]) if each.file_id[:8].isdigit() else -1

@@ -26,6 +26,7 @@ from hudi_engine.write.place.packing import share_inserts
 def write_keys(
     task: WriteTask, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: list[SliceTag]
 ) -> Iterator[WriteStat]:
+    """Write the rows of a partition: those with a tag where their key is, the others as new ones."""
     deletes = deletes_of(batch, plan, task.context.config)
     fresh = np.ones(batch.num_rows, dtype=bool)
     for tag in tags:

@@ -47,4 +47,5 @@ def append_changes(
 
 
 def log_target(unit: PartitionUnit, file_slice: FileSlice) -> LogTarget:
+    """Return the log of a slice; while a compaction is pending it belongs to the slice that comes after it."""
     return LogTarget(file_slice, dict(unit.log_instants).get(file_slice.file_id, file_slice.base_instant))

@@ -14,6 +14,7 @@ from hudi_engine.schema.meta_fields import RECORD_KEY
 
 
 def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array | None:
+    """Tell which rows delete, by their marks or the flag of a move; None when none can, or all do."""
     if plan.delete_only:
         return None
     marked = delete_mask(batch, config)
@@ -26,6 +27,7 @@ def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array
 def split_deletes(
     task: WriteTask, rows: pa.Table, mask: pa.Array | None
 ) -> tuple[pa.Table | None, LogDeletes | None]:
+    """Split rows into those to write and the deletes among them."""
     if mask is None:
         return rows, None
     gone = rows.filter(mask)

@@ -55,7 +55,7 @@ def share_inserts(
 def small_files(
     context: WriteContext, slices: Sequence[FileSlice], frozen: Collection[tuple[str, str]] = ()
 ) -> list[FileSlice]:
-    """Slices of a partition that may take new rows, smallest first."""
+    """Return slices of a partition that may take new rows, smallest first."""
     limit = context.options.int("hoodie.parquet.small.file.limit")
     if limit == 0:
         return []

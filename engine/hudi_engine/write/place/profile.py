@@ -10,7 +10,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 
 def tagged_profile(operation: str, tagged: Iterable[TaggedUnit]) -> CommitMetadata:
-    """Planned inserts a partition and planned updates a file group (Hudi table format, inflight body)."""
+    """Return planned inserts a partition and planned updates a file group (Hudi table format, inflight body)."""
     partitions: dict[str, list[WriteStat]] = {}
     for each in tagged:
         new_rows = max(0, each.batch.num_rows - each.matched_rows)
@@ -31,7 +31,7 @@ def tagged_profile(operation: str, tagged: Iterable[TaggedUnit]) -> CommitMetada
 def partition_profile(
     operation: str, rows: Mapping[str, int], units: Mapping[str, PartitionUnit]
 ) -> CommitMetadata:
-    """Rows a partition, and the file groups they may touch, when keys are looked up only while writing."""
+    """Return rows a partition, and the file groups they may touch, when keys are looked up only while writing."""
     partitions = {}
     for partition, count in rows.items():
         stats = [WriteStat(file_id="", num_inserts=count)]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def column_names(value: object, what: str) -> list[str] | None:
-    """A list of names from one name or several; None stays None.
+    """Return a list of names from one name or several; None stays None.
 
     Args:
         value: What the caller gave.
@@ -33,7 +33,7 @@ def column_names(value: object, what: str) -> list[str] | None:
 
 
 def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
-    """Columns given as a StructType or as text.
+    """Return columns given as a StructType or as text.
 
     Raises:
         ConfigError: Text that is no list of columns, or another type.

@@ -120,7 +120,7 @@ def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFra
 
 
 def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
-    """The rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most."""
+    """Return the rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most."""
     rows_limit = options.int("hoodie.engine.small.batch.rows")
     bytes_limit = options.int("hoodie.engine.small.batch.bytes")
     estimate = estimated_bytes(batch.frame)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def fitted(value: Column, given: DataType, wanted: DataType) -> Column:
-    """A value in the type of the table's column; fields that it lacks are null.
+    """Return a value in the type of the table's column; fields that it lacks are null.
 
     Args:
         value: The value.
@@ -51,7 +51,7 @@ def fitted(value: Column, given: DataType, wanted: DataType) -> Column:
 
 
 def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
-    """A type with the fields of its structs spelled as in another one, matched without regard to case.
+    """Return a type with the fields of its structs spelled as in another one, matched without regard to case.
 
     Args:
         given: Type of a batch's column.

@@ -53,13 +53,13 @@ class _FieldText:
     generator: KeyGenerator
 
     def column(self) -> Column:
-        """The field's values in Spark."""
+        """Return the field's values in Spark."""
         from pyspark.sql import functions as F
 
         return F.col(".".join("`" + step.replace("`", "``") + "`" for step in self.steps))
 
     def convert(self, values: pa.Array) -> pa.Array:
-        """The text of the values, by the rules of `hudi_engine.keygen`."""
+        """Return the text of the values, by the rules of `hudi_engine.keygen`."""
         typed = values if values.type == self.kind else pc.cast(values, self.kind, safe=False)
         consistent = self.generator.consistent_logical_timestamp
         if self.dated and self.generator.timestamp_format is not None:
@@ -129,7 +129,7 @@ def _with_texts(df: DataFrame, fields: list[_FieldText]) -> tuple[DataFrame, lis
 
 
 def _native_text(field: _FieldText) -> Column | None:
-    """The field's text as a Spark expression, None where Spark has no exact one."""
+    """Return the field's text as a Spark expression, None where Spark has no exact one."""
     from pyspark.sql import functions as F
 
     if field.dated:
@@ -168,7 +168,7 @@ def _converter(field: _FieldText) -> Callable[[pa.Array], pa.Array]:
 
 
 def _with_mapped_texts(df: DataFrame, wanted: list[tuple[str, _FieldText]]) -> DataFrame:
-    """The way of Spark 3.5, which has no scalar functions over Arrow: whole rows pass through Python."""
+    """Pass whole rows through Python, as Spark 3.5 has no scalar functions over Arrow."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     fields = [field for _, field in wanted]

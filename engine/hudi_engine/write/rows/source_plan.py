@@ -11,7 +11,7 @@ _LIGHT_NODES = {"Project", "Filter"}
 
 
 def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
-    """Whether the rows come straight from Parquet files, by columns and filters that give the same rows each time.
+    """Tell whether the rows come straight from Parquet files, by columns and filters that give the same rows each time.
 
     Such rows are cheaper to read twice than to keep, and only the columns needed are read. Anything else (joins,
     aggregates, Python functions, text formats, databases) is evaluated once and kept.
@@ -31,12 +31,12 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
 
 
 def estimated_bytes(frame: DataFrame) -> int:
-    """Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
+    """Return Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
     return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def estimated_rows(frame: DataFrame) -> int:
-    """Rows of a Parquet scan, from the bytes of its files and the usual width of its columns in memory.
+    """Return rows of a Parquet scan, from the bytes of its files and the usual width of its columns in memory.
 
     Files are smaller than rows in memory, so it is rather too low.
     """

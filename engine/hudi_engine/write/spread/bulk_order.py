@@ -20,7 +20,7 @@ UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 
 
 def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:
-    """Rows distributed and sorted as ``hoodie.bulkinsert.*`` asks.
+    """Return rows distributed and sorted as ``hoodie.bulkinsert.*`` asks.
 
     Args:
         frame: Rows with key columns.
@@ -45,7 +45,7 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
 
 
 def _gathers_partitions(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> bool:
-    """Whether the rows of a partition are brought together; without a word from the user the file sizes decide.
+    """Tell whether the rows of a partition are brought together; without a word from the user the file sizes decide.
 
     They are known when the rows are all those of some Parquet files: then a look at the partition columns alone is cheap.
     """
@@ -66,7 +66,7 @@ def _gathers_partitions(frame: DataFrame, context: WriteContext, source: DataFra
 
 
 def _rebalanced(frame: DataFrame) -> DataFrame:
-    """Rows of a partition path together, in tasks of even size; only SQL takes a column in this hint in every PySpark."""
+    """Return rows of a partition path together, in tasks of even size; only SQL takes a column in this hint in every PySpark."""
     name = f"hudi_rows_{uuid.uuid4().hex}"
     frame.createTempView(name)
     try:

@@ -118,7 +118,7 @@ def prepare_distributed(
 
 
 def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:
-    """Settings for the key columns; keys to delete may come without partition columns and are then looked up everywhere."""
+    """Return settings for the key columns; keys to delete may come without partition columns and are then looked up everywhere."""
     names = {name.lower() for name in schema.names}
     known = all(field.name.partition(".")[0].lower() in names for field in config.partition_fields)
     if known or not operation.delete_only:
@@ -203,7 +203,7 @@ def write_distributed(
 
 
 def _without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
-    """Rows without the record key when the task that writes them makes it: it need not go through the shuffle."""
+    """Return rows without the record key when the task that writes them makes it: it need not go through the shuffle."""
     return frame if keys is None else frame.drop(RECORD_KEY)
 
 
@@ -230,7 +230,7 @@ def _tasks(context: WriteContext) -> int:
 def _is_wide(
     spark: SparkSession, context: WriteContext, units: Mapping[str, PartitionUnit], rows: Mapping[str, int]
 ) -> bool:
-    """Whether partitions are too big, or too few for the machine, to be one task each."""
+    """Tell whether partitions are too big, or too few for the machine, to be one task each."""
     touched = [units[partition] for partition in rows if partition in units]
     sizes = [sum(_size(each) for each in unit.slices) for unit in touched]
     limit = context.options.int("hoodie.engine.wide.partition.bytes")

@@ -214,7 +214,7 @@ def check_keys(rows: pa.Table, context: WriteContext) -> None:
 
 
 def current_task(context: WriteContext) -> WriteTask:
-    """The Spark task this code runs in, as a write task."""
+    """Return the Spark task this code runs in, as a write task."""
     from pyspark import TaskContext
 
     running = TaskContext.get()
@@ -259,6 +259,6 @@ def _rebuilt(kind: type[HudiError], message: str) -> HudiError:
 
 
 def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:
-    """Data columns of the table that the rows have; keys to delete come with few of them."""
+    """Return data columns of the table that the rows have; keys to delete come with few of them."""
     names = set(given) - set(META_FIELDS)
     return pa.schema([field for field in context.schema if field.name in names])

@@ -36,7 +36,7 @@ def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> D
 
 
 def _slots(count: int) -> list[int]:
-    """Integers that Spark's hash partitioning sends to the tasks 0, 1, ... count - 1."""
+    """Return integers that Spark's hash partitioning sends to the tasks 0, 1, ... count - 1."""
     found: dict[int, int] = {}
     candidate = 0
     while len(found) < count:
@@ -46,7 +46,7 @@ def _slots(count: int) -> list[int]:
 
 
 def _spark_hash(value: int, seed: int = 42) -> int:
-    """Spark's hash of one int (Murmur3, 32 bit), signed."""
+    """Return Spark's hash of one int (Murmur3, 32 bit), signed."""
     mask = 0xFFFFFFFF
     k = value * 0xCC9E2D51 & mask
     k = (k << 15 | k >> 17) & mask
