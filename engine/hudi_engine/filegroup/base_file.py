@@ -55,8 +55,12 @@ def parse_base_file(path: str, partition: str, status: FileStatus | None = None)
     match = _NAME.match(path.rpartition("/")[2])
     if match is None:
         return None
-    size, modified_ms = (status.size, status.modified_ms) if status is not None else (0, 0)
-    return BaseFile(partition, match[1], match[2], match[3], match[4], size, modified_ms)
+    return BaseFile(partition, match[1], match[2], match[3], match[4], *size_and_time(status))
+
+
+def size_and_time(status: FileStatus | None) -> tuple[int, int]:
+    """Return size in bytes and modification time in epoch milliseconds; zeros without a status."""
+    return (status.size, status.modified_ms) if status is not None else (0, 0)
 
 
 def base_file_name(file_id: str, write_token: str, instant: str, extension: str = "parquet") -> str:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from hudi_engine.errors import DataError
+from hudi_engine.filegroup.base_file import size_and_time
 from hudi_engine.storage.base import FileStatus
 
 _NAME = re.compile(r"^\.([^/]+)_(\d+)\.log\.(\d+)(?:_(\d+-\d+-\d+))?(\.cdc)?\Z", re.ASCII)
@@ -57,19 +58,12 @@ class LogFile:
 
 
 def parse_log_file(path: str, partition: str, status: FileStatus | None = None) -> LogFile | None:
-    """Parse the name of a log file; None for every other file.
-
-    Args:
-        path: Name of the file, with or without folders.
-        partition: Partition path the file lies in.
-        status: Where size and modification time come from; both are 0 without it.
-    """
+    """Parse the name of a log file; None for every other file. The arguments are those of `parse_base_file`."""
     match = _NAME.match(path.rpartition("/")[2])
     if match is None:
         return None
-    size, modified_ms = (status.size, status.modified_ms) if status is not None else (0, 0)
     token, is_cdc = match[4] or "", match[5] is not None
-    return LogFile(partition, match[1], match[2], int(match[3]), token, is_cdc, size, modified_ms)
+    return LogFile(partition, match[1], match[2], int(match[3]), token, is_cdc, *size_and_time(status))
 
 
 def log_file_name(file_id: str, instant: str, version: int, write_token: str) -> str:
