@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.services import archive, clean, drop_savepoint
 from hudi_engine.storage.base import Storage
@@ -264,3 +264,27 @@ def test_a_deleted_savepoint_goes_to_the_archive_when_younger_writes_went_before
     drop_savepoint(storage, options(), written[1])
     assert mini.content(storage) == before
     assert active_writes(storage)[0] > written[1] in [time for time, _ in archived(storage)]
+
+
+def test_what_was_committed_and_archived_while_a_write_was_under_way_conflicts_with_it(tmp_path):
+    storage = mini.create_table(str(tmp_path / "t"))
+    upserts(storage, 2)
+    older = mini.begin(storage)
+    with older:
+        first = mini.work(storage, older, {DAY: {"a": 10}})
+        older.inflight(first.profile())
+        mini.write(storage, {"part=2": {"b": 1}})
+        late = mini.begin(storage)
+        with late:
+            mine = mini.work(storage, late, {DAY: {"a": 20}})
+            late.inflight(mine.profile())
+            first.write_files()
+            older.commit(first.metadata)
+            for number in range(7):
+                mini.write(storage, {"part=2": {"b": number}})
+            archive(storage, options(hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS"))
+            assert older.instant not in active_writes(storage)
+            mine.write_files()
+            with pytest.raises(WriteConflictError, match=older.instant):
+                late.commit(mine.metadata)
+    assert mini.content(storage)[(DAY, "a")] == 10

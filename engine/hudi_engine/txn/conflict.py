@@ -36,6 +36,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.footprint import FileGroup, Footprint, Kind, ReadsOfWrite
+from hudi_engine.txn.since import committed_since
 
 
 class KeyScope(str, Enum):
@@ -70,11 +71,8 @@ def check_conflicts(
     """
     _check_base_still_stands(instant, base, current)
     footprint = Footprint.of(mine)
-    known = {(done.requested_time, done.action) for done in base.completed_writes}
-    for other in current.completed_writes:
-        if (other.requested_time, other.action) in known:
-            continue
-        theirs = Footprint.of(current.commit_metadata(other))
+    for other, theirs_told in committed_since(base, current):
+        theirs = Footprint.of(theirs_told)
         reason = conflict_reason(footprint, theirs, other.requested_time, key_scope)
         if reason is not None:
             raise WriteConflictError(
@@ -97,8 +95,8 @@ def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, curr
         WriteConflictError: naming both instants and the reason.
     """
     _check_base_still_stands(instant, reads.base, current)
-    for other in committed_since(reads.base, current):
-        reason = _outdated_reads(reads.partitions, Footprint.of(current.commit_metadata(other)))
+    for other, theirs in committed_since(reads.base, current):
+        reason = _outdated_reads(reads.partitions, Footprint.of(theirs))
         if reason is not None:
             raise WriteConflictError(
                 _message(instant, mine, f"{other.action} {other.requested_time}", reason)
@@ -368,9 +366,3 @@ def _message(instant: str, mine: CommitMetadata, other: str, reason: str) -> str
         "first and "
         f"{reason}. The table is as the other writer left it; run this write again"
     )
-
-
-def committed_since(base: Timeline, current: Timeline) -> list[Instant]:
-    """Return the writes that completed after ``base`` was read."""
-    known = {(done.requested_time, done.action) for done in base.completed_writes}
-    return [done for done in current.completed_writes if (done.requested_time, done.action) not in known]
