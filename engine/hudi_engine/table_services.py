@@ -14,6 +14,7 @@ from hudi_engine.publish.derive import RunTasks as RunSidecars
 from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, publish
 from hudi_engine.publish.publication import publication_of
+from hudi_engine.repair import Repair, repair
 from hudi_engine.services import (
     ArchiveResult,
     CleanResult,
@@ -177,6 +178,18 @@ class TableServices:
         given = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
         options = self.options.merged(given)
         return archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
+
+    def repair(self, kinds: tuple[str, ...] | None = None, *, dry_run: bool = True) -> list[Repair]:
+        """Add missing partition metadata, delete orphan files and drop damaged plans, or say what would be done.
+
+        Args:
+            kinds: ``partition_metadata``, ``orphan_files``, ``damaged_plans``; None for all.
+            dry_run: Only look.
+
+        Raises:
+            ConfigError: An unknown kind.
+        """
+        return repair(self.storage, self.options, self.publication(), kinds=kinds, dry_run=dry_run)
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""

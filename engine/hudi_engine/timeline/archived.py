@@ -42,11 +42,13 @@ class ArchivedTimeline:
         instants: Iterable[Instant],
         metadata: dict[str, CommitMetadata],
         cleaned_up_to: str = "",
+        changed: dict[tuple[str, str], str] | None = None,
     ) -> None:
         self._storage = storage
         self._config = config
         self._metadata = metadata
         self.cleaned_up_to = cleaned_up_to
+        self._changed = changed or {}
         self.instants: tuple[Instant, ...] = newest_states(instants)
 
     @classmethod
@@ -77,6 +79,11 @@ class ArchivedTimeline:
         self._metadata[instant.requested_time] = found
         return found
 
+    def changed_at(self, instant: Instant) -> str:
+        """Return when the archived instant completed, as digits of the timeline; ``""`` when it does not say it."""
+        known = self._changed.get((instant.requested_time, instant.action), "")
+        return instant.completion_time or known
+
     def find_schema(self, as_of: str) -> str | None:
         """Return the Avro schema (JSON) of the newest archived write up to ``as_of`` that carries one."""
         for instant in reversed(self.instants):
@@ -104,10 +111,10 @@ def archived_completion_times(storage: Storage, config: TableConfig) -> dict[str
 
 def _load_layout_1(
     storage: Storage, config: TableConfig
-) -> tuple[list[Instant], dict[str, CommitMetadata], str]:
+) -> tuple[list[Instant], dict[str, CommitMetadata], str, dict[tuple[str, str], str]]:
     instants: list[Instant] = []
     metadata: dict[str, CommitMetadata] = {}
-    cleaned = ""
+    cleaned, changed = "", dict[tuple[str, str], str]()
     for file in list_archive_files(storage, config.archive_folder):
         for record in read_archive_log(storage.read(file.path), file.path):
             instant = _archived_instant(record, file.path)
@@ -115,7 +122,9 @@ def _load_layout_1(
             if instant.is_completed:
                 metadata.update(_archived_metadata(record, instant, file.path))
                 cleaned = max(cleaned, _cleaned_up_to(record))
-    return instants, metadata, cleaned
+                key = (instant.requested_time, instant.action)
+                changed[key] = str(record.get("stateTransitionTime") or "")
+    return instants, metadata, cleaned, changed
 
 
 def _archived_instant(record: dict[str, Any], path: str) -> Instant:

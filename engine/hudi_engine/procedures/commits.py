@@ -1,0 +1,168 @@
+"""Procedures that tell what the commits of a table did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+
+from hudi_engine.inspect import instant_facts
+from hudi_engine.procedures.procedure import Call, Row
+from hudi_engine.timeline.clock import format_instant
+from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.txn.savepoint import completed_write
+
+TOTALS = (
+    "total_bytes_written long, total_files_added long, total_files_updated long, total_partitions_written long, "
+    "total_records_written long, total_update_records_written long, total_errors long"
+)
+COMMITS = f"commit_time string, state_transition_time string, action string, {TOTALS}"
+ARCHIVED = f"commit_time string, state_transition_time string, {TOTALS}"
+COMMIT_FILES = (
+    "action string, partition_path string, file_id string, previous_commit string, total_records_updated long, "
+    "total_records_written long, total_bytes_written long, total_errors long, file_size long"
+)
+COMMIT_PARTITIONS = (
+    "action string, partition_path string, total_files_added long, total_files_updated long, "
+    "total_records_inserted long, total_records_updated long, total_bytes_written long, total_errors long"
+)
+WRITE_STATS = "action string, total_bytes_written long, total_records_written long, avg_record_size long"
+EXTRA_METADATA = "instant_time string, action string, metadata_key string, metadata_value string"
+AMPLIFICATION = (
+    "commit_time string, total_upserted long, total_written long, write_amplification_factor string"
+)
+
+
+def show_commits(call: Call) -> list[Row]:
+    """Return the completed writes of the active timeline, newest first."""
+    done = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
+    rows: list[Row] = []
+    for write in _newest(call.state.timeline.completed_writes, call.number("limit", 10)):
+        moment = done[write.requested_time, write.action]
+        changed = "" if moment is None else format_instant(moment, call.state.timeline.zone)
+        metadata = call.state.timeline.commit_metadata(write)
+        rows.append((write.requested_time, changed, write.action, *_totals(metadata)))
+    return rows
+
+
+def show_archived_commits(call: Call) -> list[Row]:
+    """Return the archived writes within a range of times, newest first."""
+    archived = call.state.timeline.archived
+    start, end = call.text("start_ts"), call.text("end_ts", "99999999999999999")
+    writes = [
+        each
+        for each in archived.instants
+        if each.is_completed and each.action in WRITE_ACTIONS and start <= each.requested_time <= end
+    ]
+    return [
+        (
+            each.requested_time,
+            archived.changed_at(each),
+            *_totals(archived.commit_metadata(each)),
+        )
+        for each in _newest(writes, call.number("limit", 10))
+    ]
+
+
+def show_commit_files(call: Call) -> list[Row]:
+    """Return the files of one commit."""
+    write, metadata = _commit(call)
+    return [
+        (
+            write.action,
+            partition,
+            stat.file_id,
+            stat.prev_commit,
+            stat.num_update_writes or 0,
+            stat.num_writes or 0,
+            stat.total_write_bytes or 0,
+            stat.total_write_errors or 0,
+            stat.file_size_in_bytes or 0,
+        )
+        for partition, stat in list(metadata.write_stats())[: call.number("limit", 10)]
+    ]
+
+
+def show_commit_partitions(call: Call) -> list[Row]:
+    """Return what one commit did in each partition."""
+    write, metadata = _commit(call)
+    rows: list[Row] = []
+    for partition, stats in list(metadata.partition_to_write_stats.items())[: call.number("limit", 10)]:
+        rows.append(
+            (
+                write.action,
+                partition,
+                sum(map(_is_new, stats)),
+                sum(not _is_new(stat) for stat in stats),
+                _sum(stat.num_inserts for stat in stats),
+                _sum(stat.num_update_writes for stat in stats),
+                _sum(stat.total_write_bytes for stat in stats),
+                _sum(stat.total_write_errors for stat in stats),
+            )
+        )
+    return rows
+
+
+def show_commit_write_stats(call: Call) -> list[Row]:
+    """Return bytes and rows of one commit."""
+    write, metadata = _commit(call)
+    stats = [stat for _, stat in metadata.write_stats()]
+    written, rows = _sum(stat.total_write_bytes for stat in stats), _sum(stat.num_writes for stat in stats)
+    return [(write.action, written, rows, ceil(written / rows) if rows else 0)]
+
+
+def show_commit_extra_metadata(call: Call) -> list[Row]:
+    """Return the texts that travel with one commit."""
+    write, metadata = _commit(call)
+    wanted = call.text("metadata_key")
+    return [
+        (write.requested_time, write.action, key, value)
+        for key, value in metadata.extra_metadata.items()
+        if not wanted or key == wanted
+    ][: call.number("limit", 100)]
+
+
+def stats_wa(call: Call) -> list[Row]:
+    """Return rows written for rows upserted, by commit and in total."""
+    rows: list[Row] = []
+    asked = written = 0
+    for write in call.state.timeline.completed_writes:
+        stats = [stat for _, stat in call.state.timeline.commit_metadata(write).write_stats()]
+        upserted = _sum(stat.num_inserts for stat in stats) + _sum(stat.num_update_writes for stat in stats)
+        if upserted:
+            count = _sum(stat.num_writes for stat in stats)
+            asked, written = asked + upserted, written + count
+            rows.append((write.requested_time, upserted, count, f"{count / upserted:.2f}"))
+    rows = rows[::-1][: call.number("limit", 10)]
+    return [*rows, ("Total", asked, written, f"{written / asked:.2f}" if asked else "0")]
+
+
+def _commit(call: Call) -> tuple[Instant, CommitMetadata]:
+    state = call.state
+    write = completed_write(state.storage, state.timeline, call.text("instant_time"))
+    return write, state.timeline.commit_metadata(write)
+
+
+def _newest(instants: Iterable[Instant], limit: int) -> Iterator[Instant]:
+    return iter(list(instants)[::-1][:limit])
+
+
+def _totals(metadata: CommitMetadata) -> Row:
+    stats = [stat for _, stat in metadata.write_stats()]
+    return (
+        _sum(stat.total_write_bytes for stat in stats),
+        sum(map(_is_new, stats)),
+        sum(stat.prev_commit is not None and not _is_new(stat) for stat in stats),
+        len(metadata.partition_to_write_stats),
+        _sum(stat.num_writes for stat in stats),
+        _sum(stat.num_update_writes for stat in stats),
+        _sum(stat.total_write_errors for stat in stats),
+    )
+
+
+def _is_new(stat: WriteStat) -> bool:
+    return (stat.prev_commit or "").lower() == NO_PREVIOUS_COMMIT
+
+
+def _sum(numbers: Iterable[int | None]) -> int:
+    return sum(number or 0 for number in numbers)

@@ -1,0 +1,95 @@
+"""What a procedure is: arguments in, rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.table_services import TableServices
+from hudi_engine.table_state import TableState
+
+Row = tuple[Any, ...]
+_TRUTH: Mapping[str, bool] = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a procedure.
+
+    Args:
+        services: The table's services.
+        given: Arguments by name in small letters, without ``table``.
+    """
+
+    services: TableServices
+    given: Mapping[str, str]
+
+    @cached_property
+    def state(self) -> TableState:
+        """The table as this call finds it."""
+        return TableState.load(self.services.storage)
+
+    def text(self, name: str, default: str = "") -> str:
+        """Return an argument."""
+        return self.given.get(name, default)
+
+    def number(self, name: str, default: int) -> int:
+        """Return a whole number of at least 1; raises ConfigError for anything else."""
+        raw = self.given.get(name)
+        if raw is None:
+            return default
+        if not raw.isdecimal() or int(raw) < 1:
+            raise ConfigError(f"{name} is {raw!r}; legal values: whole numbers of at least 1")
+        return int(raw)
+
+    def truth(self, name: str, default: bool) -> bool:
+        """Return true or false; raises ConfigError for anything else."""
+        raw = self.given.get(name, str(default)).lower()
+        if raw not in _TRUTH:
+            raise ConfigError(f"{name} is {raw!r}; legal values: true, false")
+        return _TRUTH[raw]
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """One of Hudi's procedures.
+
+    Args:
+        name: Hudi's name.
+        columns: Its columns as Spark's DDL, ``commit_time string, ...``.
+        run: What it does; it returns rows in the order of the columns.
+        arguments: All arguments in Hudi's order, ``table`` among them.
+        required: Those that must be given beside ``table``.
+        changes: Whether it changes the table.
+    """
+
+    name: str
+    columns: str
+    run: Callable[[Call], Sequence[Row]]
+    arguments: tuple[str, ...] = ("table", "limit")
+    required: tuple[str, ...] = ()
+    changes: bool = False
+
+    def call(self, services: TableServices, given: Mapping[str, str]) -> list[Row]:
+        """Run it.
+
+        Args:
+            services: The table's services.
+            given: Arguments by name, ``table`` among them or not.
+
+        Raises:
+            ConfigError: An argument is unknown, missing or makes no sense.
+        """
+        unknown = sorted(set(given) - set(self.arguments))
+        if unknown:
+            legal = ", ".join(self.arguments)
+            raise ConfigError(f"{self.name} has the unknown argument {unknown[0]!r}; legal: {legal}")
+        missing = [name for name in self.required if name not in given]
+        if missing:
+            raise ConfigError(
+                f"{self.name} needs {missing[0]}; its arguments are {', '.join(self.arguments)}"
+            )
+        return list(self.run(Call(services, given)))

@@ -1,0 +1,127 @@
+"""The procedures. A new one is a function of a `Call` in a module of this room, and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.procedures import commits, repair, services
+from hudi_engine.procedures.procedure import Procedure
+
+_INSTANT = ("instant_time",)
+_ONE_COMMIT = ("table", "limit", "instant_time")
+_AT_INSTANT = ("table", "instant_time")
+_LOOKING = (
+    Procedure("show_commits", commits.COMMITS, commits.show_commits),
+    Procedure(
+        "show_archived_commits",
+        commits.ARCHIVED,
+        commits.show_archived_commits,
+        ("table", "limit", "start_ts", "end_ts"),
+    ),
+    Procedure("show_commit_files", commits.COMMIT_FILES, commits.show_commit_files, _ONE_COMMIT, _INSTANT),
+    Procedure(
+        "show_commit_partitions",
+        commits.COMMIT_PARTITIONS,
+        commits.show_commit_partitions,
+        _ONE_COMMIT,
+        _INSTANT,
+    ),
+    Procedure(
+        "show_commit_write_stats", commits.WRITE_STATS, commits.show_commit_write_stats, _ONE_COMMIT, _INSTANT
+    ),
+    Procedure(
+        "show_commit_extra_metadata",
+        commits.EXTRA_METADATA,
+        commits.show_commit_extra_metadata,
+        (*_ONE_COMMIT, "metadata_key"),
+        _INSTANT,
+    ),
+    Procedure("stats_wa", commits.AMPLIFICATION, commits.stats_wa),
+    Procedure("show_timeline", services.TIMELINE, services.show_timeline, ("table", "limit", "showarchived")),
+    Procedure("show_table_properties", services.PROPERTIES, services.show_table_properties),
+    Procedure("show_cleans", services.CLEANS, services.show_cleans),
+    Procedure("show_cleans_metadata", services.CLEANS_METADATA, services.show_cleans_metadata),
+    Procedure("show_rollbacks", services.ROLLBACKS, services.show_rollbacks),
+    Procedure(
+        "show_rollback_detail", services.ROLLBACK_DETAIL, services.show_rollback_detail, _ONE_COMMIT, _INSTANT
+    ),
+    Procedure("show_savepoints", "savepoint_time string", services.show_savepoints, ("table",)),
+    Procedure("show_compaction", services.COMPACTIONS, services.show_compaction),
+)
+_CHANGING = (
+    Procedure("run_clean", services.CLEANED, services.run_clean, ("table", "retain_commits"), changes=True),
+    Procedure(
+        "run_compaction",
+        services.COMPACTIONS,
+        services.schedule_or_run_compaction,
+        ("op", "table", "timestamp"),
+        changes=True,
+    ),
+    Procedure(
+        "rollback_to_instant",
+        "rollback_result boolean",
+        services.rollback_to_instant,
+        _AT_INSTANT,
+        _INSTANT,
+        changes=True,
+    ),
+    Procedure(
+        "create_savepoint",
+        "create_savepoint_result boolean",
+        services.save_commit,
+        ("table", "commit_time", "user", "comments"),
+        changes=True,
+    ),
+    Procedure(
+        "delete_savepoint",
+        "delete_savepoint_result boolean",
+        services.give_commit_free,
+        _AT_INSTANT,
+        _INSTANT,
+        changes=True,
+    ),
+    Procedure(
+        "rollback_to_savepoint",
+        "rollback_savepoint_result boolean",
+        services.rollback_to_savepoint,
+        _AT_INSTANT,
+        _INSTANT,
+        changes=True,
+    ),
+    Procedure(
+        "archive_commits",
+        "result int",
+        services.archive_commits,
+        ("table", "min_commits", "max_commits", "retain_commits"),
+        changes=True,
+    ),
+    Procedure(
+        "repair_add_partition_meta",
+        repair.PARTITION_META,
+        repair.repair_add_partition_meta,
+        ("table", "dry_run"),
+        changes=True,
+    ),
+    Procedure(
+        "repair_corrupted_clean_files",
+        "result boolean",
+        repair.repair_corrupted_clean_files,
+        ("table",),
+        changes=True,
+    ),
+)
+PROCEDURES: Mapping[str, Procedure] = MappingProxyType({each.name: each for each in (*_LOOKING, *_CHANGING)})
+
+
+def find_procedure(name: str) -> Procedure:
+    """Return a procedure by Hudi's name, in whatever case.
+
+    Raises:
+        ConfigError: There is none; the message names those there are.
+    """
+    found = PROCEDURES.get(name.lower())
+    if found is None:
+        raise ConfigError(f"procedure {name!r} is not known; legal: {', '.join(sorted(PROCEDURES))}")
+    return found

@@ -1,0 +1,233 @@
+"""Procedures of cleans, rollbacks, compactions, savepoints and the archive, and what they have left on the timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.inspect import instant_facts
+from hudi_engine.procedures.procedure import Call, Row
+from hudi_engine.timeline.avro_file import decode_avro_file
+from hudi_engine.timeline.clock import format_instant
+from hudi_engine.timeline.instant import Instant, State
+
+TIMELINE = (
+    "instant_time string, action string, state string, requested_time string, inflight_time string, "
+    "completed_time string, timeline_type string, rollback_info string"
+)
+PROPERTIES = "key string, value string"
+CLEANED = (
+    "start_clean_time string, time_taken_in_millis long, total_files_deleted int, earliest_commit_to_retain string, "
+    "bootstrap_part_metadata string, version int"
+)
+CLEANS = (
+    "clean_time string, state_transition_time string, action string, start_clean_time string, time_taken_in_millis long, "
+    "total_files_deleted int, earliest_commit_to_retain string, last_completed_commit_timestamp string, version int"
+)
+CLEANS_METADATA = (
+    "clean_time string, state_transition_time string, action string, start_clean_time string, partition_path string, "
+    "policy string, delete_path_patterns int, success_delete_files int, failed_delete_files int, "
+    "is_partition_deleted boolean, time_taken_in_millis long, total_files_deleted int"
+)
+ROLLBACKS = "instant string, rollback_instant string, total_files_deleted int, time_taken_in_millis long, total_partitions int"
+ROLLBACK_DETAIL = (
+    "instant string, rollback_instant string, partition string, deleted_file string, succeeded boolean"
+)
+COMPACTIONS = "timestamp string, operation_size int, state string"
+
+
+def show_timeline(call: Call) -> list[Row]:
+    """Return the instants of the timeline, newest first, those of the archive on request."""
+    rows: list[Row] = [
+        (
+            each.instant,
+            each.action,
+            each.state,
+            _short(each.requested_at),
+            None,
+            _short(each.completed_at),
+            "ACTIVE",
+            None,
+        )
+        for each in reversed(instant_facts(call.state))
+    ]
+    if call.truth("showarchived", False):
+        rows += [
+            (each.requested_time, each.action, each.state.value, None, None, None, "ARCHIVED", None)
+            for each in reversed(call.state.timeline.archived.instants)
+        ]
+    return rows[: call.number("limit", 20)]
+
+
+def show_table_properties(call: Call) -> list[Row]:
+    """Return the lines of ``hoodie.properties``."""
+    return sorted(call.state.config.properties.items())[: call.number("limit", 100)]
+
+
+def run_clean(call: Call) -> list[Row]:
+    """Clean, and tell what the clean says about itself; no row when there was nothing to do."""
+    retain = call.number("retain_commits", 1) if "retain_commits" in call.given else None
+    done = call.services.clean(retain)
+    if done.instant is None:
+        return []
+    record = _record(call, call.state.timeline.find(done.instant, "clean"))
+    return [
+        (
+            record["startCleanTime"],
+            record["timeTakenInMillis"],
+            record["totalFilesDeleted"],
+            record["earliestCommitToRetain"],
+            "{}",
+            record["version"],
+        )
+    ]
+
+
+def show_cleans(call: Call) -> list[Row]:
+    """Return the completed cleans, newest first."""
+    return [
+        (
+            *told,
+            record["startCleanTime"],
+            record["timeTakenInMillis"],
+            record["totalFilesDeleted"],
+            record["earliestCommitToRetain"],
+            record.get("lastCompletedCommitTimestamp"),
+            record["version"],
+        )
+        for told, record in _done(call, "clean")
+    ]
+
+
+def show_cleans_metadata(call: Call) -> list[Row]:
+    """Return the completed cleans, newest first, a row a partition."""
+    return [
+        (
+            *told,
+            record["startCleanTime"],
+            partition,
+            each["policy"],
+            len(each["deletePathPatterns"]),
+            len(each["successDeleteFiles"]),
+            len(each["failedDeleteFiles"]),
+            bool(each.get("isPartitionDeleted")),
+            record["timeTakenInMillis"],
+            record["totalFilesDeleted"],
+        )
+        for told, record in _done(call, "clean")
+        for partition, each in (record.get("partitionMetadata") or {}).items()
+    ]
+
+
+def show_rollbacks(call: Call) -> list[Row]:
+    """Return the completed rollbacks, newest first."""
+    return [
+        (
+            record["startRollbackTime"],
+            instant,
+            record["totalFilesDeleted"],
+            record["timeTakenInMillis"],
+            len(record["partitionMetadata"]),
+        )
+        for _, record in _done(call, "rollback")
+        for instant in record["commitsRollback"]
+    ]
+
+
+def show_rollback_detail(call: Call) -> list[Row]:
+    """Return the files that one rollback deleted, or could not delete."""
+    rows: list[Row] = []
+    for _, record in _done(call, "rollback"):
+        if record["startRollbackTime"] != call.text("instant_time"):
+            continue
+        undone = ",".join(record["commitsRollback"])
+        for partition, each in record["partitionMetadata"].items():
+            for key, succeeded in (("successDeleteFiles", True), ("failedDeleteFiles", False)):
+                rows += [
+                    (record["startRollbackTime"], undone, partition, name, succeeded) for name in each[key]
+                ]
+    return rows[: call.number("limit", 10)]
+
+
+def rollback_to_instant(call: Call) -> list[Row]:
+    """Undo the newest write, or a pending instant."""
+    call.services.rollback(call.text("instant_time"))
+    return [(True,)]
+
+
+def save_commit(call: Call) -> list[Row]:
+    """Save a commit, the newest when none is named."""
+    instant = call.text("commit_time") or None
+    call.services.savepoint(instant, user=call.text("user"), comments=call.text("comments"))
+    return [(True,)]
+
+
+def give_commit_free(call: Call) -> list[Row]:
+    """Give a saved commit free."""
+    call.services.delete_savepoint(call.text("instant_time"))
+    return [(True,)]
+
+
+def rollback_to_savepoint(call: Call) -> list[Row]:
+    """Take the table back to a saved commit; every later write goes."""
+    instant = call.text("instant_time")
+    saved = [each.instant for each in call.services.savepoints()]
+    if instant not in saved:
+        raise ConfigError(f"{instant!r} is no savepoint; the savepoints are: {', '.join(saved) or 'none'}")
+    call.services.restore(instant)
+    return [(True,)]
+
+
+def show_savepoints(call: Call) -> list[Row]:
+    """Return the saved commits, newest first."""
+    return [(each.instant,) for each in reversed(call.services.savepoints())]
+
+
+def show_compaction(call: Call) -> list[Row]:
+    """Return the compactions, newest first."""
+    found = [(each.instant, each.file_groups, each.state) for each in reversed(call.services.compactions())]
+    return found[: call.number("limit", 20)]
+
+
+def schedule_or_run_compaction(call: Call) -> list[Row]:
+    """Schedule or run a compaction."""
+    op = call.text("op", "run").lower()
+    if op not in ("run", "schedule", "scheduleandexecute", "execute"):
+        raise ConfigError(f"run_compaction has op => {op!r}; legal values: run, schedule, scheduleAndExecute")
+    if op == "schedule":
+        done = call.services.schedule_compaction()
+    else:
+        done = call.services.compact(call.text("timestamp") or None)
+    state = {"scheduled": "REQUESTED"}.get(done.state, done.state.upper())
+    return [] if done.instant is None else [(done.instant, done.file_groups, state)]
+
+
+def archive_commits(call: Call) -> list[Row]:
+    """Archive the oldest instants; the result is 0, as Hudi's."""
+    retain = call.number("retain_commits", 10)
+    services = call.services
+    options = services.options.merged({"hoodie.clean.commits.retained": retain})
+    asked = type(services)(services.storage, options, services.run_tasks, services.run_sidecars)
+    asked.archive(call.number("min_commits", 20), call.number("max_commits", 30))
+    return [(0,)]
+
+
+def _done(call: Call, action: str) -> Iterator[tuple[Row, dict[str, Any]]]:
+    """Yield (time, time of completion, action) and record of the completed instants of an action, newest first."""
+    facts = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
+    done = [each for each in call.state.timeline.completed if each.action == action]
+    for instant in done[::-1][: call.number("limit", 10)]:
+        moment = facts[instant.requested_time, action]
+        changed = "" if moment is None else format_instant(moment, call.state.timeline.zone)
+        yield (instant.requested_time, changed, action), _record(call, instant)
+
+
+def _record(call: Call, instant: Instant) -> dict[str, Any]:
+    if instant.state is not State.COMPLETED:
+        raise ConfigError(f"{instant.action} {instant.requested_time} has not completed")
+    return decode_avro_file(call.state.timeline.read_file(instant.file_name), instant.file_name)
+
+
+def _short(moment: Any) -> str | None:
+    return None if moment is None else f"{moment:%m-%d %H:%M:%S}"

@@ -1,0 +1,152 @@
+"""The repairs, under the table's lock.
+
+* ``partition_metadata``: folders that hold base files of commits get their partition metadata.
+* ``orphan_files``: base files that no commit names, of instants that are not under way, are deleted.
+* ``damaged_plans``: plans of cleans and compactions that were cut short, so that nobody can carry them out, are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError, CorruptTableError
+from hudi_engine.filegroup.base_file import parse_base_file
+from hudi_engine.filegroup.listing import list_partition_files
+from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.inspect import validate
+from hudi_engine.services.opening import open_locked
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.instant import State
+from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.recovery import table_lock
+from hudi_engine.txn.storage_errors import storage_errors
+
+_DROPPED: Mapping[str, tuple[State, ...]] = MappingProxyType(
+    {
+        "clean": (State.REQUESTED, State.INFLIGHT),
+        "compaction": (State.REQUESTED,),
+        "logcompaction": (State.REQUESTED,),
+    }
+)
+"""Actions whose damaged plans can go, by the states in which nothing is lost with them. A clean that was begun
+is planned anew; a compaction that was begun may have written files and is rolled back instead."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One thing that was repaired, or would be.
+
+    Args:
+        kind: One of :data:`KINDS`.
+        path: What it is about, relative to the table's base path.
+        done: What was done, in words.
+    """
+
+    kind: str
+    path: str
+    done: str
+
+
+def repair(
+    storage: Storage,
+    options: Options,
+    publication: Publication,
+    *,
+    kinds: tuple[str, ...] | None = None,
+    dry_run: bool = True,
+) -> list[Repair]:
+    """Repair a table, or say what would be repaired.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.*`` options.
+        publication: Published file lists.
+        kinds: Which repairs, None for all.
+        dry_run: Only look.
+
+    Raises:
+        ConfigError: An unknown kind.
+        WriteConflictError: The table's lock is not free in time.
+    """
+    unknown = [kind for kind in kinds or () if kind not in KINDS]
+    if unknown:
+        raise ConfigError(f"repair {unknown[0]!r} is unknown; legal values: {', '.join(KINDS)}")
+    chosen = [KINDS[kind] for kind in (kinds or KINDS)]
+    if dry_run:
+        state = TableState.load(storage)
+        return [found for each in chosen for found in each(state, True)]
+    with storage_errors(storage, "repair"), table_lock(storage, options):
+        # Damaged plans go first: whoever opens the table for writing stumbles over them.
+        state = TableState.load(storage)
+        state.config.check_writable()
+        done = _damaged_plans(state, False) if _damaged_plans in chosen else []
+        state = open_locked(storage, options, publication)
+        return done + [found for each in chosen if each is not _damaged_plans for found in each(state, False)]
+
+
+def _partition_metadata(state: TableState, dry_run: bool) -> list[Repair]:
+    found = []
+    for each in validate(state):
+        if each.problem != "no_partition_metadata":
+            continue
+        instant = _first_commit(state, each.path)
+        if instant is None:
+            continue
+        if not dry_run:
+            ensure_partition_metadata(state.storage, each.path, instant)
+        found.append(Repair("partition_metadata", each.path, f"partition metadata of commit {instant}"))
+    return found
+
+
+def _first_commit(state: TableState, partition: str) -> str | None:
+    """Return the oldest committed instant that has a base file in a folder."""
+    files = [
+        parse_base_file(status.name, partition) for status in list_partition_files(state.storage, partition)
+    ]
+    instants = [
+        file.instant for file in files if file is not None and state.timeline.is_committed(file.instant)
+    ]
+    return min(instants, default=None)
+
+
+def _orphan_files(state: TableState, dry_run: bool) -> list[Repair]:
+    found = []
+    for each in validate(state):
+        if each.problem == "orphan_file":
+            if not dry_run:
+                state.storage.delete(each.path)
+            found.append(Repair("orphan_files", each.path, f"deleted: {each.message}"))
+    return found
+
+
+def _damaged_plans(state: TableState, dry_run: bool) -> list[Repair]:
+    found = []
+    writer = TimelineWriter(state.storage, state.config)
+    for instant in state.timeline.pending:
+        if instant.state not in _DROPPED.get(instant.action, ()):
+            continue
+        try:
+            whole = state.timeline.plan(instant) is not None
+        except CorruptTableError:
+            whole = False
+        if whole:
+            continue
+        if not dry_run:
+            writer.delete(instant.requested_time, instant.action, State.INFLIGHT, State.REQUESTED)
+        done = f"dropped {instant.action} {instant.requested_time}, whose plan was cut short"
+        found.append(Repair("damaged_plans", f"{state.config.timeline_path}/{instant.file_name}", done))
+    return found
+
+
+KINDS: Mapping[str, Callable[[TableState, bool], list[Repair]]] = MappingProxyType(
+    {
+        "partition_metadata": _partition_metadata,
+        "orphan_files": _orphan_files,
+        "damaged_plans": _damaged_plans,
+    }
+)

@@ -1,0 +1,83 @@
+"""Procedures: arguments are checked, rows fit their columns, and what changes a table changes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.cli.ask import ask
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import ConfigError
+from hudi_engine.procedures import PROCEDURES, find_procedure
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_services import TableServices
+from hudi_engine.table_state import TableState
+
+from tests.golden.golden import unpack
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> TableServices:
+    path = unpack("v6_mor_simple_deletes_h0150", tmp_path)
+    return TableServices(
+        open_storage(str(path)), resolve_options({"hoodie.engine.publish.manifest": "false"})
+    )
+
+
+def newest(services: TableServices) -> str:
+    return TableState.load(services.storage).timeline.completed_writes[-1].requested_time
+
+
+@pytest.mark.parametrize("name", [each.name for each in PROCEDURES.values() if not each.changes])
+def test_every_row_has_a_value_for_each_column(name: str, services: TableServices) -> None:
+    services.savepoint()
+    services.compact()
+    services.clean(1)
+    procedure = PROCEDURES[name]
+    given = {"instant_time": newest(services)} if "instant_time" in procedure.required else {}
+    for row in procedure.call(services, given):
+        assert len(row) == len(procedure.columns.split(", "))
+
+
+def test_what_is_no_procedure_or_argument_is_named() -> None:
+    with pytest.raises(ConfigError, match="'run_magic' is not known; legal: archive_commits"):
+        find_procedure("run_magic")
+    procedure = find_procedure("SHOW_COMMIT_FILES")
+    with pytest.raises(ConfigError, match="unknown argument 'instant'; legal: table, limit, instant_time"):
+        procedure.call(None, {"instant": "1"})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="needs instant_time"):
+        procedure.call(None, {})  # type: ignore[arg-type]
+
+
+def test_a_limit_that_is_no_number_is_refused(services: TableServices) -> None:
+    with pytest.raises(ConfigError, match="limit is 'all'; legal values: whole numbers"):
+        find_procedure("show_commits").call(services, {"limit": "all"})
+
+
+def test_a_table_goes_back_to_a_savepoint(services: TableServices) -> None:
+    saved = newest(services)
+    assert PROCEDURES["create_savepoint"].call(services, {"commit_time": saved}) == [(True,)]
+    services.compact()
+    assert newest(services) > saved
+    assert PROCEDURES["show_savepoints"].call(services, {}) == [(saved,)]
+    assert PROCEDURES["rollback_to_savepoint"].call(services, {"instant_time": saved}) == [(True,)]
+    assert newest(services) == saved
+    with pytest.raises(ConfigError, match=f"is no savepoint; the savepoints are: {saved}"):
+        PROCEDURES["rollback_to_savepoint"].call(services, {"instant_time": "20260101000000000"})
+
+
+def test_a_compaction_is_planned_run_and_shown(services: TableServices) -> None:
+    ((instant, groups, state),) = PROCEDURES["run_compaction"].call(services, {"op": "schedule"})
+    assert (groups, state) == (3, "REQUESTED")
+    assert PROCEDURES["run_compaction"].call(services, {"op": "run"}) == [(instant, 3, "COMPLETED")]
+    assert PROCEDURES["show_compaction"].call(services, {}) == [(instant, 3, "COMPLETED")]
+
+
+def test_looks_of_the_command_line_can_be_asked_by_a_program(services: TableServices) -> None:
+    lines, ok = ask(services, "commits", {"limit": 2})
+    assert ok and len(lines) == 3 and lines[1].startswith(newest(services))
+    assert ask(services, "validate", {"keys": True})[1]
+    with pytest.raises(ConfigError, match="unrecognized arguments: --how=many"):
+        ask(services, "stats", {"how": "many"})
+    with pytest.raises(ConfigError, match="'clean' is no look; legal values: timeline, commits"):
+        ask(services, "clean", {})

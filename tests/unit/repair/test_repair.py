@@ -1,0 +1,72 @@
+"""Repairs: what is told first is what is done, and no row of a commit goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import ConfigError
+from hudi_engine.filegroup.base_file import base_file_name
+from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA
+from hudi_engine.repair import KINDS
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.table_services import TableServices
+
+from tests.faults import mini_table as mini
+
+DAY = "part=1"
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> LocalStorage:
+    storage = mini.create_table(str(tmp_path / "t"))
+    mini.write(storage, {DAY: {"a": 1}})
+    mini.write(storage, {DAY: {"a": 2}, "part=2": {"b": 1}})
+    return storage
+
+
+def services(storage: LocalStorage) -> TableServices:
+    return TableServices(storage, mini.options(hoodie__engine__publish__manifest="false"))
+
+
+def test_a_sound_table_needs_no_repair(storage: LocalStorage) -> None:
+    assert services(storage).repair() == []
+    assert services(storage).repair(dry_run=False) == []
+
+
+def test_a_partition_without_metadata_is_seen_again(storage: LocalStorage) -> None:
+    storage.delete(f"{DAY}/{PARTITION_METADATA}")
+    assert mini.content(storage) == {("part=2", "b"): 1}
+
+    told = services(storage).repair()
+    assert [(each.kind, each.path) for each in told] == [("partition_metadata", DAY)]
+    assert mini.content(storage) == {("part=2", "b"): 1}, "a dry run changes nothing"
+
+    assert services(storage).repair(dry_run=False) == told
+    assert mini.content(storage) == {(DAY, "a"): 2, ("part=2", "b"): 1}
+
+
+def test_files_that_no_commit_names_go_and_the_others_stay(storage: LocalStorage) -> None:
+    orphan = f"{DAY}/{base_file_name('stray-0', '0-0-0', '29990101000000000')}"
+    storage.create(orphan, b"{}")
+    before = mini.content(storage)
+
+    assert [each.path for each in services(storage).repair(("orphan_files",))] == [orphan]
+    assert storage.exists(orphan)
+    services(storage).repair(("orphan_files",), dry_run=False)
+    assert not storage.exists(orphan)
+    assert mini.content(storage) == before
+
+
+def test_a_clean_whose_plan_was_cut_short_is_dropped(storage: LocalStorage) -> None:
+    storage.create(".hoodie/29990101000000000.clean.requested", b"Obj\x01 torn")
+    storage.create(".hoodie/29990101000000000.clean.inflight", b"")
+    (done,) = services(storage).repair(("damaged_plans",), dry_run=False)
+    assert "clean 29990101000000000" in done.done
+    assert mini.leftovers(storage) == []
+    mini.write(storage, {DAY: {"a": 3}})
+
+
+def test_an_unknown_repair_is_refused(storage: LocalStorage) -> None:
+    with pytest.raises(ConfigError, match=f"legal values: {', '.join(KINDS)}"):
+        services(storage).repair(("everything",))
