@@ -175,8 +175,8 @@ class TableServices:
         Raises:
             ConfigError: Limits that make no sense.
         """
-        given = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
-        options = self.options.merged(given)
+        limits = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
+        options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
 
     def repair(self, kinds: tuple[str, ...] | None = None, *, dry_run: bool = True) -> list[Repair]:

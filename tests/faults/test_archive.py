@@ -13,6 +13,7 @@ from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.services import archive, clean, drop_savepoint
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
+from hudi_engine.table_services import TableServices
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import entry_key, list_archive_files
 from hudi_engine.timeline.archive_log import read_archive_log
@@ -288,3 +289,10 @@ def test_what_was_committed_and_archived_while_a_write_was_under_way_conflicts_w
             with pytest.raises(WriteConflictError, match=older.instant):
                 late.commit(mine.metadata)
     assert mini.content(storage)[(DAY, "a")] == 10
+
+
+def test_limits_come_from_the_call_or_from_the_options(table):
+    upserts(table, 9)
+    services = TableServices(table, options(hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS"))
+    assert "begins above 20" in services.archive(max_commits=20).reason
+    assert len(services.archive(dry_run=True).instants) > 0
