@@ -78,7 +78,7 @@ def _marked(batch: pa.Table, context: WriteContext) -> Mask:
 
 
 def _kept(tagged: TaggedUnit, keep: Mask) -> TaggedUnit:
-    """The rows that stay, and the tags with their numbers."""
+    """Return the rows that stay, and the tags with their numbers."""
     numbers = pa.array(np.cumsum(keep) - 1, pa.int32(), mask=~keep)
     tags = []
     for tag in tagged.tags:
