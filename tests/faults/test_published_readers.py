@@ -89,8 +89,8 @@ def test_killed_again_by_the_next_writer_a_reader_by_name_still_sees_a_commit(
     scenario = CASES[case]
     bench = PublishedBench(scenario, tmp_path)
     allowed = states(bench.copy())
-    for call in range(3, len(bench.calls) + 1, 3):
-        for again in range(2, 14, 3):
+    for call in range(4, len(bench.calls) + 1, 5):
+        for again in range(2, 14, 4):
             storage = bench.copy()
             killed(storage, scenario.act, call, "after")
             killed(storage, lambda each: mini.write(each, {"z": {"next": 1}}), again, "after")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi_engine.publish.manifest import live_manifest_files, publish
 from hudi_engine.services import clean, run_after_commit, run_compaction, schedule_compaction
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
@@ -152,3 +153,27 @@ def test_a_storage_that_fails_once_costs_no_row(case: Case, tmp_path: Path) -> N
         case.act(storage)
         assert rows(storage) == MERGED, f"failed at {done}"
         assert len(data_files(storage)) == case.after, f"failed at {done}"
+
+
+@pytest.mark.parametrize("when", ["after", "torn"])
+def test_a_clean_killed_anywhere_leaves_every_file_of_the_live_list(when: str, tmp_path: Path) -> None:
+    clean_case = next(case for case in CASES if case.name == "clean")
+    template = clean_case.prepare(tmp_path / "template")
+    counting = FaultInjectingStorage(copy_of(template, tmp_path))
+    publish(counting)
+    before = len(counting.calls)
+    clean_case.act(counting)
+    for call, done in enumerate(counting.calls[before:], 1):
+        storage = copy_of(template, tmp_path)
+        publish(storage)
+        killed(storage, clean_case, call, when)
+        assert missing(storage) == [], f"killed {when} call {call}: {done}"
+        clean_case.act(storage)
+        assert missing(storage) == [], f"killed {when} call {call}: {done}"
+
+
+def missing(storage: Storage) -> list[str]:
+    """Return the files of the live list that are gone."""
+    listed = live_manifest_files(storage)
+    assert listed
+    return [path for path in listed if not storage.exists(path)]
