@@ -123,7 +123,8 @@ class Rows:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        frame: pandas.DataFrame = self.to_arrow().to_pandas()
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Return the rows as a Polars DataFrame.
@@ -131,7 +132,8 @@ class Rows:
         Raises:
             ConfigError: Polars is not installed.
         """
-        return _optional("polars", "to_polars()").from_arrow(self.to_arrow())
+        frame: polars.DataFrame = _optional("polars", "to_polars()").from_arrow(self.to_arrow())
+        return frame
 
     def to_duckdb(self, connection: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
         """Return the rows as a DuckDB relation.
@@ -143,7 +145,8 @@ class Rows:
             ConfigError: DuckDB is not installed.
         """
         module = _optional("duckdb", "to_duckdb()")
-        return (connection or module).from_arrow(self.to_arrow())
+        relation: duckdb.DuckDBPyRelation = (connection or module).from_arrow(self.to_arrow())
+        return relation
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Hand the rows over by Arrow's C stream interface."""
