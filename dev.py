@@ -2,7 +2,7 @@
 """One script for everything that comes first; it needs Python 3.10 or newer and git, nothing else.
 
 python3 dev.py demo               set up, build a dbt project over a year of real flights, read it back
-python3 dev.py test [TIER ...]    set up and run the tests, all tiers or the named ones
+python3 dev.py test [TIER ...]    set up and run the tests, all tiers or the named ones (--long: the long ones too)
 python3 dev.py setup              only set up
 python3 dev.py bench              times against other table formats (about half an hour)
 python3 dev.py run COMMAND ...    run a command inside the environment, e.g. dev.py run dbt --version

@@ -23,6 +23,10 @@ from hudi import HudiReadOptions, HudiTableBuilder  # noqa: E402
 
 from tests.judge import apache_hudi  # noqa: E402
 
+_PENDING = apache_hudi.DESCRIPTION.with_suffix(".pending")
+"""There while `dev.py` fetches Apache Hudi."""
+_LONGEST_WAIT_SECONDS = 1200
+
 Reader = Callable[[str, Path], pa.Table]
 
 
@@ -123,3 +127,11 @@ def real_hudi(version: str) -> Iterator[Reader]:
         yield lambda name, path: process.read_arrow(path)
     finally:
         process.close()
+
+
+def apache_hudi_is_there() -> bool:
+    """Whether Apache Hudi can be used; waits while it is still being fetched."""
+    start = time.monotonic()
+    while _PENDING.exists() and time.monotonic() - start < _LONGEST_WAIT_SECONDS:
+        time.sleep(0.5)
+    return apache_hudi.available()

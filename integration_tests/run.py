@@ -113,16 +113,25 @@ def read_back(
         ("Spark SQL, fresh process", readers.plain_spark(WAREHOUSE, SCHEMA, tables)),
         ("hudi-rs", readers.hudi_rs()),
     ]
-    if hudi_version is not None and readers.apache_hudi.available():
-        judges.append((f"Apache Hudi {hudi_version}", readers.real_hudi(hudi_version)))
+    for reader, opened in judges:
+        failed += ask(reader, opened, tables, ours)
+    if hudi_version is not None and readers.apache_hudi_is_there():
+        failed += ask(f"Apache Hudi {hudi_version}", readers.real_hudi(hudi_version), tables, ours)
     else:
         print("LEFT OUT: Apache Hudi as a reader (it takes part where its jar can be fetched)")
-    for reader, opened in judges:
-        with opened as read:
-            for verdict in readers.judge(reader, read, tables, ours):
-                show(reader, verdict.table, verdict.rows, verdict.difference)
-                failed += int(bool(verdict.difference))
     print(f"{time.monotonic() - start:.1f} s")
+    return failed
+
+
+def ask(
+    reader: str, opened: AbstractContextManager[readers.Reader], tables: dict[str, Path], ours: dict[str, Any]
+) -> int:
+    """Have one reader read every table; returns how many differ."""
+    failed = 0
+    with opened as read:
+        for verdict in readers.judge(reader, read, tables, ours):
+            show(reader, verdict.table, verdict.rows, verdict.difference)
+            failed += int(bool(verdict.difference))
     return failed
 
 

@@ -14,24 +14,27 @@ import time
 from pathlib import Path
 
 from tools.console import CACHE, SetupError, detail, logged, say, seconds_since
-from tools.environments import SPARK35, ensure
+from tools.environments import SPARK35, Environment, ensure
 
 VERSIONS = ("0.15.0", "1.2.0")
 GROUP, ARTIFACT = "org.apache.hudi", "hudi-spark3.5-bundle_2.12"
 DESCRIPTION = CACHE / "apache-hudi.json"
 
 
-def ensure_apache_hudi() -> str | None:
+def ensure_apache_hudi(environment: Environment = SPARK35) -> str | None:
     """Make Apache Hudi usable: its environment and the jar of each version.
 
     Writes ``.cache/apache-hudi.json`` (``python``, ``java_home``, ``jars`` by version) for tests and demo.
+
+    Args:
+        environment: The environment it runs in.
 
     Returns:
         None when all is there, else one line that says why Apache Hudi is left out.
     """
     DESCRIPTION.unlink(missing_ok=True)
     try:
-        env = ensure(SPARK35)
+        env = ensure(environment)
         jars = {version: str(_jar(version, env)) for version in VERSIONS}
     except SetupError as error:
         return str(error)

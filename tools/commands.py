@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 from tools.apache_hudi import ensure_apache_hudi
 from tools.changelog import release
-from tools.console import SetupError, detail, say, seconds_since, shown
-from tools.environments import MAIN, SPARK35, ensure
+from tools.class_archive import class_archive_variables, ensure_class_archive
+from tools.console import CACHE, SetupError, detail, in_background, say, seconds_since, shown
+from tools.environments import MAIN, SPARK35, ensure, for_demo
 from tools.tiers import TIERS, Tier, pick
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
@@ -58,11 +59,30 @@ def _setup(arguments: list[str]) -> int:
 
 
 def _demo(arguments: list[str]) -> int:
-    env = ensure(MAIN)
-    if "--quick" not in arguments:
-        _announce(ensure_apache_hudi())
+    env = ensure(for_demo(MAIN))
     command = [str(MAIN.python), "integration_tests/run.py", *arguments]
-    return subprocess.run(command, env=env, cwd=MAIN.path.parent).returncode
+    if "--quick" in arguments or {"-h", "--help"} & set(arguments):
+        return subprocess.run(command, env=env, cwd=MAIN.path.parent).returncode
+    # Apache Hudi reads only at the end: it is fetched while the tables are built, and the demo waits for this file to go.
+    pending = CACHE / "apache-hudi.pending"
+    pending.parent.mkdir(parents=True, exist_ok=True)
+    pending.touch()
+    left_out: list[str | None] = []
+
+    def fetch() -> None:
+        try:
+            with in_background():
+                left_out.append(ensure_apache_hudi(for_demo(SPARK35)))
+        finally:
+            pending.unlink(missing_ok=True)
+
+    fetching = threading.Thread(target=fetch)
+    fetching.start()
+    code = subprocess.run(command, env=env, cwd=MAIN.path.parent).returncode
+    fetching.join()
+    for reason in left_out:
+        _announce(reason)
+    return code
 
 
 def _bench(arguments: list[str]) -> int:
@@ -108,18 +128,21 @@ class _Outcome:
 
 
 def _test(arguments: list[str]) -> int:
+    long = "--long" in arguments
+    arguments = [each for each in arguments if each != "--long"]
+
     def complain(message: str) -> None:
         raise SetupError(message)
 
     start = time.monotonic()
-    tiers = pick(arguments, complain)
+    tiers = pick(arguments, complain, long=long)
     outcomes = []
     later: threading.Thread | None = None
     for tier in tiers:
         if later is not None and _needs_more(tier):
             later.join()
         outcomes.append(_run_tier(tier))
-        if later is None and any(map(_needs_more, tiers)):
+        if later is None and (any(map(_needs_more, tiers)) or len(tiers) > 2):
             # Downloads, and the installer's one core, fit beside tests of the cheap tiers.
             later = threading.Thread(target=_prepare, args=(tiers,), daemon=True)
             later.start()
@@ -149,7 +172,7 @@ def _prepare(tiers: tuple[Tier, ...]) -> None:
     """Set up what later tiers need; what goes wrong here comes up again, and is told, when they run."""
     for tier in tiers:
         with contextlib.suppress(SetupError):
-            ensure(tier.environment)
+            ensure_class_archive(tier.environment, ensure(tier.environment))
             if tier.needs_apache_hudi:
                 ensure_apache_hudi()
 
@@ -164,6 +187,7 @@ def _run_tier(tier: Tier) -> _Outcome:
         if tier.needs_apache_hudi:
             outcome.left_out = ensure_apache_hudi()
             _announce(outcome.left_out)
+        env |= class_archive_variables(tier.environment, env)
     except SetupError as error:
         detail(str(error))
         outcome.failed.append("set-up")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -17,14 +19,29 @@ class SetupError(Exception):
     """Set-up cannot go on; the message is one line with the next step."""
 
 
+_background = threading.local()
+
+
+@contextmanager
+def in_background() -> Iterator[None]:
+    """Keep the progress lines of this thread from the screen, which belongs to what runs in front."""
+    _background.silent = True
+    try:
+        yield
+    finally:
+        _background.silent = False
+
+
 def say(text: str) -> None:
     """Print one progress line at once."""
-    print(f"==> {text}", flush=True)
+    if not getattr(_background, "silent", False):
+        print(f"==> {text}", flush=True)
 
 
 def detail(text: str) -> None:
     """Print a line below a progress line."""
-    print(f"    {text}", flush=True)
+    if not getattr(_background, "silent", False):
+        print(f"    {text}", flush=True)
 
 
 def seconds_since(start: float) -> str:

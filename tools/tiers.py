@@ -29,6 +29,7 @@ class Tier:
         commands: The commands; the first word is a program of the environment.
         environment: Where they run.
         needs_apache_hudi: Apache Hudi is set up before, and the tier is told when it cannot be had.
+        long: Takes too long for every change; runs when it is named, or with ``--long``.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Tier:
     commands: tuple[tuple[str, ...], ...]
     environment: Environment = MAIN
     needs_apache_hudi: bool = False
+    long: bool = False
 
 
 TIERS = (
@@ -74,13 +76,28 @@ TIERS = (
         (("python", "integration_tests/run.py"),),
         needs_apache_hudi=True,
     ),
+    Tier(
+        "long",
+        "what takes too long for every change: installations from nothing, long random runs (with --long)",
+        ((*_PYTEST, "tests/long"),),
+        needs_apache_hudi=True,
+        long=True,
+    ),
 )
 
 
-def pick(names: list[str], complain: Callable[[str], None]) -> tuple[Tier, ...]:
-    """Give the tiers of some names, all for none; an unknown name goes to ``complain``."""
+def pick(names: list[str], complain: Callable[[str], None], *, long: bool = False) -> tuple[Tier, ...]:
+    """Give the tiers of some names; an unknown name goes to ``complain``.
+
+    Args:
+        names: Their names; none for all, without the long ones.
+        complain: Gets a sentence about an unknown name.
+        long: Whether the long ones are wanted too.
+    """
     known = {tier.name: tier for tier in TIERS}
     for name in names:
         if name not in known:
             complain(f"there is no tier {name!r}; the tiers are: {', '.join(known)}")
-    return tuple(tier for tier in TIERS if not names or tier.name in names)
+    return tuple(
+        tier for tier in TIERS if tier.name in names or (tier.long and long) or not (names or tier.long)
+    )

@@ -37,7 +37,11 @@ def test_continuous_integration_runs_every_tier_on_every_python() -> None:
 
     assert jobs["check"]["strategy"]["matrix"]["python"] == pythons
     assert jobs["spark"]["strategy"]["matrix"]["python"] == pythons
-    assert [tier.name for tier in TIERS if not re.search(rf"\b{tier.name}\b", text)] == []
+    assert [tier.name for tier in TIERS if not tier.long and not re.search(rf"\b{tier.name}\b", text)] == []
+
+
+def test_the_long_tiers_run_once_a_week() -> None:
+    assert "dev.py test --long" in (ROOT / ".github/workflows/long.yml").read_text("utf-8")
 
 
 def test_a_release_needs_no_secret() -> None:

@@ -1,0 +1,68 @@
+"""What `dev.py` is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools import environments
+from tools.environments import MAIN, SPARK35, for_demo
+from tools.tiers import TIERS, pick
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def names(*words: str, long: bool = False) -> list[str]:
+    def complain(message: str) -> None:
+        raise AssertionError(message)
+
+    return [tier.name for tier in pick(list(words), complain, long=long)]
+
+
+def test_long_tiers_run_only_when_they_are_asked_for() -> None:
+    everything = [tier.name for tier in TIERS]
+
+    assert names() == [name for name in everything if name != "long"]
+    assert names(long=True) == everything
+    assert names("long") == ["long"]
+    assert names("unit", long=True) == ["unit", "long"]
+
+
+def test_an_unknown_tier_is_told_with_the_known_ones() -> None:
+    said: list[str] = []
+
+    pick(["units"], said.append)
+
+    assert said == [f"there is no tier 'units'; the tiers are: {', '.join(tier.name for tier in TIERS)}"]
+
+
+def test_the_demo_needs_no_tools_of_developers() -> None:
+    demo = (ROOT / for_demo(MAIN).requirements).read_text("utf-8")
+
+    assert not {"mypy", "ruff", "moto", "pytest", "matplotlib"} & set(demo.split())
+    assert f"-r {for_demo(MAIN).requirements}" in (ROOT / MAIN.requirements).read_text("utf-8")
+
+
+@pytest.mark.parametrize("environment", [MAIN, SPARK35], ids=lambda each: each.folder)
+def test_an_environment_with_everything_serves_the_demo_and_is_not_made_anew(
+    environment: environments.Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    stamp = tmp_path / environment.folder / "dbt-hudi.stamp"
+    python = environments.replace(environment, folder=str(tmp_path / environment.folder))
+    (python.bin).mkdir(parents=True)
+    python.python.touch()
+    monkeypatch.setattr(environments, "_make", lambda each: steps.append("make"))
+    monkeypatch.setattr(environments, "_install", lambda each: steps.append(f"install {each.requirements}"))
+    monkeypatch.setattr(environments, "ensure_java", lambda each: Path("/java"))
+
+    environments.ensure(for_demo(python))
+    assert (steps, stamp.exists()) == (["make", "install requirements-demo.txt"], True)
+    environments.ensure(for_demo(python))
+    assert len(steps) == 2
+    environments.ensure(python)
+    assert steps[2:] == ["install requirements-dev.txt"]
+    environments.ensure(for_demo(python))
+    environments.ensure(python)
+    assert len(steps) == 3

@@ -1,0 +1,78 @@
+"""A class-data-sharing archive for Spark's JVM, so that each of the many sessions of the tests starts in less time.
+
+The JVM checks an archive against its own build and the jars; one that does not fit is left unused, without a word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from tools.console import CACHE, logged
+from tools.environments import Environment
+
+_FOLDER = CACHE / "classes"
+# What most sessions of the tests load: SQL, a shuffle, a join, Parquet.
+_TRAINING = """
+import sys
+from pyspark.sql import SparkSession
+session = (
+    SparkSession.builder.master("local[1]")
+    .config("spark.ui.enabled", "false")
+    .config("spark.sql.shuffle.partitions", "1")
+    .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    .getOrCreate()
+)
+rows = session.createDataFrame([(1, "a"), (2, "b")], "id int, name string")
+rows.groupBy("name").count().join(rows, "name").orderBy("id").collect()
+rows.write.mode("overwrite").parquet(sys.argv[1])
+session.read.parquet(sys.argv[1]).where("id > 1").collect()
+session.stop()
+"""
+
+
+def ensure_class_archive(environment: Environment, env: dict[str, str]) -> None:
+    """Make the archive of an environment if it is missing; without one sessions only start slower.
+
+    Args:
+        environment: The environment with the PySpark.
+        env: The variables of its commands.
+    """
+    archive = _archive(environment, env)
+    if archive is None or archive.exists():
+        return
+    _FOLDER.mkdir(parents=True, exist_ok=True)
+    part = archive.with_suffix(".part")
+    made = {**env, "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={part} -Xlog:disable"}
+    command = [str(environment.python), "-c", _TRAINING, str(archive.with_suffix(".rows"))]
+    try:
+        logged(command, CACHE / "logs" / "classes.log", env=made)
+    except subprocess.CalledProcessError:
+        return
+    shutil.rmtree(archive.with_suffix(".rows"), ignore_errors=True)
+    if part.exists():
+        part.replace(archive)
+
+
+def class_archive_variables(environment: Environment, env: dict[str, str]) -> dict[str, str]:
+    """Give the variables that make Spark's JVM use the archive; none while there is no archive."""
+    archive = _archive(environment, env)
+    if archive is None or not archive.exists():
+        return {}
+    given = env.get("SPARK_SUBMIT_OPTS", "")
+    return {"SPARK_SUBMIT_OPTS": f"{given} -XX:SharedArchiveFile={archive} -Xlog:disable".strip()}
+
+
+def _archive(environment: Environment, env: dict[str, str]) -> Path | None:
+    """Return the archive's path, which names Java and jars; None when a path could not be an option of the JVM."""
+    jars = sorted(environment.path.glob("lib/python*/site-packages/pyspark/jars/*.jar"))
+    if not jars or " " in str(_FOLDER):
+        return None
+    digest = hashlib.sha256(os.fsencode(env["JAVA_HOME"]))
+    for jar in (Path(env["JAVA_HOME"], "release"), *jars):
+        if jar.exists():
+            digest.update(f"{jar}{jar.stat().st_size}{jar.stat().st_mtime_ns}".encode())
+    return _FOLDER / f"spark-{digest.hexdigest()[:16]}.jsa"
