@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
-from hudi_engine.handles.sizing import rows_per_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.schema.meta_fields import INSERTED, META_FIELDS, OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -33,7 +32,7 @@ def create_files(
     if file_id is not None:
         return [create_file(task, partition, rows, file_id)]
     context = task.context
-    per_file = rows_per_file(rows, context.base_files.parquet_codec, context.max_file_bytes)
+    per_file = context.file_size.rows_per_file(rows)
     return [create_file(task, partition, part, task.new_file_id()) for part in _even_parts(rows, per_file)]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from hudi_engine.config.options import Options
 
 SAMPLE_ROWS = 5000
 
@@ -28,6 +31,40 @@ def sampled_row_bytes(table: pa.Table, codec: str) -> float:
     return max(1.0, float(sink.tell()) / int(sample.num_rows))
 
 
-def rows_per_file(table: pa.Table, codec: str, max_file_bytes: int) -> int:
-    """Return rows that fill a base file of ``max_file_bytes`` (inventory: size of a new file by the bytes of its rows)."""
-    return max(1, int(max_file_bytes / sampled_row_bytes(table, codec)))
+@dataclass(frozen=True)
+class FileSize:
+    """How many rows a base file takes: the one rule of every way of writing.
+
+    Args:
+        max_bytes: Target size of a base file (``hoodie.parquet.max.file.size``).
+        most_rows: Rows of a new file (``hoodie.copyonwrite.insert.split.size``); None lets the bytes alone decide
+            (``hoodie.copyonwrite.insert.auto.split``).
+        row_bytes: Bytes a row takes, learned from commits.
+        codec: Parquet codec.
+    """
+
+    max_bytes: int
+    most_rows: int | None
+    row_bytes: int
+    codec: str
+
+    @classmethod
+    def from_options(cls, options: Options, row_bytes: int, codec: str) -> FileSize:
+        """Take the rule from the options of a write."""
+        auto = options.bool("hoodie.copyonwrite.insert.auto.split")
+        most = None if auto else options.int("hoodie.copyonwrite.insert.split.size")
+        return cls(options.int("hoodie.parquet.max.file.size"), most, row_bytes, codec)
+
+    def rows_per_file(self, sample: pa.Table | None = None) -> int:
+        """Return the rows of a new base file.
+
+        Args:
+            sample: Rows like those that will be written, to measure; None goes by what commits tell.
+        """
+        row_bytes = float(self.row_bytes) if sample is None else sampled_row_bytes(sample, self.codec)
+        rows = max(1, int(self.max_bytes / max(1.0, row_bytes)))
+        return rows if self.most_rows is None else min(rows, self.most_rows)
+
+    def room_in(self, size: int) -> int:
+        """Return the rows that a file of ``size`` bytes still takes."""
+        return max(0, (self.max_bytes - size) // max(1, self.row_bytes))

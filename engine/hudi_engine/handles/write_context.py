@@ -9,6 +9,7 @@ import pyarrow as pa
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.sizing import FileSize
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.storage.base import Storage
 
@@ -44,13 +45,6 @@ class WriteContext:
     average_row_bytes: int
 
     @property
-    def max_file_bytes(self) -> int:
-        """Target size of a base file in bytes."""
-        return self.options.int("hoodie.parquet.max.file.size")
-
-    @property
-    def rows_per_file(self) -> int:
-        """Rows after which a new base file is begun."""
-        if self.options.bool("hoodie.copyonwrite.insert.auto.split"):
-            return max(1, self.max_file_bytes // max(1, self.average_row_bytes))
-        return self.options.int("hoodie.copyonwrite.insert.split.size")
+    def file_size(self) -> FileSize:
+        """How many rows a base file takes."""
+        return FileSize.from_options(self.options, self.average_row_bytes, self.base_files.parquet_codec)

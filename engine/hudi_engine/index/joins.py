@@ -6,6 +6,7 @@ Stored keys are read natively by Spark (two meta columns of the base files); sli
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,10 +21,13 @@ from hudi_engine.index.lookup.unit import (
     BUCKET,
     DELETE_FLAG,
     INSERT_FLAG,
+    ORDER,
     PartitionUnit,
     UnitPlan,
+    in_order,
     split_by_partition,
 )
+from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.casting import cast_batch
@@ -33,7 +37,6 @@ from hudi_engine.table_state import TableState
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SLOTS = 100
 _STORED_PREFIX = "__hudi_stored_"
 _KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
 _ALIVE, _LIVES, _FIRST = "__hudi_alive", "__hudi_lives", "__hudi_first"
@@ -49,7 +52,7 @@ def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> D
     """
     if not plan.combine or RECORD_KEY not in frame.columns:
         return frame
-    names = frame.columns
+    names = [name for name in frame.columns if name != ORDER]
     config, everywhere = context.config, plan.index.is_global
     data = pa.schema(
         [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
@@ -59,14 +62,14 @@ def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> D
         held = list(batches)
         if not held:
             return
-        table = cast_batch(pa.Table.from_batches(held), data)
+        table = in_order(cast_batch(pa.Table.from_batches(held), data))
         parts = [table]
         if not everywhere and pc.count_distinct(table.column(RECORD_KEY)).as_py() < table.num_rows:
             parts = [rows for _, rows in split_by_partition(table, PARTITION_PATH)]
         for part in parts:
             yield from combine_batch(part, config).select(names).combine_chunks().to_batches()
 
-    return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.schema)
+    return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.drop(ORDER).schema)
 
 
 def stored_keys(
@@ -198,9 +201,8 @@ def tag_files(
     context: WriteContext,
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
-    frame: DataFrame,
-    rows: Mapping[str, int],
-    kept: list[DataFrame],
+    batch: tuple[DataFrame, Mapping[str, int], list[DataFrame]],
+    per_file: int,
 ) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
     """Wide partitions: a bucket is a file group, and new rows are spread over new files.
 
@@ -209,15 +211,15 @@ def tag_files(
         context: The write.
         plan: How rows are treated.
         units: Every partition of the batch.
-        frame: The rows.
-        rows: Rows by partition.
-        kept: Frames that are cached here are added to it.
+        batch: The rows, their number by partition, and the list that takes frames that are cached here.
+        per_file: Rows of a new file.
 
     Returns:
         Rows with their bucket, what is known of each bucket, and the buckets, largest first.
     """
     from pyspark.sql import functions as F
 
+    frame, rows, kept = batch
     frame = combine_by_key(frame, context, plan)
     touched = [units[partition] for partition in rows if partition in units]
     stored, some_deleted = stored_keys(spark, context, touched)
@@ -229,55 +231,34 @@ def tag_files(
         joined = _only_alive(joined)
     bucket = F.when(
         F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), F.col(_FILE))
-    ).otherwise(F.concat(F.lit("i:"), F.col(PARTITION_PATH)))
+    ).otherwise(F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
     tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE, _ALIVE).persist()
     kept.append(tagged)
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
-    buckets, known, slots = _plan_buckets(context, units, counts)
-    spread = _spread_inserts(tagged, slots)
-    return spread, known, buckets
+    buckets, known, parts = _plan_buckets(units, counts, per_file)
+    return spread_new_rows(tagged, parts), known, buckets
 
 
 def _plan_buckets(
-    context: WriteContext, units: Mapping[str, PartitionUnit], counts: Mapping[str, int]
-) -> tuple[list[str], dict[str, PartitionUnit], dict[str, list[str]]]:
+    units: Mapping[str, PartitionUnit], counts: Mapping[str, int], per_file: int
+) -> tuple[list[str], dict[str, PartitionUnit], dict[str, int]]:
+    """The buckets, largest first, what is known of each, and how many each partition's new rows are spread over."""
     sizes: dict[str, float] = {}
     known: dict[str, PartitionUnit] = {}
-    slots: dict[str, list[str]] = {}
+    parts: dict[str, int] = {}
+    slices = {
+        f"u:{unit.partition}|{each.file_id}": (unit, each) for unit in units.values() for each in unit.slices
+    }
     for bucket, count in counts.items():
-        if bucket.startswith("u:"):
-            partition, _, file_id = bucket[2:].rpartition("|")
-            unit = units[partition]
-            chosen = tuple(each for each in unit.slices if each.file_id == file_id)
-            known[bucket] = PartitionUnit(partition, chosen, unit.log_instants, (), True, unit.log_keys)
-            sizes[bucket] = sum(each.base_file.size for each in chosen if each.base_file) + count
+        if bucket in slices:
+            unit, chosen = slices[bucket]
+            known[bucket] = replace(unit, slices=(chosen,), frozen=(), exists=True)
+            sizes[bucket] = (chosen.base_file.size if chosen.base_file else 0) + count
             continue
-        partition = bucket[2:]
+        partition = bucket.removeprefix(NEW_ROWS)
         unit = units.get(partition) or PartitionUnit(partition)
-        parts = max(1, -(-count // max(1, context.rows_per_file)))
-        names = [f"{bucket}|{number}" for number in range(parts)]
-        for name in names:
-            known[name] = PartitionUnit(partition, (), (), (), unit.exists)
-            sizes[name] = count / parts
-        slots[bucket] = [names[slot * parts // SLOTS] for slot in range(SLOTS)] if parts <= SLOTS else names
-    return sorted(sizes, key=lambda each: (-sizes[each], each)), known, slots
-
-
-def _spread_inserts(tagged: DataFrame, slots: Mapping[str, list[str]]) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    single = {bucket: names[0] for bucket, names in slots.items() if len(set(names)) == 1}
-    spread = {bucket: names for bucket, names in slots.items() if bucket not in single}
-    column = F.col(BUCKET)
-    for bucket, names in spread.items():
-        pick = F.element_at(
-            F.array(*[F.lit(name) for name in names]),
-            (F.pmod(F.xxhash64(RECORD_KEY), F.lit(len(names))) + 1).cast("int"),
-        )
-        column = F.when(F.col(BUCKET) == bucket, pick).otherwise(column)
-    if single:
-        column = F.when(
-            F.col(BUCKET).startswith("i:") & F.col(BUCKET).isin(list(single)),
-            F.concat(F.col(BUCKET), F.lit("|0")),
-        ).otherwise(column)
-    return tagged.withColumn(BUCKET, column)
+        parts[partition] = -(-count // per_file)
+        for name in new_row_buckets(partition, parts[partition]):
+            known[name] = PartitionUnit(partition, exists=unit.exists)
+            sizes[name] = count / parts[partition]
+    return sorted(sizes, key=lambda each: (-sizes[each], each)), known, parts

@@ -7,7 +7,7 @@ workload -> write -> commit, the one atomic step.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +163,9 @@ def _commit(
                 transaction,
                 _without_bulk(operation, index),
             )
-        replaced = _replaced(operation, units, stats)
+        touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
+        stats = [stat for stat in stats if stat.file_id]
+        replaced = _replaced(operation, units, touched)
         metadata = _metadata(context, operation, stats, replaced, options)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
         transaction.commit(metadata, key_scope=_key_scope(state.config, index), reads=reads)
@@ -383,11 +385,11 @@ def _write_small(
 
 
 def _replaced(
-    operation: Operation, units: Mapping[str, PartitionUnit], stats: Iterable[WriteStat]
+    operation: Operation, units: Mapping[str, PartitionUnit], touched: Collection[str]
 ) -> dict[str, list[str]] | None:
+    """File groups that an overwrite takes out, also those of partitions whose rows are all marked as deleted."""
     if operation.replaces == NOTHING:
         return None
-    touched = {stat.partition_path for stat in stats}
     return {
         partition: sorted({each.file_id for each in unit.slices})
         for partition, unit in units.items()

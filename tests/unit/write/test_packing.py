@@ -10,6 +10,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
+from hudi_engine.handles.sizing import FileSize
 from hudi_engine.write.place.packing import share_inserts
 
 MB = 1024 * 1024
@@ -27,8 +28,7 @@ class Context:
 
     config: Config
     options: object
-    average_row_bytes: int = 1024
-    max_file_bytes: int = 120 * MB
+    file_size: FileSize = FileSize(120 * MB, None, 1024, "zstd")
 
 
 def context(table_type="COPY_ON_WRITE", **options):

@@ -15,6 +15,8 @@ from hudi_engine.schema.meta_fields import RECORD_KEY
 DELETE_FLAG = "__hudi_delete"
 INSERT_FLAG = "__hudi_insert"
 BUCKET = "__hudi_bucket"
+ORDER = "__hudi_order"
+"""Number of a row in its DataFrame, so that "the later row" means the same after a shuffle."""
 
 
 @dataclass(frozen=True)
@@ -96,3 +98,13 @@ def split_by_partition(table: pa.Table, column: str) -> list[tuple[str, pa.Table
         groups.append((values[code], ordered.slice(start, size)))
         start += size
     return groups
+
+
+def in_order(rows: pa.Table) -> pa.Table:
+    """Rows of a shuffled batch in the order of their DataFrame where that matters: several have the same key."""
+    if ORDER not in rows.column_names:
+        return rows
+    keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else None
+    if keys is not None and pc.count_distinct(keys, mode="all").as_py() < rows.num_rows:
+        rows = rows.take(pc.sort_indices(rows.column(ORDER)))
+    return rows.drop_columns([ORDER])

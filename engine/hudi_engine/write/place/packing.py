@@ -41,7 +41,7 @@ def share_inserts(
     for small in small_files(context, slices, frozen):
         if left == 0:
             break
-        room = (context.max_file_bytes - _size(small)) // max(1, context.average_row_bytes)
+        room = context.file_size.room_in(_size(small))
         if room <= 0:
             continue
         taken = min(left, room)

@@ -13,9 +13,11 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.sizing import SAMPLE_ROWS
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.joins import combine_by_key, locate, tag_files
-from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan
+from hudi_engine.index.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
+from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -24,7 +26,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.place.profile import partition_profile
-from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.batch import AlignedBatch, to_arrow
 from hudi_engine.write.rows.key_columns import with_key_columns
 from hudi_engine.write.rows.source_plan import is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk
@@ -105,6 +107,8 @@ def prepare_distributed(
         )
     if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
+    if _order_matters(operation, options) and RECORD_KEY in frame.columns:
+        frame = frame.withColumn(ORDER, F.monotonically_increasing_id())
     keeps = not reads_once or not is_parquet_scan(batch.frame)
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
@@ -115,6 +119,14 @@ def prepare_distributed(
             frame.unpersist()
         raise
     return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [], generator)
+
+
+def _order_matters(operation: Operation, options: Options) -> bool:
+    """Whether rows of the batch with the same key may be made one, of which the later stands."""
+    if operation.delete_only:
+        return False
+    combines = operation.combine_option is not None and options.bool(operation.combine_option)
+    return operation.lookup or combines or options.bool("hoodie.datasource.write.insert.drop.duplicates")
 
 
 def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:
@@ -189,17 +201,57 @@ def write_distributed(
             state = TableState(context.storage, context.config, transaction.timeline)
             frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
         plan = replace(plan, combine=False)
-    if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows):
-        frame, units, buckets = tag_files(spark, context, plan, units, frame, rows, batch.kept)
+    per_file = _rows_of_a_task(context, plan, frame, rows)
+    if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows, per_file):
+        frame, units, buckets = tag_files(spark, context, plan, units, (frame, rows, batch.kept), per_file)
         plan = replace(plan, combine=False, packing=False)
         return "joined", run_buckets(
             spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
         )
     keys = None if everywhere else batch.generator
-    bucketed = _without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
-    largest_first = sorted(rows, key=lambda each: (-rows[each], each))
-    shuffled = shuffle_by_bucket(bucketed, largest_first, _tasks(context))
+    bucketed, units, buckets = _buckets(frame, keys, units, rows, per_file)
+    shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
     return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
+
+
+def _rows_of_a_task(context: WriteContext, plan: UnitPlan, frame: DataFrame, rows: Mapping[str, int]) -> int:
+    """Rows of a partition that one task takes: those of a file, measured where what commits tell would cut them."""
+    most = max(rows.values(), default=0)
+    if plan.index.buckets is not None:
+        return max(1, most)
+    per_file = context.file_size.rows_per_file()
+    if most <= per_file:
+        return per_file
+    return context.file_size.rows_per_file(to_arrow(frame.drop(ORDER).limit(SAMPLE_ROWS)))
+
+
+def _buckets(
+    frame: DataFrame,
+    keys: KeyGenerator | None,
+    units: Mapping[str, PartitionUnit],
+    rows: Mapping[str, int],
+    per_file: int,
+) -> tuple[DataFrame, Mapping[str, PartitionUnit], list[str]]:
+    """Rows with their bucket: their partition, or a part of it where its new rows fill several files.
+
+    Small files of such a partition take rows of its first part.
+    """
+    from pyspark.sql import functions as F
+
+    parts = {partition: -(-count // per_file) for partition, count in rows.items()}
+    if all(count < 2 for count in parts.values()):
+        bucketed = _without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
+        return bucketed, units, sorted(rows, key=lambda each: (-rows[each], each))
+    known: dict[str, PartitionUnit] = {}
+    sizes: dict[str, float] = {}
+    for partition, count in parts.items():
+        unit = units.get(partition) or PartitionUnit(partition)
+        for number, name in enumerate(new_row_buckets(partition, count)):
+            known[name] = unit if number == 0 else PartitionUnit(partition, exists=unit.exists)
+            sizes[name] = rows[partition] / count
+    frame = frame.withColumn(BUCKET, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
+    spread = _without_keys(spread_new_rows(frame, parts), keys)
+    return spread, known, sorted(sizes, key=lambda each: (-sizes[each], each))
 
 
 def _without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
@@ -228,9 +280,15 @@ def _tasks(context: WriteContext) -> int:
 
 
 def _is_wide(
-    spark: SparkSession, context: WriteContext, units: Mapping[str, PartitionUnit], rows: Mapping[str, int]
+    spark: SparkSession,
+    context: WriteContext,
+    units: Mapping[str, PartitionUnit],
+    rows: Mapping[str, int],
+    per_file: int,
 ) -> bool:
-    """Tell whether partitions are too big, or too few for the machine, to be one task each."""
+    """Whether partitions, or their shares of the batch, are too big, or too few for the machine, to be one task each."""
+    if any(count > per_file and units[name].slices for name, count in rows.items() if name in units):
+        return True
     touched = [units[partition] for partition in rows if partition in units]
     sizes = [sum(_size(each) for each in unit.slices) for unit in touched]
     limit = context.options.int("hoodie.engine.wide.partition.bytes")

@@ -28,7 +28,7 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.partition import tag_unit
-from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan, split_by_partition
+from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_order, split_by_partition
 from hudi_engine.keygen.generator import KeyGenerator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.delete_marker import delete_mask
@@ -87,7 +87,7 @@ def run_buckets(
                 rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
             )
             unit = own_units.get(bucket) or PartitionUnit(partition)
-            keyed = _with_record_keys(rows.drop_columns([BUCKET]), own_keys)
+            keyed = in_order(_with_record_keys(rows.drop_columns([BUCKET]), own_keys))
             tagged = tag_unit(own_context, own_plan, unit, keyed)
             yield stats_batch(write_unit(task, own_plan, tagged))
 
@@ -195,6 +195,7 @@ class _PartitionBuffer:
         if deletes is not None:
             rows = rows.filter(pc.invert(deletes))
         if not rows.num_rows:
+            self.stats.append(WriteStat(partition_path=partition))
             return
         ensure_partition_metadata(context.storage, partition, context.instant)
         self.stats += create_files(self._task, partition, rows)

@@ -1,0 +1,89 @@
+"""How the rows of a batch are spread over tasks and files."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.index.lookup.unit import BUCKET
+from hudi_engine.index.new_rows import NEW_ROWS, spread_new_rows
+from hudi_engine.schema.meta_fields import RECORD_KEY
+
+QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}
+EXECUTORS = {**QUIET, "hoodie.engine.small.batch.rows": "0"}
+WIDE = {**EXECUTORS, "hoodie.engine.wide.partition.bytes": "1"}
+
+
+def create(spark, tmp_path, **definition):
+    return HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], **definition)
+
+
+def file_names(table):
+    return [row[0] for row in table.snapshot().select("_hoodie_file_name").distinct().collect()]
+
+
+@pytest.mark.parametrize("operation", ["upsert", "insert"])
+def test_rows_of_one_partition_are_written_by_as_many_tasks_as_they_fill_files(spark, tmp_path, operation):
+    table = create(spark, tmp_path)
+    rows = spark.range(0, 6000, 1, 4).selectExpr("id", "sha2(string(id), 256) as v")
+    options = {**EXECUTORS, "hoodie.parquet.max.file.size": "100000"}
+    getattr(table, operation)(rows, options=options)
+    names = file_names(table)
+    tasks = {name.split("_")[1].split("-")[0] for name in names}
+    assert len(tasks) > 1
+    assert len(tasks) <= len(names) <= 2 * len(tasks)
+    assert table.snapshot().count() == 6000
+    table.upsert(rows.selectExpr("id + 3000 as id", "v"), options=options)
+    assert table.snapshot().select("id").distinct().count() == table.snapshot().count() == 9000
+
+
+@pytest.mark.parametrize(
+    ("operation", "options"),
+    [("upsert", QUIET), ("upsert", EXECUTORS), ("upsert", WIDE), ("insert", EXECUTORS), ("bulk_insert", EXECUTORS)],
+    ids=["driver", "partitions", "joined", "insert", "bulk"],
+)  # fmt: skip
+def test_every_way_of_writing_obeys_the_rows_of_a_new_file(spark, tmp_path, operation, options):
+    table = create(spark, tmp_path, partition_by=["dt"])
+    table.upsert(spark.createDataFrame([(-1, "a")], "id long, dt string"))
+    split = {
+        "hoodie.copyonwrite.insert.auto.split": "false",
+        "hoodie.copyonwrite.insert.split.size": "30",
+        "hoodie.parquet.small.file.limit": "0",
+    }
+    rows = spark.range(0, 100, 1, 1).selectExpr("id", "'a' as dt")
+    getattr(table, operation)(rows, options={**options, **split})
+    counts = [row["count"] for row in table.snapshot().groupBy("_hoodie_file_name").count().collect()]
+    assert sum(counts) == 101
+    assert max(counts) <= 30 or operation == "upsert" and max(counts) <= 45
+    assert 5 <= len(counts) <= 8
+
+
+@pytest.mark.parametrize("options", [QUIET, EXECUTORS, WIDE], ids=["driver", "partitions", "joined"])
+def test_without_an_ordering_field_the_later_row_of_the_dataframe_stands(spark, tmp_path, options):
+    table = create(spark, tmp_path)
+    table.insert(spark.range(0, 50).selectExpr("id", "-1L as n"), options=QUIET)
+    rows = spark.range(0, 4000, 1, 8).selectExpr("id % 100 as id", "id as n")
+    table.upsert(rows, options=options)
+    assert sorted(tuple(row) for row in table.snapshot().select("id", "n").collect()) == [
+        (key, 3900 + key) for key in range(100)
+    ]
+
+
+def test_thousands_of_partitions_with_several_files_each_make_no_deep_plan(spark):
+    parts = {f"p{number}": 2 for number in range(2000)}
+    frame = spark.range(0, 4000).selectExpr(
+        f"concat('{NEW_ROWS}p', id % 2000) as {BUCKET}", f"string(id) as {RECORD_KEY}"
+    )
+    spread = spread_new_rows(frame, parts).select(BUCKET).distinct().collect()
+    assert {row[0].rpartition("|")[0] for row in spread} == {f"{NEW_ROWS}p{number}" for number in range(2000)}
+    assert {row[0].rpartition("|")[2] for row in spread} == {"0", "1"}
+
+
+@pytest.mark.parametrize("options", [QUIET, EXECUTORS], ids=["driver", "bulk"])
+def test_an_overwrite_by_rows_that_are_all_marked_as_deleted_empties_their_partition(
+    spark, tmp_path, options
+):
+    columns = "id int, dt string, _hoodie_is_deleted boolean"
+    table = create(spark, tmp_path, partition_by=["dt"])
+    table.upsert(spark.createDataFrame([(1, "x", False), (2, "y", False)], columns))
+    table.insert_overwrite(spark.createDataFrame([(1, "x", True)], columns), options=options)
+    assert [tuple(row) for row in table.snapshot().select("id", "dt").collect()] == [(2, "y")]
