@@ -11,10 +11,11 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.schema.evolution import cast_table
+from hudi_engine.schema.fit import fit_frame, fit_schema
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.table_state import TableState
 from hudi_engine.write.request import WriteRequest
-from hudi_engine.write.rows.batch import fit_frame, fitted_schema
+from hudi_engine.write.rows.batch import fit_policy
 from hudi_engine.write.spread.distributed import DistributedBatch
 
 
@@ -64,7 +65,7 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
         return replace(incoming, schema=known)
     given = {name.lower() for name in request.frame.columns}
     came = pa.schema([field for field in incoming.columns if field.name.lower() in given])
-    schema = fitted_schema(came, known, request.options)
+    schema = fit_schema(came, known, fit_policy(now.config, request.options))
     if schema.equals(incoming.columns):
         return incoming
     names = incoming.columns.names

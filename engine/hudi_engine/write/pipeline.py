@@ -31,6 +31,7 @@ from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.publish.publication import publication_of
+from hudi_engine.schema.fit import FitPolicy, SchemaChange
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro
@@ -56,7 +57,7 @@ from hudi_engine.write.request import (
     skips_unchanged,
 )
 from hudi_engine.write.result import WriteResult, summarise
-from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, select_columns
+from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy, select_columns
 from hudi_engine.write.rows.match import flag_unmatched
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
@@ -210,7 +211,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         if names_changes(config, request):
             carry = (OPERATION,)
         known = None if request.new_schema else state.data_schema()
-        batch = align(request.frame, known, options, carry=carry, spelling=_definition_columns(config))
+        batch = align(request.frame, known, fit_policy(config, options), carry=carry)
         check_columns(config, request.frame.columns, batch.schema)
     frame_batch = batch
     if request.match_condition is not None:
@@ -242,12 +243,6 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     return Incoming(_table_schema(state, batch, request), batch.schema, table=table, index=index)
 
 
-def _definition_columns(config: TableConfig) -> list[str]:
-    """Return columns that the table's definition names; its other readers find them in the spelling it has."""
-    fields = [*config.record_key_fields, *config.ordering_fields]
-    return [*fields, *(field.name for field in config.partition_fields)]
-
-
 def _without_bulk(operation: Operation, index: IndexKind) -> Operation:
     """With a bucket index the rows of a bucket must meet in one task, so there is no streaming pass."""
     return operation if index.buckets is None else replace(operation, bulk=False)
@@ -257,7 +252,7 @@ def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest)
     if not request.operation.delete_only:
         return batch.schema
     schema = state.data_schema()
-    return align(request.frame, None, request.options).schema if schema is None else schema
+    return align(request.frame, None, FitPolicy()).schema if schema is None else schema
 
 
 def _delete_batch(
@@ -287,7 +282,7 @@ def _delete_batch(
         if schema is None
         else pa.schema([schema.field(name) for name in schema.names if name in set(wanted)])
     )
-    return align(frame, subset, request.options), index
+    return align(frame, subset, FitPolicy(change=SchemaChange.ANY)), index
 
 
 def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index: IndexKind) -> pa.Table:

@@ -74,6 +74,14 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
         "Writers exclude each other where the storage can create a file exclusively, whatever is said here. An object store "
         "cannot: there SINGLE_WRITER says that one writer at a time works on the table, and writes are refused without it.",
     ),
+    choice_option(
+        "hoodie.engine.schema.evolution",
+        "widen",
+        ("columns", "widen", "any"),
+        ENGINE,
+        "What a batch may do to the table's columns: bring new ones; also widen numbers, but not in key, ordering and partition "
+        "columns; also turn numbers, dates and binary into text, in any column.",
+    ),
     int_option(
         "hoodie.engine.small.batch.rows",
         200000,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.casting import cast_batch
-from hudi_engine.schema.evolution import evolve
+from hudi_engine.schema.fit import FitPolicy, Missing, SchemaChange, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
-from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
-from hudi_engine.write.rows.fitting import fitted, spelled_type
+from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
 
 if TYPE_CHECKING:
@@ -42,19 +42,17 @@ class AlignedBatch:
 def align(
     frame: DataFrame,
     table_schema: pa.Schema | None,
-    options: Options,
+    policy: FitPolicy,
     *,
     carry: Sequence[str] = (),
-    spelling: Sequence[str] = (),
 ) -> AlignedBatch:
     """Bring a DataFrame to the table's columns; meta columns it carries along are dropped.
 
     Args:
         frame: Incoming rows.
         table_schema: Data columns of the table so far, None for a table without a schema.
-        options: Options of the write.
+        policy: How strictly they are fitted.
         carry: Meta columns to keep.
-        spelling: Names as a table without a schema spells them.
 
     Raises:
         SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
@@ -63,49 +61,26 @@ def align(
 
     names = [name for name in frame.columns if name not in META_FIELDS and name != OPERATION]
     _check_unique(names)
-    incoming = spark_to_arrow(frame.select(*[F.col(_quoted(name)) for name in names]).schema)
-    schema = fitted_schema(incoming, table_schema, options, spelling=spelling)
+    incoming = spark_to_arrow(frame.select(*[F.col(quoted(name)) for name in names]).schema)
+    schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
     kept = tuple(name for name in carry if name in frame.columns)
     return AlignedBatch(fit_frame(frame, names, schema, kept), schema, kept)
 
 
-def fitted_schema(
-    incoming: pa.Schema, table_schema: pa.Schema | None, options: Options, *, spelling: Sequence[str] = ()
-) -> pa.Schema:
-    """Return the table's data columns after a batch of these columns; arguments and errors as in `align`."""
-    if table_schema is None:
-        return _table_spelling(incoming, spelling)
-    incoming = _table_spelling(incoming, table_schema.names)
-    known = {field.name: field.type for field in table_schema}
-    spelled = [
-        field.with_type(spelled_type(field.type, known.get(field.name, field.type))) for field in incoming
-    ]
-    allow_missing = options.bool("hoodie.write.set.null.for.missing.columns")
-    return evolve(table_schema, pa.schema(spelled), allow_missing=allow_missing)
+def fit_policy(config: TableConfig, options: Options) -> FitPolicy:
+    """Return how strictly a batch is fitted to the table."""
+    allows = options.bool("hoodie.write.set.null.for.missing.columns")
+    return FitPolicy(
+        Missing.NULL if allows else Missing.REFUSE,
+        SchemaChange(options.text("hoodie.engine.schema.evolution")),
+        tuple(definition_columns(config)),
+    )
 
 
-def fit_frame(frame: DataFrame, names: Sequence[str], schema: pa.Schema, kept: Sequence[str]) -> DataFrame:
-    """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them.
-
-    Args:
-        frame: The rows.
-        names: Its columns that are data.
-        schema: Columns wanted, matched without regard to case.
-        kept: Columns that follow as they are.
-    """
-    from pyspark.sql import functions as F
-
-    given = {name.lower(): name for name in names}
-    source_types = {field.name.lower(): field.dataType for field in frame.schema.fields}
-    columns = []
-    for field in arrow_to_spark(schema).fields:
-        name = given.get(field.name.lower())
-        if name is None:
-            column = F.lit(None).cast(field.dataType)
-        else:
-            column = fitted(F.col(_quoted(name)), source_types[name.lower()], field.dataType)
-        columns.append(column.alias(field.name))
-    return frame.select(*columns, *[F.col(_quoted(name)) for name in kept])
+def definition_columns(config: TableConfig) -> list[str]:
+    """Return the columns that the table's definition names; its other readers find them in the spelling it has."""
+    fields = [*config.record_key_fields, *config.ordering_fields]
+    return [*fields, *(field.name for field in config.partition_fields)]
 
 
 def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFrame:
@@ -116,7 +91,7 @@ def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFra
     missing = [name for name in names if name.lower() not in given]
     if missing:
         raise SchemaError(f"{what}: column(s) {missing} are not in the data; it has {frame.columns}")
-    return frame.select(*[F.col(_quoted(given[name.lower()])).alias(name) for name in names])
+    return frame.select(*[F.col(quoted(given[name.lower()])).alias(name) for name in names])
 
 
 def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
@@ -155,12 +130,3 @@ def _check_unique(names: Sequence[str]) -> None:
                 f"columns {seen[name.lower()]!r} and {name!r} have the same name; rename one before writing"
             )
         seen[name.lower()] = name
-
-
-def _table_spelling(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    spelled = {name.lower(): name for name in names}
-    return pa.schema([field.with_name(spelled.get(field.name.lower(), field.name)) for field in incoming])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
