@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hudi_engine.frames.session import prepare_session
+from hudi_engine.parallel import run_in_spark
 from hudi_engine.publish.derive import DeriveTask, RunTasks, make_in_threads, run_task
 
 if TYPE_CHECKING:
@@ -36,6 +37,6 @@ def sidecar_runner(spark: SparkSession) -> RunTasks:
         if sum(task.size_bytes for task in tasks) <= _DRIVER_LIMIT_BYTES:
             return make_in_threads(tasks)
         prepare_session(spark)
-        return list(spark.sparkContext.parallelize(list(tasks), len(tasks)).map(run_task).collect())
+        return run_in_spark(spark)(run_task, tasks)
 
     return run

@@ -30,6 +30,7 @@ from hudi_engine.index.lookup.unit import (
 from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.parallel import typed_stage
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
@@ -69,7 +70,7 @@ def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> D
         for part in parts:
             yield from combine_batch(part, config).select(names).combine_chunks().to_batches()
 
-    return frame.repartition(RECORD_KEY).mapInArrow(combine, frame.drop(ORDER).schema)
+    return frame.repartition(RECORD_KEY).mapInArrow(typed_stage(combine), frame.drop(ORDER).schema)
 
 
 def stored_keys(
@@ -193,7 +194,9 @@ def _settled(
         rows = cast_batch(table.select(names), data).select(names)
         yield from settle(context, plan, rows, stored).combine_chunks().to_batches()
 
-    return pairs.mapInArrow(run, StructType([*frame.schema.fields, StructField(DELETE_FLAG, BooleanType())]))
+    return pairs.mapInArrow(
+        typed_stage(run), StructType([*frame.schema.fields, StructField(DELETE_FLAG, BooleanType())])
+    )
 
 
 def tag_files(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow.parquet as pq
 
+from hudi_engine import parallel
 from hudi_engine.errors import StorageError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.base_reader import read_base_file
@@ -84,10 +83,7 @@ def conversion_path(base_file: BaseFile, schema_digest: str) -> str:
 
 def make_in_threads(tasks: Sequence[DeriveTask]) -> list[int | None]:
     """Run tasks in this process, as many at a time as there are cores."""
-    if len(tasks) <= 1:
-        return [task.run() for task in tasks]
-    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
-        return list(pool.map(run_task, tasks))
+    return parallel.run_in_threads(run_task, tasks)
 
 
 def run_task(task: DeriveTask) -> int | None:

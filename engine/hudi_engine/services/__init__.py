@@ -1,5 +1,6 @@
 """Table services: compaction, clean and archive, asked for by name or run after a commit."""
 
+from hudi_engine.parallel import RunTasks, run_in_spark, run_in_threads
 from hudi_engine.services.archive.execute import archive
 from hudi_engine.services.archive.savepoints import drop_savepoint
 from hudi_engine.services.clean.execute import clean
@@ -14,7 +15,6 @@ from hudi_engine.services.result import (
     PendingCompaction,
     ServicesReport,
 )
-from hudi_engine.services.tasks import RunTasks, run_in_spark, run_in_threads
 from hudi_engine.txn.publication import Publication
 
 __all__ = [

@@ -14,6 +14,7 @@ from typing import TypeVar
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
+from hudi_engine.parallel import RunTasks
 from hudi_engine.services.archive.execute import archive
 from hudi_engine.services.archive.select import clean_lags
 from hudi_engine.services.clean.execute import clean
@@ -22,7 +23,6 @@ from hudi_engine.services.compaction.pending import is_running, pending_compacti
 from hudi_engine.services.compaction.plan import schedule_compaction
 from hudi_engine.services.compaction.triggers import compaction_due
 from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
-from hudi_engine.services.tasks import RunTasks
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline

@@ -7,9 +7,7 @@ moves is merged with the stored one first, so that it can lose against it, or ke
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +24,7 @@ from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.registry import combine_batch, merge_rule
 from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 
 Mask = npt.NDArray[np.bool_]
@@ -145,8 +144,9 @@ def _tag_all(
     keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
     slices = [(each, unit.stored_keys(each)) for unit in units for each in unit.slices]
-    with ThreadPoolExecutor(max_workers=max(1, min(8, os.cpu_count() or 1))) as pool:
-        found = pool.map(lambda each: tag_slice(context.read, each[0], keys, pruning, each[1]), slices)
+    found = run_in_threads(
+        lambda each: tag_slice(context.read, each[0], keys, pruning, each[1]), slices, most=8
+    )
     return [tag for tag in found if tag is not None]
 
 

@@ -17,6 +17,7 @@ from hudi_engine.errors import HudiError, ServiceError, StorageError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
+from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
@@ -25,7 +26,6 @@ from hudi_engine.services.compaction.pending import drop_torn_plans, next_to_run
 from hudi_engine.services.compaction.plan import CompactionPlan, require_merge_on_read, schedule_locked
 from hudi_engine.services.opening import open_locked
 from hudi_engine.services.result import CompactionResult
-from hudi_engine.services.tasks import RunTasks, run_in_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, full_avro
 from hudi_engine.timeline.active import Timeline

@@ -90,6 +90,7 @@ def prepare_distributed(
         DataError: More partitions than one commit may touch.
     """
     from pyspark import StorageLevel
+    from pyspark.sql import functions as F
 
     config = _key_config(state.config, batch.schema, operation)
     frame = batch.frame

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
@@ -12,9 +10,13 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
+from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.unit import write_unit
+
+MOST_THREADS = 8
+"""Each holds the rows of a base file."""
 
 
 def run_on_driver(
@@ -37,19 +39,15 @@ def run_on_driver(
         The write stats.
     """
     groups = split_by_partition(batch, PARTITION_PATH)
-    workers = max(1, min(8, os.cpu_count() or 1, len(groups) or 1))
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="hudi-write") as pool:
-        tagged = list(
-            pool.map(
-                lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]),
-                groups,
-            )
-        )
-        planned(tagged)
-        written = list(
-            pool.map(
-                lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
-                enumerate(tagged),
-            )
-        )
+    tagged = run_in_threads(
+        lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]),
+        groups,
+        most=MOST_THREADS,
+    )
+    planned(tagged)
+    written = run_in_threads(
+        lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
+        list(enumerate(tagged)),
+        most=MOST_THREADS,
+    )
     return [stat for stats in written for stat in stats]

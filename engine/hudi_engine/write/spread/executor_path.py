@@ -7,22 +7,14 @@ incoming batch does.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import (
-    DataError,
-    HudiError,
-    InvalidKeyError,
-    PathEscapeError,
-    SchemaError,
-    WriteConflictError,
-)
+from hudi_engine.errors import HudiError, InvalidKeyError, StorageError
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
@@ -32,6 +24,7 @@ from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_or
 from hudi_engine.keygen.generator import KeyGenerator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, run_in_spark
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -43,14 +36,7 @@ if TYPE_CHECKING:
 BULK_BUFFER_BYTES = 384 * 1024 * 1024
 MANY_ROWS = 8192
 """Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
-_STAT_SCHEMA = pa.schema([("stat", pa.string())])
-_WORKER_ERRORS: tuple[type[HudiError], ...] = (
-    InvalidKeyError,
-    SchemaError,
-    PathEscapeError,
-    WriteConflictError,
-    DataError,
-)
+_REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
 
 
 def run_buckets(
@@ -112,18 +98,11 @@ def run_small_batch(
     if not items:
         return []
 
-    def write(item: tuple[PartitionUnit, pa.Table]) -> list[dict[str, Any]]:
+    def write(item: tuple[PartitionUnit, pa.Table]) -> list[WriteStat]:
         unit, rows = item
-        tagged = tag_unit(context, plan, unit, rows)
-        return [asdict(stat) for stat in write_unit(current_task(context), plan, tagged)]
+        return write_unit(current_task(context), plan, tag_unit(context, plan, unit, rows))
 
-    tasks: Any = spark.sparkContext.parallelize(items, len(items))
-    try:
-        found = tasks.map(write).collect()
-    except Exception as error:
-        raise_worker_error(error)
-        raise
-    return [WriteStat(**stat) for stats in found for stat in stats]
+    return [stat for stats in run_in_spark(spark)(write, items) for stat in stats]
 
 
 def _with_record_keys(rows: pa.Table, keys: KeyGenerator | None) -> pa.Table:
@@ -226,37 +205,37 @@ def current_task(context: WriteContext) -> WriteTask:
 
 def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:
     """Write stats as rows of JSON text, the form in which tasks report to the driver."""
-    return pa.RecordBatch.from_arrays(
-        [pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string())], schema=_STAT_SCHEMA
-    )
+    reports = [
+        pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string()),
+        pa.nulls(len(stats), pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(reports, schema=_REPORT_SCHEMA)
 
 
 def collect_stats(
     frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 ) -> list[WriteStat]:
-    """Run a writing function over a frame (one Spark job) and return what its tasks report."""
+    """Run a writing function over a frame (one Spark job) and return what its tasks report; raises what they met."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from function(batches)
+        except StorageError as error:
+            raise WorkerError(error) from error
+        except HudiError as error:
+            nothing = pa.array([None], pa.string())
+            failed = pa.array([Failure.of(error).to_json()], pa.string())
+            yield pa.RecordBatch.from_arrays([nothing, failed], schema=_REPORT_SCHEMA)
+
     try:
-        rows = frame.mapInArrow(function, "stat string").collect()
+        rows = frame.mapInArrow(run, "stat string, failure string").collect()
     except Exception as error:
         raise_worker_error(error)
         raise
+    for row in rows:
+        if row.failure is not None:
+            raise Failure.from_json(row.failure).error()
     return [WriteStat(**json.loads(row.stat)) for row in rows]
-
-
-def raise_worker_error(error: BaseException) -> None:
-    """Raise the engine's own error that an executor task raised, if that is what ``error`` reports."""
-    text = str(error)
-    for kind in _WORKER_ERRORS:
-        found = re.search(rf"hudi_engine\.errors\.{kind.__name__}: (.+)", text)
-        if found:
-            raise _rebuilt(kind, found.group(1).strip()) from error
-
-
-def _rebuilt(kind: type[HudiError], message: str) -> HudiError:
-    rebuilt: Any = kind.__new__(kind)
-    Exception.__init__(rebuilt, message)
-    error: HudiError = rebuilt
-    return error
 
 
 def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:

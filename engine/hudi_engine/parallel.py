@@ -1,0 +1,162 @@
+"""Running one function over many items, in threads or on Spark's executors, with the engine's own errors brought back.
+
+Workers return what they made or, as data, the error they met: Spark gives only the text of an exception. An error of the
+storage is raised instead, so that Spark tries the task again; such an exception, and one inside a plan that Spark runs,
+carries the same data in its text between two marks.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from hudi_engine import errors
+from hudi_engine.errors import HudiError, StorageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_BEGIN, _END = "<hudi-engine-error:", ">"
+_KINDS: dict[str, type[HudiError]] = {
+    name: kind
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, HudiError)
+}
+
+
+class RunTasks(Protocol):
+    """Calls a function once for every item and returns the results in the order of the items.
+
+    The function and the items can be pickled. The first error is raised; nothing is returned then.
+    """
+
+    def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Run all of them."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error of the engine as data.
+
+    Args:
+        kind: Name of its class.
+        message: Its text.
+        fields: Its attributes.
+    """
+
+    kind: str
+    message: str
+    fields: dict[str, Any]
+
+    @classmethod
+    def of(cls, error: HudiError) -> Failure:
+        """Take an error apart; a class of somebody else's becomes the engine's that it comes from."""
+        kind = next(each.__name__ for each in type(error).__mro__ if each in _KINDS.values())
+        return cls(kind, str(error), json.loads(json.dumps(vars(error), default=str)))
+
+    def error(self) -> HudiError:
+        """Return the error."""
+        kind = _KINDS[self.kind]
+        error: HudiError = kind.__new__(kind)
+        Exception.__init__(error, self.message)
+        fields = {name: tuple(each) if isinstance(each, list) else each for name, each in self.fields.items()}
+        vars(error).update(fields)
+        return error
+
+    def to_json(self) -> str:
+        """Return it as text."""
+        return json.dumps([self.kind, self.message, self.fields])
+
+    @classmethod
+    def from_json(cls, text: str) -> Failure:
+        """Read what `to_json` gave."""
+        return cls(*json.loads(text))
+
+
+class WorkerError(Exception):
+    """What a worker raises for an error of the engine inside a plan of Spark: its text holds the error's data."""
+
+    def __init__(self, error: HudiError) -> None:
+        data = base64.b64encode(Failure.of(error).to_json().encode()).decode()
+        super().__init__(f"{error} {_BEGIN}{data}{_END}")
+
+
+def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
+    """Call a function in a worker; returns its result or the error it raised.
+
+    Raises:
+        WorkerError: The storage failed, so that Spark should try again.
+    """
+    try:
+        return function(item)
+    except StorageError as error:
+        raise WorkerError(error) from error
+    except HudiError as error:
+        return Failure.of(error)
+
+
+def typed_stage(
+    function: Callable[[Iterator[Item]], Iterable[Result]],
+) -> Callable[[Iterator[Item]], Iterator[Result]]:
+    """Wrap a function of `mapInArrow` in the middle of a plan, so that `raise_worker_error` finds the error it raises."""
+
+    def run(batches: Iterator[Item]) -> Iterator[Result]:
+        try:
+            yield from function(batches)
+        except HudiError as error:
+            raise WorkerError(error) from error
+
+    return run
+
+
+def raise_worker_error(error: BaseException) -> None:
+    """Raise the engine's error that a worker met, if an exception of Spark carries one."""
+    _, begin, rest = str(error).partition(_BEGIN)
+    data, end, _ = rest.partition(_END)
+    if begin and end:
+        raise Failure.from_json(base64.b64decode(data).decode()).error() from error
+
+
+def run_in_threads(
+    function: Callable[[Item], Result], items: Sequence[Item], *, most: int | None = None
+) -> list[Result]:
+    """Run in threads of this process, as many as there are processors.
+
+    Args:
+        function: What to call.
+        items: What to call it with.
+        most: Upper bound of the threads, where each holds much memory.
+    """
+    if len(items) < 2:
+        return [function(item) for item in items]
+    workers = min(len(items), os.cpu_count() or 1, most or len(items))
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="hudi-engine") as pool:
+        return list(pool.map(function, items))
+
+
+def run_in_spark(spark: SparkSession) -> RunTasks:
+    """Return a runner that gives every item to a task of its own on the session's executors."""
+
+    def run(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        if not items:
+            return []
+        tasks: Any = spark.sparkContext.parallelize(list(items), len(items))
+        try:
+            found = tasks.map(lambda item: attempt(function, item)).collect()
+        except Exception as error:
+            raise_worker_error(error)
+            raise
+        for each in found:
+            if isinstance(each, Failure):
+                raise each.error()
+        return list(found)
+
+    return run

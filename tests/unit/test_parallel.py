@@ -1,0 +1,72 @@
+"""Errors that workers meet come back as they were."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine.errors import (
+    ConfigError,
+    HistoryGapError,
+    HudiError,
+    InvalidKeyError,
+    PathEscapeError,
+    StorageError,
+)
+from hudi_engine.parallel import (
+    Failure,
+    WorkerError,
+    attempt,
+    raise_worker_error,
+    run_in_threads,
+    typed_stage,
+)
+
+ERRORS = [
+    ConfigError("two things", ("one", "two")),
+    HistoryGapError("gone", "001", "005"),
+    InvalidKeyError("row 1 has no key: <a>, 'b'\nsecond line"),
+    PathEscapeError("../x", "/t"),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda each: type(each).__name__)
+def test_an_error_comes_back_with_its_kind_text_and_attributes(error: HudiError) -> None:
+    def fail(item: int) -> int:
+        raise error
+
+    failure = attempt(fail, 1)
+    assert isinstance(failure, Failure)
+    found = Failure.from_json(failure.to_json()).error()
+    assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda each: type(each).__name__)
+def test_an_error_is_found_in_the_text_that_spark_makes_of_an_exception(error: HudiError) -> None:
+    def fail(batches: object) -> list[int]:
+        raise error
+
+    with pytest.raises(WorkerError) as raised:
+        list(typed_stage(fail)(iter([])))
+    spark_text = RuntimeError(f"Job aborted: Traceback ...\nWorkerError: {raised.value}\n\n\tat Some.java")
+    with pytest.raises(type(error)) as found:
+        raise_worker_error(spark_text)
+    assert (str(found.value), vars(found.value)) == (str(error), vars(error))
+
+
+def test_another_exception_of_spark_is_left_alone() -> None:
+    raise_worker_error(RuntimeError("hudi_engine.errors.DataError: only text"))
+
+
+def test_an_error_of_the_storage_is_raised_so_that_the_task_is_tried_again() -> None:
+    def fail(item: int) -> int:
+        raise StorageError("disk")
+
+    with pytest.raises(WorkerError) as raised:
+        attempt(fail, 1)
+    with pytest.raises(StorageError, match="^disk$"):
+        raise_worker_error(raised.value)
+
+
+def test_threads_give_results_in_the_order_of_the_items_and_raise_the_first_error() -> None:
+    assert run_in_threads(lambda each: each * 2, list(range(20)), most=3) == list(range(0, 40, 2))
+    with pytest.raises(ZeroDivisionError):
+        run_in_threads(lambda each: 1 // each, [1, 0])
