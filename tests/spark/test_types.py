@@ -129,7 +129,7 @@ def test_types_widen(spark, tmp_path, first, second, kept):
         str(tmp_path / "t"),
         name="t",
         record_key=["id"],
-        options={"hoodie.parquet.small.file.limit": "0"},
+        options={"hoodie.parquet.small.file.limit": "0", "hoodie.engine.schema.evolution": "any"},
     )
     table.upsert(spark.sql(f"select 1 as id, cast(7 as {first}) as v"))
     table.upsert(spark.sql(f"select 2 as id, cast(8 as {second}) as v"))
