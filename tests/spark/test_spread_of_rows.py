@@ -87,3 +87,19 @@ def test_an_overwrite_by_rows_that_are_all_marked_as_deleted_empties_their_parti
     table.upsert(spark.createDataFrame([(1, "x", False), (2, "y", False)], columns))
     table.insert_overwrite(spark.createDataFrame([(1, "x", True)], columns), options=options)
     assert [tuple(row) for row in table.snapshot().select("id", "dt").collect()] == [(2, "y")]
+
+
+def test_a_batch_that_is_larger_than_spark_thinks_is_not_written_from_the_driver(spark, tmp_path):
+    table = create(spark, tmp_path)
+    wide = spark.range(40).selectExpr("id", "repeat(sha2(string(id), 256), 1000) as payload")
+    assert (
+        table.upsert(wide, options={**QUIET, "hoodie.engine.small.batch.bytes": "1000000"}).path_taken
+        != "driver"
+    )
+    assert (
+        table.upsert(
+            wide.limit(5), options={**QUIET, "hoodie.engine.small.batch.bytes": "1000000"}
+        ).path_taken
+        == "driver"
+    )
+    assert table.snapshot().count() == 40

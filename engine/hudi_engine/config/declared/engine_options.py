@@ -92,7 +92,7 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
         "hoodie.engine.small.batch.bytes",
         64 * 1024 * 1024,
         ENGINE,
-        "The same limit in bytes (Spark's estimate of the batch).",
+        "The same limit in bytes, measured when the rows are here; Spark's estimate saves collecting them.",
     ),
     int_option(
         "hoodie.engine.driver.merge.bytes",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 UNKNOWN_SIZE = 1 << 60
 RESERVED_PREFIX = "__hudi_"
+_RESULT_LIMIT = "spark.driver.maxResultSize"
+"""The setting that Spark names when it stops a job whose results are too large for the driver."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,11 @@ def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFra
 
 
 def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
-    """Return the rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most."""
+    """The rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most.
+
+    Spark's estimate only saves the job where it is large: what the rows take is measured once they are here. A batch that
+    Spark refuses to send to the driver is not small either.
+    """
     rows_limit = options.int("hoodie.engine.small.batch.rows")
     bytes_limit = options.int("hoodie.engine.small.batch.bytes")
     estimate = estimated_bytes(batch.frame)
@@ -103,10 +109,22 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
         return None
     if estimate < UNKNOWN_SIZE and is_parquet_scan(batch.frame) and estimated_rows(batch.frame) > rows_limit:
         return None
-    table = to_arrow(batch.frame.limit(rows_limit + 1))
-    if table.num_rows > rows_limit:
+    table = _collected(batch.frame.limit(rows_limit + 1))
+    if table is None or table.num_rows > rows_limit or table.nbytes > bytes_limit:
         return None
     return cast_batch(table, batch.schema)
+
+
+def _collected(frame: DataFrame) -> pa.Table | None:
+    """The rows as an Arrow table, None when they are more than Spark lets through to the driver."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return to_arrow(frame)
+    except Py4JJavaError as error:
+        if _RESULT_LIMIT in str(error):
+            return None
+        raise
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:
