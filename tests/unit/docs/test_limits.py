@@ -1,0 +1,50 @@
+"""What is refused is on the page of limits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hudi_engine.config.other_keys import NOT_DONE
+
+from dbt.adapters.hudi.model import merge
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = (ROOT / "docs/limits.md").read_text(encoding="utf-8")
+LISTED = {text for line in PAGE.splitlines() for text in line.split("`")[1::2]}
+
+
+@pytest.mark.parametrize("key", NOT_DONE)
+def test_every_option_that_is_not_done_is_listed(key: str) -> None:
+    assert key in LISTED
+
+
+def test_every_feature_of_a_table_that_is_not_written_is_listed() -> None:
+    source = (ROOT / "engine/hudi_engine/config/supported.py").read_text(encoding="utf-8")
+    features = re.findall(r'"(hoodie[\w.]+=\w+)"', source)
+
+    assert features
+    assert set(features) <= LISTED
+
+
+def test_no_option_is_listed_that_is_done_by_now() -> None:
+    listed = {each for each in LISTED if each.startswith("hoodie.") and "=" not in each}
+
+    assert listed - set(NOT_DONE) == set()
+
+
+@pytest.mark.parametrize("strategy", merge._REFUSED)
+def test_every_strategy_that_is_refused_is_listed(strategy: str) -> None:
+    assert strategy in LISTED
+
+
+def test_no_strategy_is_listed_that_is_legal_by_now() -> None:
+    assert (
+        set(merge.STRATEGIES) & {line.split("`")[1] for line in PAGE.splitlines() if line.startswith("| `")}
+        == set()
+    )
+
+
+def test_the_readme_leads_there() -> None:
+    assert "(docs/limits.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
