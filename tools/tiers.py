@@ -43,7 +43,7 @@ class Tier:
 TIERS = (
     Tier(
         "style",
-        "ruff, mypy --strict on the engine, import floors",
+        "ruff, mypy --strict on engine and adapter, import floors",
         (("ruff", "check", "."), ("ruff", "format", "--check", "-q", "."), ("mypy",), ("lint-imports",)),
     ),
     Tier(

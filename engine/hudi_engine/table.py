@@ -13,6 +13,7 @@ from hudi_engine.front.upkeep import Upkeep
 from hudi_engine.front.writes import Writes
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import recover_swap, table_storage
 from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.properties import table_properties
@@ -86,13 +87,17 @@ class HudiTable(Writes, Upkeep):
         return cls(spark, path, storage, options)
 
     @classmethod
-    def open(cls, spark: SparkSession, path: str, *, options: RawOptions | None = None) -> HudiTable:
+    def open(
+        cls, spark: SparkSession, path: str, *, options: RawOptions | None = None, hold: bool = False
+    ) -> HudiTable:
         """Open a table, also one that Apache Hudi wrote (table versions 6, 8, 9).
 
         Args:
             spark: The session.
             path: Base path.
             options: ``hoodie.*`` defaults of this object's calls.
+            hold: Look at the table once: ``config``, ``schema`` and the first write go by what is read here. What others
+                commit meanwhile is found when the write begins, as always.
 
         Raises:
             TableNotFoundError: There is none.
@@ -102,5 +107,7 @@ class HudiTable(Writes, Upkeep):
         resolve_options(options)
         path = os.fspath(path) if isinstance(path, os.PathLike) else path
         storage = table_storage(path)
+        if hold:
+            return cls(spark, path, storage, options, TableState.load(storage))
         TableConfig.load(storage)
         return cls(spark, path, storage, options)

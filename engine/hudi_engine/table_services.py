@@ -6,13 +6,15 @@ They work on a storage alone, so that a command line without a JVM and a table w
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.publish.derive import RunTasks as RunSidecars
 from hudi_engine.publish.derive import make_in_threads
-from hudi_engine.publish.manifest import live_manifest_files, publish
+from hudi_engine.publish.manifest import Published, live_manifest_files, publish
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.repair import Repair, repair
 from hudi_engine.services import (
@@ -58,12 +60,16 @@ class TableServices:
         options: ``hoodie.*`` options of the calls.
         run_tasks: Where the file groups of a compaction are merged.
         run_sidecars: Where the files that are published beside the data are made.
+        config: The table's settings when the caller has read them.
+        on_publish: Told what was published, and None before it is tried.
     """
 
     storage: Storage
     options: Options
     run_tasks: RunTasks = run_in_threads
     run_sidecars: RunSidecars = make_in_threads
+    config: TableConfig | None = None
+    on_publish: Callable[[Published | None], None] = lambda _: None
 
     def rollback(self, instant: str) -> RollbackResult:
         """Undo the newest completed write, or a pending instant.
@@ -193,7 +199,8 @@ class TableServices:
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
-        publish(self.storage, run_sidecars=self.run_sidecars)
+        self.on_publish(None)
+        self.on_publish(publish(self.storage, self.config, run_sidecars=self.run_sidecars))
 
     def publish_or_warn(self) -> None:
         """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hudi_engine.catalog import DirectoryCatalog, TableName, register_foreign, register_table, table_entries
+from hudi_engine.catalog import DirectoryCatalog, TableName, list_entries, register_foreign, register_table
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -33,10 +33,8 @@ def warehouse(tmp_path, spark):
 
 def forget(spark):
     """What a new process knows of the schema: nothing."""
-    for entry in table_entries(spark, "dirs"):
-        spark.sql(
-            f"drop {'view' if entry.kind in ('view', 'snapshot') else 'table'} if exists dirs.`{entry.name}`"
-        )
+    for entry in list_entries(spark, "dirs"):
+        spark.sql(f"drop {'view' if entry.is_view else 'table'} if exists {entry.name.sql}")
     spark.sql("drop database if exists dirs cascade")
 
 
@@ -78,7 +76,7 @@ def test_comments_come_back(spark, warehouse):
     )
     forget(spark)
     warehouse.load(spark)
-    assert [each.comment for each in table_entries(spark, "dirs")] == ["it's"]
+    assert [each.comment for each in list_entries(spark, "dirs")] == ["it's"]
     assert spark.table("dirs.one").schema["v"].metadata["comment"] == "value"
 
 
@@ -158,7 +156,7 @@ def test_a_view_over_a_table_of_another_writer_comes_back_with_it(spark, warehou
     report = warehouse.load(spark)
     assert report.warnings == ()
     assert read(spark, "select * from dirs.v") == [(1,)]
-    assert [each.name for each in table_entries(spark, "dirs") if each.foreign]
+    assert [each.name.name for each in list_entries(spark, "dirs") if each.foreign]
     forget(spark)
     outside.path.rename(tmp_path / "gone")
     (warning, _) = warehouse.load(spark).warnings

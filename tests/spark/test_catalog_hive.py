@@ -37,7 +37,7 @@ def read(query):
 WRITER = (
     SESSION
     + """
-from hudi_engine.catalog import TableName, register_table, session_conf, table_entries, drop_table
+from hudi_engine.catalog import TableName, register_table, session_conf, list_entries, drop_table
 from hudi_engine.storage import open_storage
 for key, value in session_conf().items():
     spark.conf.set(key, value)
@@ -46,7 +46,7 @@ for name in sys.argv[1:]:
     storage = open_storage(os.path.abspath(name))
     register_table(spark, TableName("lake", name), storage, comment="it's " + name)
 spark.sql("create view if not exists lake.v as select dt, count(*) as n from lake.cow group by dt")
-print(json.dumps([[each.name, each.kind, each.comment] for each in table_entries(spark, "lake")]))
+print(json.dumps([[each.name.name, each.kind, each.comment] for each in list_entries(spark, "lake")]))
 """
 )
 

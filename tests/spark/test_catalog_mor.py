@@ -9,11 +9,11 @@ from hudi_engine.catalog import (
     TableName,
     drop_table,
     is_internal,
+    list_entries,
     publish,
     refresh_table,
     register_table,
     sidecar_runner,
-    table_entries,
 )
 from hudi_engine.catalog import session as catalog_session
 from hudi_engine.errors import UnsupportedTableError
@@ -186,16 +186,16 @@ def test_a_table_without_partitions_and_new_columns(spark, name, tmp_path):
 
 def test_the_names_of_a_table_and_their_kinds(spark, name, table):
     register_table(spark, name, table.storage, comment="it's", column_comments={"v": "a 'value'"})
-    found = {each.name: (each.kind, each.comment) for each in table_entries(spark, name.database)}
+    found = {each.name.name: (each.kind, each.comment) for each in list_entries(spark, name.database)}
     assert found == {
         "t": ("snapshot", "it's"),
-        "t_rt": ("snapshot", "it's"),
+        "t_rt": ("realtime", "it's"),
         "t_ro": ("read_optimized", "it's"),
         "t__hudi_files": ("files", "it's"),
     }
     assert [each for each in found if is_internal(each)] == ["t__hudi_files"]
     drop_table(spark, name)
-    assert table_entries(spark, name.database) == []
+    assert list_entries(spark, name.database) == []
 
 
 def test_a_name_taken_by_something_else_is_left_alone_and_the_table_still_works(spark, name, table):
@@ -204,7 +204,7 @@ def test_a_name_taken_by_something_else_is_left_alone_and_the_table_still_works(
     assert len(read(spark, name)) == 6
     assert spark.table(name.with_suffix("_ro").sql).columns == ["one"]
     drop_table(spark, name)
-    assert [each.name for each in table_entries(spark, name.database)] == ["t_ro"]
+    assert [each.name.name for each in list_entries(spark, name.database)] == ["t_ro"]
 
 
 @pytest.mark.parametrize(("suffix", "merge_on_read"), [("_ro", False), ("_rt", True)])
@@ -226,7 +226,7 @@ def test_a_table_that_changes_its_type_changes_its_entries(spark, name, table, t
     cow.commit({"dt=x": {"f-0": rows(7)}})
     register_table(spark, name, cow.storage)
     assert read(spark, name) == [(7, "base")]
-    assert [each.name for each in table_entries(spark, name.database)] == ["t"]
+    assert [each.name.name for each in list_entries(spark, name.database)] == ["t"]
     register_table(spark, name, table.storage)
     assert len(read(spark, name)) == 6
 

@@ -11,11 +11,11 @@ from hudi_engine.catalog import (
     Layout,
     TableName,
     drop_table,
+    list_entries,
     refresh_table,
     register_table,
     registered_base,
     set_statistics,
-    table_entries,
 )
 from hudi_engine.catalog.spark_entry import Column, TableSpec, _create_by_statements, find_entry, put_table
 from hudi_engine.errors import ConfigError, TableExistsError
@@ -267,12 +267,12 @@ def test_a_table_at_a_new_place_takes_over_its_own_name(spark, name, table, tmp_
 def test_dropping_an_entry_leaves_the_files(spark, name, table):
     table.commit({"dt=x": {"f-0": rows(1)}})
     register_table(spark, name, table.storage)
-    assert [(each.name, each.kind, each.base) for each in table_entries(spark, name.database)] == [
+    assert [(each.name.name, each.kind, each.base) for each in list_entries(spark, name.database)] == [
         ("t", "table", table.storage.uri())
     ]
     drop_table(spark, name)
     drop_table(spark, name)
-    assert table_entries(spark, name.database) == []
+    assert list_entries(spark, name.database) == []
     register_table(spark, name, table.storage)
     assert read(spark, f"select id from {name.sql}") == [(1,)]
 

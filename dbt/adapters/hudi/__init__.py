@@ -1,6 +1,6 @@
 """dbt-hudi: dbt models as Apache Hudi tables, on PySpark alone."""
 
-from dbt.adapters.base import AdapterPlugin
+from dbt.adapters.base.plugin import AdapterPlugin
 
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.connections import HudiConnectionManager

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeVar
 
+from dbt.adapters.base.column import Column
 from dbt.adapters.spark.column import SparkColumn
 
 Self = TypeVar("Self", bound="HudiColumn")
@@ -23,7 +24,7 @@ class HudiColumn(SparkColumn):
         """Whether the column holds text."""
         return self.dtype.lower() == "string" or bool(_TEXT.match(self.dtype.lower())) or super().is_string()
 
-    def can_expand_to(self, other_column: SparkColumn) -> bool:
+    def can_expand_to(self, other_column: Column) -> bool:
         """Spark's text has no length, so nothing ever expands."""
         return False
 

@@ -18,11 +18,12 @@ from dbt.adapters.events.types import ConnectionUsed, SQLQuery, SQLQueryStatus
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.functions import fire_event
-from dbt_common.utils import cast_to_str
+from dbt_common.utils.casting import cast_to_str
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.model.selected import SELECTED
-from dbt.adapters.hudi.spark.errors import spark_errors
+from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.router import StatementRouter
@@ -40,6 +41,7 @@ class HudiConnectionManager(SparkConnectionManager):
 
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
+        assert isinstance(profile.credentials, HudiCredentials)
         self.warehouse = Warehouse(profile.credentials, getattr(profile, "project_root", None))
         self.router = StatementRouter(self.warehouse)
 
@@ -52,7 +54,7 @@ class HudiConnectionManager(SparkConnectionManager):
                 self.warehouse.writes,
                 self.warehouse.register_sources,
             )
-            connection.state = ConnectionState.OPEN  # type: ignore[assignment]
+            connection.state = ConnectionState.OPEN
         return connection
 
     def set_connection_name(self, name: str | None = None) -> Connection:
@@ -67,8 +69,8 @@ class HudiConnectionManager(SparkConnectionManager):
 
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
-        """Errors of Spark become short database errors."""
-        with spark_errors(sql):
+        """Errors of Spark and of the engine become dbt's, here and nowhere else."""
+        with dbt_errors(sql):
             yield
 
     @classmethod
@@ -77,15 +79,15 @@ class HudiConnectionManager(SparkConnectionManager):
         return AdapterResponse("OK") if cursor is None else cursor.response
 
     @classmethod
-    def data_type_code_to_name(cls, type_code: str) -> str:
+    def data_type_code_to_name(cls, type_code: type | int | str) -> str:
         """Cursors describe columns by Spark's own type names."""
-        return type_code
+        return str(type_code)
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> tuple[AdapterResponse, agate.Table]:
         """Run SQL; a query runs to its end also when nobody fetches its rows."""
-        from dbt_common.clients.agate_helper import empty_table
+        from dbt_common.clients.agate_helper import table_from_rows
 
         _, cursor = self.add_query(self._add_query_comment(sql), auto_begin)
         if fetch:
@@ -93,7 +95,7 @@ class HudiConnectionManager(SparkConnectionManager):
         else:
             with self.exception_handler(sql):
                 cursor.run_to_end()
-            table = empty_table()
+            table = table_from_rows([], [])
         return self.get_response(cursor), table
 
     @contextmanager

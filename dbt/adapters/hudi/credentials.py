@@ -82,7 +82,7 @@ class HudiCredentials(SparkCredentials):
         ansi: Spark's ANSI mode: a cast or a sum that does not fit fails instead of becoming null or another number.
     """
 
-    method: SparkConnectionMethod = SparkConnectionMethod.SESSION  # type: ignore[assignment]
+    method: SparkConnectionMethod = SparkConnectionMethod.SESSION
     host: str | None = "localhost"
     location_root: str = DEFAULT_WAREHOUSE
     catalog: str = CATALOGS[0]

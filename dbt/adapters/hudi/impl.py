@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt.adapters.base import available
 from dbt.adapters.base.impl import ConstraintSupport
+from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
@@ -17,10 +17,10 @@ from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog import CatalogEntry
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.changes.consume import consumed
 from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
@@ -28,7 +28,7 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config, own_strategies
-from dbt.adapters.hudi.relation import HudiRelation
+from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, legal_names
@@ -36,7 +36,8 @@ from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows
-from dbt.adapters.hudi.spark.warehouse import Entry
+from dbt.adapters.hudi.spark.folders import probe_writable
+from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.table_services import TableServices
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             yield session
 
     @property
-    def _warehouse(self) -> Any:
+    def _warehouse(self) -> Warehouse:
         return self.connections.warehouse
 
     # --- schemas and relations ----------------------------------------------------------------------------------
@@ -109,55 +110,54 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             )
 
     def _macros(self) -> list[Any]:
-        return [] if self._macro_resolver is None else list(self._macro_resolver.macros.values())
+        # dbt's manifest, which the protocol says less of
+        manifest: Any = self.get_macro_resolver()
+        return [] if manifest is None else list(manifest.macros.values())
 
     def check_schema_exists(self, database: str | None, schema: str) -> bool:
         return schema.lower() in (name.lower() for name in self.list_schemas(database))
 
     def create_schema(self, relation: BaseRelation) -> None:
         with self._work(f"create schema {relation.schema}") as session:
-            self._warehouse.create_schema(session, relation.schema)
+            self._warehouse.create_schema(session, named(relation).database)
 
     def drop_schema(self, relation: BaseRelation) -> None:
         with self._work(f"drop schema {relation.schema}") as session:
-            self._warehouse.drop_schema(session, relation.schema)
+            self._warehouse.drop_schema(session, named(relation).database)
         self.cache.drop_schema(relation.database, relation.schema)
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         with self._work(f"list relations of {schema_relation.schema}") as session:
-            entries = self._warehouse.entries(session, schema_relation.schema)
+            entries = self._warehouse.entries(session, named(schema_relation).database)
         return [self._relation(entry) for entry in entries]
 
-    def _relation(self, entry: Entry) -> BaseRelation:
+    def _relation(self, entry: CatalogEntry) -> BaseRelation:
         # Spark keeps names in lower case, and so does dbt where it looks for one that is not quoted
         quoted = bool(self.config.quoting.get("schema"))
+        schema = entry.name.database
         return self.Relation.create(
-            schema=entry.schema if quoted else entry.schema.lower(),
-            identifier=entry.name,
-            type=RelationType.View if entry.is_view else RelationType.Table,
+            schema=schema if quoted else schema.lower(),
+            identifier=entry.name.name,
+            type=RelationType.View if entry.reads_only else RelationType.Table,
             is_hudi=entry.is_hudi_table or None,
         )
 
     @available.parse_none
     def drop_relation(self, relation: BaseRelation) -> None:
         self.cache_dropped(relation)
+        name = named(relation)
         with self._work(f"drop {relation}") as session:
             if not relation.include_policy.schema:
-                session.catalog.dropTempView(relation.identifier)
+                session.catalog.dropTempView(name.name)
             else:
-                self._warehouse.drop(session, relation.schema, relation.identifier)
+                self._warehouse.drop(session, name.database, name.name)
 
     @available.parse_none
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         self.cache_renamed(from_relation, to_relation)
         with self._work(f"rename {from_relation} to {to_relation}") as session:
-            self._warehouse.rename(
-                session,
-                from_relation.schema,
-                from_relation.identifier,
-                to_relation.schema,
-                to_relation.identifier,
-            )
+            old, new = named(from_relation), named(to_relation)
+            self._warehouse.rename(session, old.database, old.name, new.database, new.name)
 
     @available.parse_list
     def get_columns_in_relation(self, relation: BaseRelation) -> list[HudiColumn]:
@@ -199,7 +199,8 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
     @available.parse_none
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
         """Check a node's whole config before anything runs."""
-        return self._resolve(relation.schema, relation.identifier, model.get("config") or {})
+        name = named(relation)
+        return self._resolve(name.database, name.name, model.get("config") or {})
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         return resolve_plan(
@@ -207,8 +208,6 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             schema,
             name,
             self._warehouse.places,
-            bridge.option_problems,
-            bridge.definition_problems,
             own_strategies(self._macros()),
         )
 
@@ -222,11 +221,12 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             language: ``sql`` or ``python``.
             plan: The model's plan, where change rows are to be consumed.
         """
+        name = named(relation).name
         with self._work(code) as session:
-            frame = self._frame(session, relation.identifier, code, language)
+            frame = self._frame(session, name, code, language)
             frame = frame if plan is None else consumed(plan, frame, rebuilds=False)
-            frame.createOrReplaceTempView(relation.identifier)
-        self.connections.get_thread_connection().handle.track_view(relation.identifier)
+            frame.createOrReplaceTempView(name)
+        self.connections.get_thread_connection().handle.track_view(name)
 
     def _frame(self, session: SparkSession, name: str, code: str, language: str) -> DataFrame:
         return run_python_model(session, name, code) if language == "python" else session.sql(code)
@@ -256,8 +256,9 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
     def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
         """Refuse an incremental run that does not fit its table, before anything of the table changes."""
         with self._work(f"compare {plan.schema}.{plan.name} with its model") as session:
-            frame = session.table(source.identifier)
-            builds.check_fit(plan, builds.current_table(session, plan), frame.columns)
+            frame = session.table(named(source).name)
+            table = builds.current_table(self._warehouse, session, plan)
+            builds.check_fit(plan, table, frame.columns)
 
     @available.parse_none
     def hudi_write(
@@ -280,7 +281,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             return HudiAdapterResponse(_message=feed.said_of_nothing, code="OK")
         plan = feed.noted_in(plan, rebuilds=False)
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
-            frame = drop_meta_columns(session.table(source.identifier))
+            frame = drop_meta_columns(session.table(named(source).name))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
                 raise DbtRuntimeError(
@@ -309,9 +310,8 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             relation: The snapshot table.
         """
         with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
-            return snapshots.write(
-                self._warehouse, session, plan, session.table(source.identifier), valid_to, relation.render()
-            )
+            staged = session.table(named(source).name)
+            return snapshots.write(self._warehouse, session, plan, staged, valid_to, relation.render())
 
     @available.parse_none
     def hudi_alter_columns(
@@ -323,11 +323,10 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
     ) -> None:
         """Add, drop and widen columns as one schema commit."""
         with self._work(f"alter columns of {relation}") as session:
-            base = self._warehouse.require_table(session, relation.schema, relation.identifier)
-            table = bridge.facts(session, base)
-            assert table is not None
+            name = named(relation)
+            table = self._warehouse.require_table(session, name.database, name.name)
             schema = builds.changed_schema(
-                table.schema,
+                builds.columns_of(table),
                 {column.name: _parse_datatype_string(stored_type(column.dtype)) for column in add or ()},
                 [column.name for column in remove or ()],
                 {
@@ -335,8 +334,8 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
                     for item in retype
                 },
             )
-            bridge.alter_schema(session, base, schema)
-            self._warehouse.register(session, relation.schema, relation.identifier, base)
+            table.alter_schema(schema)
+            self._warehouse.register(session, name.database, name.name, table)
 
     @available.parse_none
     def hudi_type_changes(
@@ -378,12 +377,13 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
     ) -> None:
         """Store descriptions of a Hudi table."""
         with self._work(f"comments of {relation}") as session:
-            base = self._warehouse.require_table(session, relation.schema, relation.identifier)
+            name = named(relation)
+            table = self._warehouse.require_table(session, name.database, name.name)
             self._warehouse.register(
                 session,
-                relation.schema,
-                relation.identifier,
-                base,
+                name.database,
+                name.name,
+                table,
                 comment=comment,
                 column_comments=column_comments,
             )
@@ -399,7 +399,8 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
         if relation is None:
             return False
         with self._work(f"look up {relation}") as session:
-            entry = self._warehouse.entry(session, relation.schema, relation.identifier)
+            name = named(relation)
+            entry = self._warehouse.entry(session, name.database, name.name)
         return entry is not None and entry.is_hudi_table
 
     # --- docs, freshness, debug ---------------------------------------------------------------------------------
@@ -428,13 +429,15 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
         found = {}
         with self._work("freshness") as session:
             for source in sources:
-                base = self._warehouse.require_table(session, source.schema, source.identifier)
-                found[source] = self._create_freshness_response(bridge.last_commit_time(session, base), now)
+                name = named(source)
+                table = self._warehouse.require_table(session, name.database, name.name)
+                last = catalog_rows.last_commit_time(table)
+                found[source] = self._create_freshness_response(last, now)
         return [AdapterResponse("OK")], found
 
     def debug_query(self) -> None:
         with self._work("write probe") as session:
-            bridge.probe_writable(self._warehouse.places.location_root)
+            probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
 
     @classmethod

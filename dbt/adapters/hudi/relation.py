@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.spark.relation import SparkRelation
+from hudi_engine.catalog import TableName
 
 from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
@@ -27,3 +29,8 @@ class HudiRelation(SparkRelation):
         else:
             SELECTED.note(relation_config)
         return super().create_from(quoting, relation_config, **kwargs)
+
+
+def named(relation: BaseRelation) -> TableName:
+    """Return the two parts of a relation's name, as Spark's catalog has them."""
+    return TableName(relation.schema or "", relation.identifier or "")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
+from hudi_engine.services.result import CleanResult, CompactionResult
+from hudi_engine.write.result import WriteResult
 
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
@@ -42,46 +44,39 @@ def format_bytes(size: int) -> str:
     raise AssertionError("unreachable")
 
 
-def write_response(
-    operation: str,
-    *,
-    instant: str | None,
-    inserted: int,
-    updated: int,
-    deleted: int,
-    files: int,
-    size: int,
-    partitions: int,
-) -> HudiAdapterResponse:
-    """Build the response of one commit.
+def write_response(result: WriteResult) -> HudiAdapterResponse:
+    """Return what dbt prints and keeps of one write."""
+    code = result.operation.upper()
+    signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
+    counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
+    plural = "file" if result.files_written == 1 else "files"
+    # the rows an overwrite puts others in the place of are no result of the model
+    replaced = 0 if "OVERWRITE" in code else result.rows_deleted
+    return HudiAdapterResponse(
+        _message=f"{code} {result.instant or 'no commit'} {counts} rows, {result.files_written} {plural}, "
+        f"{format_bytes(result.bytes_written)}",
+        code=code,
+        rows_affected=result.rows_inserted + result.rows_updated + replaced,
+        instant=result.instant,
+        rows_inserted=result.rows_inserted,
+        rows_updated=result.rows_updated,
+        rows_deleted=result.rows_deleted,
+        files_written=result.files_written,
+        bytes_written=result.bytes_written,
+        partitions_written=len(result.partitions_written),
+    )
+
+
+def service_response(code: str, result: CompactionResult | CleanResult, details: str) -> HudiAdapterResponse:
+    """Return what dbt prints of a table service.
 
     Args:
-        operation: Name of the write operation, for example ``upsert``.
-        instant: Instant time, None when the write had nothing to commit.
-        inserted: Rows inserted.
-        updated: Rows updated.
-        deleted: Rows deleted.
-        files: Files written.
-        size: Bytes written.
-        partitions: Partitions touched.
+        code: What was done, for example ``COMPACT``.
+        result: What the engine says of it.
+        details: Figures, for a service that had something to do.
     """
-    code = operation.upper()
-    counts = " ".join(
-        f"{sign}{count}"
-        for sign, count in (("+", inserted), ("~", updated), ("-", deleted))
-        if count or sign == "+"
-    )
-    plural = "file" if files == 1 else "files"
-    message = f"{code} {instant or 'no commit'} {counts} rows, {files} {plural}, {format_bytes(size)}"
+    if result.instant is None:
+        return HudiAdapterResponse(_message=f"NOTHING TO DO: {result.reason}", code=code)
     return HudiAdapterResponse(
-        _message=message,
-        code=code,
-        rows_affected=inserted + updated + deleted,
-        instant=instant,
-        rows_inserted=inserted,
-        rows_updated=updated,
-        rows_deleted=deleted,
-        files_written=files,
-        bytes_written=size,
-        partitions_written=partitions,
+        _message=f"{code} {result.instant} {details}", code=code, instant=result.instant
     )

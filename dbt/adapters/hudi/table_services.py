@@ -6,20 +6,30 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dbt.adapters.base import available
-from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.catalog import TableName
+from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
+from hudi_engine.timeline.instant import Instant
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.services import archive, clean, compact, rollback
 
-Change = Callable[[SparkSession, str], AdapterResponse]
-Service = Callable[[SparkSession, str, Mapping[str, str]], AdapterResponse]
+Change = Callable[[HudiTable], AdapterResponse]
+# A service asked for in a way that makes no sense is no failure of the service.
+_ASKED_WRONGLY = (ConfigError, TableNotFoundError, UnsupportedTableError)
 _STRICT = "hoodie.engine.services.strict"
+
+
+class _ServiceFailedError(Exception):
+    """A table service failed that was asked for in a way that makes sense."""
 
 
 class TableServices(metaclass=AdapterMeta):
@@ -29,60 +39,66 @@ class TableServices(metaclass=AdapterMeta):
     config: Any
 
     def _service(
-        self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Service
+        self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Change
     ) -> AdapterResponse:
         """Run a service; as the hook of a node one that fails is a warning, for the node's commit is good."""
+        of_node = bool(get_node_info().get("unique_id")) and options.get(_STRICT) != "true"
         try:
-            return self._change(relation, what, lambda *place: run(*place, options))
-        except bridge.ServiceFailedError as error:
-            if not get_node_info().get("unique_id") or options.get(_STRICT) == "true":
-                raise
-            schema, name = self._names(relation)
-            bridge.logger.warning("{} {}.{} failed, its commit stands: {}", what, schema, name, error.msg)
-            return AdapterResponse(f"FAILED: {error.msg}")
+            return self._change(relation, what, run, isolated=of_node)
+        except _ServiceFailedError as failed:
+            name = self._names(relation)
+            logger.warning("{} {} failed, its commit stands: {}", what, name.label, str(failed))
+            return AdapterResponse(f"FAILED: {failed}")
 
-    def _change(self, relation: BaseRelation | str, what: str, change: Change) -> AdapterResponse:
+    def _change(
+        self, relation: BaseRelation | str, what: str, change: Change, *, isolated: bool = False
+    ) -> AdapterResponse:
         """Change a table while nobody else of this process does; the catalog shows what was made of it."""
-        schema, name = self._names(relation)
-        with self._folder(relation, what) as (session, base):
-            with self.connections.warehouse.one_writer(session, base):
-                response = change(session, base)
-                self.connections.warehouse.show(session, schema, name, base)
+        warehouse, name = self.connections.warehouse, self._names(relation)
+        with self._table(relation, what) as (session, table), warehouse.one_writer(session, table.path):
+            try:
+                response = change(table)
+            except HudiError as error:
+                if isolated and not isinstance(error, _ASKED_WRONGLY):
+                    raise _ServiceFailedError(f"{type(error).__name__}: {error}") from error
+                raise
+            warehouse.show(session, name.database, name.name, table)
             return response
 
     @contextmanager
-    def _folder(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, str]]:
-        schema, name = self._names(relation)
-        with self.connections.work(f"{what} {schema}.{name}") as session:
-            yield session, self.connections.warehouse.require_table(session, schema, name)
+    def _table(self, relation: BaseRelation | str, what: str) -> Iterator[tuple[SparkSession, HudiTable]]:
+        name = self._names(relation)
+        with self.connections.work(f"{what} {name.label}") as session:
+            yield session, self.connections.warehouse.require_table(session, name.database, name.name)
 
-    def _names(self, relation: BaseRelation | str) -> tuple[str, str]:
+    def _names(self, relation: BaseRelation | str) -> TableName:
         if not isinstance(relation, (str, BaseRelation)) or not str(relation):
             raise DbtRuntimeError(
                 f"table is {relation!r}; give the name of a Hudi table, such as 'orders' or 'analytics.orders'"
             )
         if isinstance(relation, str):
             parts = relation.replace("`", "").split(".")
-            return (parts[-2] if len(parts) > 1 else self.config.credentials.schema), parts[-1]
-        return relation.schema, relation.identifier
+            schema = parts[-2] if len(parts) > 1 else self.config.credentials.schema
+            return TableName(schema, parts[-1])
+        return named(relation)
 
     @available.parse_none
     def hudi_compact(
         self, relation: BaseRelation | str, op: str = "run", options: Mapping[str, str] | None = None
     ) -> AdapterResponse:
         """Compact a merge-on-read table."""
-        return self._service(
-            relation,
-            "compact",
-            _options(options),
-            lambda session, base, given: bridge.compact(session, base, op, given),
-        )
+        given = _options(options)
+        return self._service(relation, "compact", given, lambda table: compact(table, op, given))
 
     @available.parse_list
     def hudi_compactions(self, relation: BaseRelation | str) -> list[str]:
         """Compactions of a table, pending and done, one line each."""
-        with self._folder(relation, "compactions of") as (session, base):
-            return bridge.compactions(session, base)
+        with self._table(relation, "compactions of") as (_, table):
+            found = table.compactions()
+        return [
+            f"{item.instant}  compaction  {item.state}  {item.file_groups} file groups, {item.log_files} log files"
+            for item in found
+        ]
 
     @available.parse_none
     def hudi_clean(
@@ -92,12 +108,8 @@ class TableServices(metaclass=AdapterMeta):
         options: Mapping[str, str] | None = None,
     ) -> AdapterResponse:
         """Remove files that no retained commit needs."""
-        return self._service(
-            relation,
-            "clean",
-            _options(options),
-            lambda session, base, given: bridge.clean(session, base, retain_commits, given),
-        )
+        given = _options(options)
+        return self._service(relation, "clean", given, lambda table: clean(table, retain_commits, given))
 
     @available.parse_none
     def hudi_archive(
@@ -111,24 +123,20 @@ class TableServices(metaclass=AdapterMeta):
     ) -> AdapterResponse:
         """Move the oldest instants to the archive."""
         limits = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
-        given = {key: value for key, value in limits.items() if value is not None}
-        return self._service(
-            relation,
-            "archive",
-            _options({**(options or {}), **given}),
-            lambda session, base, chosen: bridge.archive(session, base, dry_run, chosen),
-        )
+        chosen = {key: value for key, value in limits.items() if value is not None}
+        given = _options({**(options or {}), **chosen})
+        return self._service(relation, "archive", given, lambda table: archive(table, dry_run, given))
 
     @available.parse_none
     def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
         """Undo the newest commit; a table whose only commit it was is as if it had never been built."""
-        return self._change(relation, "roll back", lambda *place: bridge.rollback(*place, str(instant)))
+        return self._change(relation, "roll back", lambda table: rollback(table, str(instant)))
 
     @available.parse_list
-    def hudi_timeline(self, relation: BaseRelation | str) -> list[bridge.CommitFacts]:
+    def hudi_timeline(self, relation: BaseRelation | str) -> list[Instant]:
         """Instants of a table, newest last."""
-        with self._folder(relation, "timeline of") as (session, base):
-            return bridge.timeline(session, base)
+        with self._table(relation, "timeline of") as (_, table):
+            return table.timeline()
 
 
 def _options(options: Mapping[str, Any] | None) -> dict[str, str]:

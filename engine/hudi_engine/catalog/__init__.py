@@ -1,17 +1,17 @@
 """How SparkSessions know Hudi tables by name."""
 
 from hudi_engine.catalog.directory import DirectoryCatalog, LoadReport
+from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.session import session_conf, sidecar_runner
+from hudi_engine.catalog.spark_entry import find_entry, list_entries
 from hudi_engine.catalog.spark_table import (
-    EntryInfo,
     drop_table,
     is_internal,
     refresh_table,
     register_table,
     registered_base,
     set_statistics,
-    table_entries,
 )
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.publish.manifest import Published, is_current, live_manifest_files, publish
@@ -19,16 +19,18 @@ from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
 
 __all__ = [
+    "CatalogEntry",
     "DirectoryCatalog",
-    "EntryInfo",
     "Layout",
     "LoadReport",
     "Published",
     "TableName",
     "drop_table",
+    "find_entry",
     "identifier",
     "is_current",
     "is_internal",
+    "list_entries",
     "literal",
     "live_manifest_files",
     "obsolete_sidecars",
@@ -41,5 +43,4 @@ __all__ = [
     "set_statistics",
     "sidecar_files",
     "sidecar_runner",
-    "table_entries",
 ]

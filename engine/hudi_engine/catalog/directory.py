@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.catalog.spark_table import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, put_entries
+from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.properties_file import PROPERTIES_PATH

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 
 if TYPE_CHECKING:
@@ -120,53 +121,24 @@ class ViewSpec:
         return _digest(columns, types, self.query, self.comment, self.properties)
 
 
-@dataclass(frozen=True)
-class EntryFacts:
-    """What the catalog has under a name.
-
-    Args:
-        name: Name as the catalog spells it.
-        is_view: Whether it is a view.
-        properties: Its properties.
-        comment: Its comment, None for none.
-        handle: The catalog's own object.
-    """
-
-    name: TableName
-    is_view: bool
-    properties: Mapping[str, str]
-    comment: str | None
-    handle: Any
-
-    @property
-    def schema_json(self) -> str:
-        """Columns as Spark's JSON form."""
-        return str(self.handle.schema().json())
-
-    @property
-    def has_statistics(self) -> bool:
-        """Whether a size was stored with the entry."""
-        return bool(self.handle.stats().isDefined())
-
-
-def find_entry(spark: SparkSession, name: TableName) -> EntryFacts | None:
+def find_entry(spark: SparkSession, name: TableName) -> CatalogEntry | None:
     """Look up a table or permanent view; None when the catalog has no such name."""
     catalog, identifier_ = _catalog(spark), _identifier(spark, name)
     if not catalog.tableExists(identifier_):
         return None
-    return _facts(catalog.getTableMetadata(identifier_), name.database)
+    return _entry(catalog.getTableMetadata(identifier_), name.database)
 
 
-def list_entries(spark: SparkSession, database: str) -> list[EntryFacts]:
+def list_entries(spark: SparkSession, database: str) -> list[CatalogEntry]:
     """List the tables and permanent views of a schema; none when the schema does not exist."""
     catalog = _catalog(spark)
     if not catalog.databaseExists(database):
         return []
     handles = catalog.getTablesByName(catalog.listTables(database, "*", False))
-    return [_facts(handles.apply(position), database) for position in range(handles.size())]
+    return [_entry(handles.apply(position), database) for position in range(handles.size())]
 
 
-def put_table(spark: SparkSession, spec: TableSpec, existing: EntryFacts | None) -> bool:
+def put_table(spark: SparkSession, spec: TableSpec, existing: CatalogEntry | None) -> bool:
     """Make the entry equal to the spec.
 
     Args:
@@ -194,7 +166,7 @@ def put_table(spark: SparkSession, spec: TableSpec, existing: EntryFacts | None)
     return True
 
 
-def put_view(spark: SparkSession, spec: ViewSpec, existing: EntryFacts | None) -> bool:
+def put_view(spark: SparkSession, spec: ViewSpec, existing: CatalogEntry | None) -> bool:
     """Make a view equal to the spec; returns whether anything was changed."""
     if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == spec.fingerprint:
         return False
@@ -202,7 +174,7 @@ def put_view(spark: SparkSession, spec: ViewSpec, existing: EntryFacts | None) -
     return True
 
 
-def drop_entry(spark: SparkSession, entry: EntryFacts) -> None:
+def drop_entry(spark: SparkSession, entry: CatalogEntry) -> None:
     """Drop a table or view from the catalog; an external table's files stay."""
     spark.sql(f"DROP {'VIEW' if entry.is_view else 'TABLE'} IF EXISTS {entry.name.sql}")
 
@@ -231,7 +203,7 @@ def store_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> N
     _catalog(spark).alterTableStats(_identifier(spark, name), jvm.scala.Option.apply(stored))
 
 
-def _alter_or_replace(spark: SparkSession, existing: EntryFacts, definition: Any) -> None:
+def _alter_or_replace(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None:
     """Alter an entry; where the metastore refuses the types at their positions, make it anew.
 
     A Hive metastore does so unless ``hive.metastore.disallow.incompatible.col.type.changes`` is false there. Nothing of
@@ -248,7 +220,7 @@ def _alter_or_replace(spark: SparkSession, existing: EntryFacts, definition: Any
         _catalog(spark).createTable(definition, True, False)
 
 
-def _alter(spark: SparkSession, existing: EntryFacts, definition: Any) -> None:
+def _alter(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None:
     external = spark._jsparkSession.sharedState().externalCatalog()
     found = existing.handle.identifier()
     # A Hive metastore takes columns only through a call of their own; this one, unlike the session
@@ -281,11 +253,11 @@ def _identifier(spark: SparkSession, name: TableName) -> Any:
     return spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(name.sql)
 
 
-def _facts(handle: Any, database: str) -> EntryFacts:
+def _entry(handle: Any, database: str) -> CatalogEntry:
     pairs = handle.properties().mkString(_SEPARATOR)
     properties = dict(pair.split(" -> ", 1) for pair in pairs.split(_SEPARATOR) if " -> " in pair)
     comment = handle.comment()
-    return EntryFacts(
+    return CatalogEntry(
         TableName(database, handle.identifier().table()),
         handle.tableType().name() == "VIEW",
         properties,

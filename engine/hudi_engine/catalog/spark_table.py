@@ -15,17 +15,29 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.catalog.entry import (
+    BASE_PATH_PROPERTY,
+    FILES,
+    FILES_SUFFIX,
+    FOREIGN_PROPERTY,
+    READ_OPTIMIZED,
+    READ_OPTIMIZED_SUFFIX,
+    REALTIME,
+    REALTIME_SUFFIX,
+    ROLE_PROPERTY,
+    SNAPSHOT,
+    TABLE,
+    CatalogEntry,
+)
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.snapshot_view import snapshot_query
 from hudi_engine.catalog.spark_entry import (
     Column,
-    EntryFacts,
     TableSpec,
     ViewSpec,
     drop_entry,
     find_entry,
-    list_entries,
     put_table,
     put_view,
     store_statistics,
@@ -46,44 +58,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-BASE_PATH_PROPERTY = "hoodie.base.path"
-ROLE_PROPERTY = "hoodie.catalog.role"
 TYPE_PROPERTY = "hoodie.table.type"
 PROVIDER_PROPERTY = "provider"
-FOREIGN_PROPERTY = "hoodie.catalog.foreign"
-
-TABLE, SNAPSHOT, READ_OPTIMIZED, FILES = "table", "snapshot", "read_optimized", "files"
-READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX = "_ro", "_rt", "__hudi_files"
-
-
-@dataclass(frozen=True)
-class EntryInfo:
-    """One name of a schema.
-
-    Args:
-        name: The name.
-        kind: ``table``, ``snapshot``, ``read_optimized`` or ``files`` for entries of Hudi tables (the last is
-            internal), ``view`` or ``other`` for everything else.
-        base: URI of the Hudi table's folder, None for everything else.
-        comment: Its comment, None for none.
-        foreign: It shows a table of another writer, which is not the catalog's to change.
-    """
-
-    name: str
-    kind: str
-    base: str | None
-    comment: str | None
-    foreign: bool = False
-
-    @classmethod
-    def of(cls, entry: EntryFacts) -> EntryInfo:
-        """Tell what an entry of the catalog is."""
-        properties = entry.properties
-        base = properties.get(BASE_PATH_PROPERTY)
-        kind = "view" if entry.is_view else "other"
-        if base is not None:
-            kind = properties.get(ROLE_PROPERTY, kind)
-        return cls(entry.name.name, kind, base, entry.comment, FOREIGN_PROPERTY in properties)
 
 
 @dataclass(frozen=True)
@@ -104,7 +80,7 @@ class _Face:
             TYPE_PROPERTY: self.config.table_type.value,
             ROLE_PROPERTY: role,
         }
-        if role == SNAPSHOT:
+        if role in (SNAPSHOT, REALTIME):
             # Spark reserves the property for tables, where it says parquet.
             own[PROVIDER_PROPERTY] = "hudi"
         if self.place is not self.storage:
@@ -138,6 +114,7 @@ def register_table(
     column_comments: Mapping[str, str] | None = None,
     properties: Mapping[str, str] | None = None,
     sessions: Iterable[SparkSession] = (),
+    published: Published | None = None,
 ) -> Published:
     """Publish a table if needed, make its catalog entries equal to it, and refresh them.
 
@@ -152,6 +129,7 @@ def register_table(
         column_comments: The same for columns, by name; the mapping replaces all of them.
         properties: Table properties of the user's, replacing those before; None keeps them.
         sessions: Further live sessions that may have read the table.
+        published: What the caller has just published, None to publish here.
 
     Returns:
         What the manifest shows.
@@ -165,7 +143,8 @@ def register_table(
     notes = before.with_changes(comment, column_comments, properties)
     if notes != before:
         notes.save(storage)
-    published = publish(storage, settings, run_sidecars=sidecar_runner(spark))
+    if published is None:
+        published = publish(storage, settings, run_sidecars=sidecar_runner(spark))
     put_entries(spark, name, storage, settings, published, notes)
     refresh_table(spark, name, sessions, table_type=settings.table_type)
     return published
@@ -244,7 +223,7 @@ def drop_table(spark: SparkSession, name: TableName) -> None:
         TableExistsError: when the name belongs to something that is not a Hudi table.
     """
     main = find_entry(spark, name)
-    base = None if main is None else main.properties.get(BASE_PATH_PROPERTY)
+    base = None if main is None else main.base
     if main is not None and base is None:
         raise TableExistsError(
             f"{name.label} is not a Hudi table but a {'view' if main.is_view else 'table'} of another kind; "
@@ -252,7 +231,7 @@ def drop_table(spark: SparkSession, name: TableName) -> None:
         )
     for suffix in (REALTIME_SUFFIX, "", READ_OPTIMIZED_SUFFIX, FILES_SUFFIX):
         entry = main if suffix == "" else find_entry(spark, name.with_suffix(suffix))
-        if entry is None or (base is not None and entry.properties.get(BASE_PATH_PROPERTY) != base):
+        if entry is None or (base is not None and entry.base != base):
             continue
         if base is not None or suffix == FILES_SUFFIX:
             drop_entry(spark, entry)
@@ -266,12 +245,7 @@ def is_internal(table_name: str) -> bool:
 def registered_base(spark: SparkSession, name: TableName) -> str | None:
     """Return the URI of the Hudi table behind a name, None when it is none or does not exist."""
     entry = find_entry(spark, name)
-    return None if entry is None else entry.properties.get(BASE_PATH_PROPERTY)
-
-
-def table_entries(spark: SparkSession, database: str) -> list[EntryInfo]:
-    """List the tables and permanent views of a schema; none when the schema does not exist."""
-    return [EntryInfo.of(entry) for entry in list_entries(spark, database)]
+    return None if entry is None else entry.base
 
 
 def set_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> None:
@@ -287,19 +261,19 @@ def set_statistics(spark: SparkSession, name: TableName, size_bytes: int) -> Non
         store_statistics(spark, name, size_bytes)
 
 
-def _drop_second_faces(spark: SparkSession, name: TableName, before: EntryFacts) -> None:
+def _drop_second_faces(spark: SparkSession, name: TableName, before: CatalogEntry) -> None:
     """Drop the other names of a merge-on-read table that is copy-on-write now."""
-    base = before.properties.get(BASE_PATH_PROPERTY)
+    base = before.base
     for suffix in (REALTIME_SUFFIX, READ_OPTIMIZED_SUFFIX, FILES_SUFFIX):
         entry = find_entry(spark, name.with_suffix(suffix))
-        if base is not None and entry is not None and entry.properties.get(BASE_PATH_PROPERTY) == base:
+        if base is not None and entry is not None and entry.base == base:
             drop_entry(spark, entry)
 
 
-def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | None) -> bool:
+def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | None) -> bool:
     name, base = face.name, face.storage.uri()
     # after a move the second names still show the place the table was at
-    bases = (base, None if before is None else before.properties.get(BASE_PATH_PROPERTY))
+    bases = (base, None if before is None else before.base)
     files = name.with_suffix(FILES_SUFFIX)
     mask = (Column(CHUNK_COLUMN, "bigint"), Column(WORDS_COLUMN, "array<bigint>"))
     # the mask comes first: a metastore wants each column's type kept at its position, and new columns come last
@@ -314,7 +288,7 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | No
             face.columns,
             query,
             face.notes.comment,
-            face.properties(SNAPSHOT),
+            face.properties(REALTIME),
         ),
         face.table(
             name.with_suffix(READ_OPTIMIZED_SUFFIX),
@@ -347,20 +321,20 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: EntryFacts | No
     return changed
 
 
-def _check_free(entry: EntryFacts | None, bases: Collection[str | None]) -> None:
+def _check_free(entry: CatalogEntry | None, bases: Collection[str | None]) -> None:
     """Raise TableExistsError when an entry is that of a Hudi table at none of some places."""
     if entry is None:
         return
-    found = entry.properties.get(BASE_PATH_PROPERTY)
-    if found is not None and found not in bases and entry.properties.get(ROLE_PROPERTY) in (TABLE, SNAPSHOT):
+    found = entry.base
+    if found not in bases and entry.is_hudi_table:
         raise TableExistsError(
             f"{entry.name.label} is the Hudi table at {found!r}; drop or rename that first"
         )
 
 
 def _own_entry(
-    spark: SparkSession, entry: EntryFacts | None, name: TableName, base: str, *, is_view: bool
-) -> EntryFacts | None:
+    spark: SparkSession, entry: CatalogEntry | None, name: TableName, base: str, *, is_view: bool
+) -> CatalogEntry | None:
     """Return the entry to be altered, None when one has to be made.
 
     An entry of a Hudi table that is of the other kind, as after a change of the table's type, is dropped.
@@ -374,7 +348,7 @@ def _own_entry(
     """
     if entry is None:
         return None
-    if BASE_PATH_PROPERTY not in entry.properties:
+    if entry.base is None:
         raise TableExistsError(
             f"{name.label} cannot be registered for the Hudi table at {base!r}: the name belongs to another "
             f"{'view' if entry.is_view else 'table'}; drop or rename that first"
@@ -386,7 +360,7 @@ def _own_entry(
 
 
 def _keep_statistics(
-    spark: SparkSession, name: TableName, existing: EntryFacts | None, size_bytes: int
+    spark: SparkSession, name: TableName, existing: CatalogEntry | None, size_bytes: int
 ) -> None:
     """Bring a stored size up to date; one stored by somebody's ANALYZE TABLE would be 0 for ever."""
     if existing is not None and existing.has_statistics:

@@ -9,6 +9,7 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
+from hudi_engine.publish.manifest import Published
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.services import (
     run_in_spark,
@@ -32,26 +33,35 @@ class TableBase:
         spark: The session that runs queries and writes.
         path: Base path as given.
         storage: The table's storage.
+        published: What the newest call of this object has published, None when none has.
     """
 
     def __init__(
-        self, spark: SparkSession, path: str, storage: Storage, options: RawOptions | None = None
+        self,
+        spark: SparkSession,
+        path: str,
+        storage: Storage,
+        options: RawOptions | None = None,
+        held: TableState | None = None,
     ) -> None:
         self.spark = spark
         self.path = path
         self.storage = storage
+        self.published: Published | None = None
         self._options = dict(options or {})
+        self._held = held
+        self._config = None if held is None else held.config
         trust_rules(spark.conf.get(SESSION_SETTING, None))
 
     @property
     def config(self) -> TableConfig:
-        """The table's properties, read anew."""
-        return TableConfig.load(self.storage)
+        """The table's properties, read anew unless the object holds them."""
+        return self._config or TableConfig.load(self.storage)
 
     @property
     def schema(self) -> StructType | None:
         """Data columns (without meta columns), None for a table that never had any."""
-        arrow = TableState.load(self.storage).data_schema()
+        arrow = (self._held or TableState.load(self.storage)).data_schema()
         return None if arrow is None else arrow_to_spark(arrow)
 
     def __repr__(self) -> str:
@@ -71,9 +81,16 @@ class TableBase:
         return self._services(self._resolved(options))
 
     def _services(self, options: Options) -> TableServices:
+        # what these do makes another table of the one that is held
+        self._held = None
         local = str(self.spark.sparkContext.master).startswith("local")
         run_tasks = run_in_threads if local else run_in_spark(self.spark)
-        return TableServices(self.storage, options, run_tasks, sidecar_runner(self.spark))
+        return TableServices(
+            self.storage, options, run_tasks, sidecar_runner(self.spark), self._config, self._note_published
+        )
+
+    def _note_published(self, published: Published | None) -> None:
+        self.published = published
 
     def _resolved(self, options: RawOptions | None) -> Options:
         given = resolve_options(options)

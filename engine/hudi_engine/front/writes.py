@@ -191,6 +191,7 @@ class Writes(Reads):
             prepped,
             new_schema,
             base,
+            self._held,
         )
         return self._published(write(self.spark, self.storage, request), request.options)
 

@@ -84,7 +84,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         HudiError: A typed error; the table is unchanged.
     """
     prepare_session(spark)
-    state = request.base or TableState.load(storage)
+    state = request.base or request.held or TableState.load(storage)
     config = state.config
     config.check_writable()
     operation = request.operation

@@ -36,6 +36,7 @@ class WriteRequest:
         prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
         new_schema: The rows' columns become the table's, whatever it had before (rebuild).
         base: The table as it was before the rows were read from it; None when they come from elsewhere.
+        held: The table as the caller has read it already, None to read it.
     """
 
     operation: Operation
@@ -46,6 +47,7 @@ class WriteRequest:
     prepped: bool = False
     new_schema: bool = False
     base: TableState | None = None
+    held: TableState | None = None
 
 
 def index_of(config: TableConfig, options: Options) -> IndexKind:

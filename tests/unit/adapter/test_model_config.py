@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.model.engine_options import option_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, Places, resolve_plan
 
 PLACES = Places("/warehouse", "/project")
@@ -16,9 +16,7 @@ PLACES = Places("/warehouse", "/project")
 
 def plan(materialized: str = "incremental", own_strategies: Sequence[str] = (), **config: Any) -> ModelPlan:
     node = {"config": {"materialized": materialized, **config}}
-    return resolve_plan(
-        node, "analytics", "orders", PLACES, lambda options: (), own_strategies=own_strategies
-    )
+    return resolve_plan(node, "analytics", "orders", PLACES, own_strategies)
 
 
 def problems(materialized: str = "incremental", **config: Any) -> list[str]:
@@ -187,10 +185,16 @@ def test_predicates_keep_their_meaning_when_joined() -> None:
 
 
 def test_problems_of_hoodie_options_join_the_message() -> None:
-    node = {"config": {"materialized": "table", "options": {"hoodie.x": "1"}, "table_type": "no"}}
+    node = {
+        "config": {
+            "materialized": "table",
+            "options": {"hoodie.parquet.max.file.sise": "1"},
+            "table_type": "no",
+        }
+    }
     with pytest.raises(DbtRuntimeError, match="2 problems") as raised:
-        resolve_plan(node, "s", "t", PLACES, lambda options: [f"bad {key}" for key in options])
-    assert "bad hoodie.x" in str(raised.value)
+        resolve_plan(node, "s", "t", PLACES)
+    assert "option 'hoodie.parquet.max.file.sise' is not known" in str(raised.value)
 
 
 def test_values_given_in_dbts_words_are_checked_with_the_others() -> None:
@@ -209,13 +213,12 @@ def test_values_given_in_dbts_words_are_checked_with_the_others() -> None:
             "s",
             "t",
             PLACES,
-            bridge.option_problems,
         )
     assert "has 3 problems; nothing was run" in raised.value.msg
     for key in ("hoodie.bucket.index.num.buckets", "trigger.strategy", "hoodie.clean.commits.retained"):
         assert key in raised.value.msg
     assert "hoodie.compaction.strategy is 'Best'; legal values" in "".join(
-        bridge.option_problems({"hoodie.compaction.strategy": "Best"})
+        option_problems({"hoodie.compaction.strategy": "Best"})
     )
 
 
@@ -229,7 +232,7 @@ def test_a_table_that_cannot_be_made_is_refused_before_anything_runs() -> None:
         }
     }
     with pytest.raises(DbtRuntimeError, match="2 problems; nothing was run") as raised:
-        resolve_plan(node, "s", "t", PLACES, bridge.option_problems, bridge.definition_problems)
+        resolve_plan(node, "s", "t", PLACES)
     assert "hash.field names ['city']" in raised.value.msg
     assert "has no logs to keep changes in" in raised.value.msg
 
@@ -249,7 +252,12 @@ def test_hudis_write_operation_names_the_strategy() -> None:
 
 
 def test_a_table_is_partitioned_by_columns_only() -> None:
-    assert plan(partition_by=["dt", "ts:timestamp"]).table.partition_by == ("dt", "ts:timestamp")
+    pattern = {
+        "hoodie.keygen.timebased.timestamp.type": "EPOCHMILLISECONDS",
+        "hoodie.keygen.timebased.output.dateformat": "yyyy",
+    }
+    resolved = plan(partition_by=["dt", "ts:timestamp"], options=pattern)
+    assert resolved.table.partition_by == ("dt", "ts:timestamp")
     assert problems(partition_by="year(ts)") == [
         "partition_by has 'year(ts)'; Hudi partitions by columns, so select the expression as a column and name that"
     ]

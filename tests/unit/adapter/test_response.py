@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from hudi_engine.write.result import WriteResult
 
 from dbt.adapters.hudi.response import format_bytes, write_response
 
 
 def test_the_message_names_instant_rows_files_and_bytes() -> None:
-    response = write_response(
-        "upsert",
-        instant="20261121101500123",
-        inserted=120,
-        updated=30,
-        deleted=2,
-        files=3,
-        size=1258291,
-        partitions=2,
-    )
+    response = write_response(WriteResult("20261121101500123", "UPSERT", 120, 30, 2, 3, 1258291, ("a", "b")))
     assert str(response) == "UPSERT 20261121101500123 +120 ~30 -2 rows, 3 files, 1.2 MB"
     assert response.rows_affected == 152
     assert response.to_dict()["rows_updated"] == 30
+    assert response.partitions_written == 2
 
 
 def test_a_write_without_a_commit_says_so() -> None:
-    response = write_response(
-        "delete", instant=None, inserted=0, updated=0, deleted=0, files=0, size=0, partitions=0
-    )
-    assert str(response) == "DELETE no commit +0 rows, 0 files, 0 B"
+    assert str(write_response(WriteResult(None, "DELETE"))) == "DELETE no commit +0 rows, 0 files, 0 B"
+
+
+def test_a_rebuilt_table_has_as_many_rows_affected_as_it_has_rows() -> None:
+    response = write_response(WriteResult("20261121101500123", "INSERT_OVERWRITE_TABLE", 3, 0, 3, 1, 10))
+    assert (response.rows_affected, response.rows_deleted) == (3, 3)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.errors import ConfigError, ServiceError
+from hudi_engine.errors import ConfigError, HudiError, ServiceError
 
-from dbt.adapters.hudi import bridge, table_services
+from dbt.adapters.hudi import table_services
 from dbt.adapters.hudi.table_services import TableServices
 
 STRICT = {"hoodie.engine.services.strict": True}
@@ -23,14 +23,14 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Any:
     found = TableServices()
     found.config = SimpleNamespace(credentials=SimpleNamespace(schema="analytics"))
     warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext())
+    table = SimpleNamespace(path="/base", compact=failing)
     found.connections = SimpleNamespace(warehouse=warehouse)  # type: ignore[assignment]
 
     @contextmanager
-    def folder(*arguments: Any) -> Iterator[tuple[Any, str]]:
-        yield None, "/base"
+    def opened(*arguments: Any) -> Iterator[tuple[Any, Any]]:
+        yield None, table
 
-    monkeypatch.setattr(found, "_folder", folder)
-    monkeypatch.setattr(bridge.HudiTable, "open", lambda *place: SimpleNamespace(compact=failing))
+    monkeypatch.setattr(found, "_table", opened)
     monkeypatch.setattr(table_services, "get_node_info", lambda: {"unique_id": "model.shop.orders"})
     return found
 
@@ -45,13 +45,13 @@ def test_a_service_that_fails_in_a_hook_leaves_the_node_good(services: Any) -> N
 
 @pytest.mark.parametrize("options", [STRICT, {"wrong": 1}])
 def test_it_fails_the_node_when_asked_to_or_when_the_call_makes_no_sense(services: Any, options: Any) -> None:
-    with pytest.raises(DbtRuntimeError):
+    with pytest.raises(HudiError):
         services.hudi_compact("orders", options=options)
 
 
 def test_an_operation_that_fails_says_so(services: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_services, "get_node_info", dict)
-    with pytest.raises(DbtRuntimeError, match="disk full"):
+    with pytest.raises(ServiceError, match="disk full"):
         services.hudi_compact("orders")
 
 

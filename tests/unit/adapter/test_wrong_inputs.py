@@ -14,7 +14,6 @@ from dbt_common.events.base_types import EventMsg
 from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.impl import HudiConfig
 from dbt.adapters.hudi.model import known_configs
@@ -30,9 +29,7 @@ def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
     """What resolving a model says; nothing of it needs Spark or a table."""
     node = {"config": {"materialized": "incremental", **config}}
     try:
-        resolve_plan(
-            node, "analytics", name, PLACES, bridge.option_problems, bridge.definition_problems, ("mine",)
-        )
+        resolve_plan(node, "analytics", name, PLACES, ("mine",))
     except DbtRuntimeError as error:
         assert "nothing was run" in error.msg
         return [line.removeprefix("  * ") for line in error.msg.splitlines()[1:]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
 from hudi_engine.changes.read import changes_between
+from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.table_state import TableState
@@ -29,7 +30,7 @@ def compared_with(
         DbtRuntimeError: The model has no key, or the input lacks a column of it.
     """
     options = resolve_options({})
-    rows = changes_between(session, source, options, None, end)
+    rows = changes_between(session, source, options, Span(None, end))
     assert rows is not None, "a table that was read before has columns"
     keys = [name.lower() for name in target.config.record_key_fields]
     given = {name.lower(): name for name in rows.columns}

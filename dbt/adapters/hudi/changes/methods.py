@@ -7,14 +7,15 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from dbt.adapters.base import available
-from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog import TableName
 from hudi_engine.changes.as_of import instant_as_of
 from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
 from hudi_engine.changes.columns import MODES
 from hudi_engine.changes.read import changes_between
+from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.frames.spark_read import snapshot_frame
@@ -23,10 +24,11 @@ from hudi_engine.table_state import TableState
 from hudi_engine.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.changes.compared import compared_with
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.relation import named
 
 FAIL, COMPARE, SNAPSHOT = ON_GAP = ("fail", "compare", "snapshot")
 
@@ -55,10 +57,11 @@ class ChangeFeeds(metaclass=AdapterMeta):
             asked: ``mode``, ``on_gap``, ``max_commits``, ``begin`` and ``end`` as the macro got them.
         """
         _check(asked)
-        source = f"{relation.schema}.{relation.identifier}".lower()
-        with self.connections.work(f"changes of {source}") as session, bridge.engine_errors():
-            base = self.connections.warehouse.require_table(session, relation.schema, relation.identifier)
-            state = TableState.load(open_storage(base))
+        name = named(relation)
+        source = name.label.lower()
+        with self.connections.work(f"changes of {source}") as session:
+            table = self.connections.warehouse.require_table(session, name.database, name.name)
+            state = TableState.load(table.storage)
             feed = self._feed(session, target)
             taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, asked)
             try:
@@ -67,8 +70,9 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 taken = replace(taken, since=None)
                 frame = self._beyond_gap(session, state, taken, asked, target, gap)
             feed.inputs[source] = taken
-            if getattr(relation, "limit", None) is not None:
-                feed.is_sample, frame = True, frame.limit(relation.limit)
+            limit: int | None = getattr(relation, "limit", None)
+            if limit is not None:
+                feed.is_sample, frame = True, frame.limit(limit)
             return self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
 
     def _beyond_gap(
@@ -86,11 +90,12 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
                 "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
             ) from gap
-        bridge.logger.warning("{}. All rows of {} are taken, as on_gap says", str(gap), state.config.name)
+        logger.warning("{}. All rows of {} are taken, as on_gap says", str(gap), state.config.name)
         if asked["on_gap"] == SNAPSHOT:
             return _told(session, state, taken, asked)
-        base = self.connections.warehouse.require_table(session, target.schema, target.identifier)
-        return compared_with(session, state, TableState.load(open_storage(base)), taken.end)
+        name = named(target)
+        table = self.connections.warehouse.require_table(session, name.database, name.name)
+        return compared_with(session, state, TableState.load(table.storage), taken.end)
 
     @available.parse(_as_it_is)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:
@@ -101,9 +106,10 @@ class ChangeFeeds(metaclass=AdapterMeta):
             target: The relation of the node that asks.
             when: An instant, a moment, the comment of a savepoint, or ``latest``.
         """
-        with self.connections.work(f"{relation.render()} as of {when}") as session, bridge.engine_errors():
-            base = self.connections.warehouse.require_table(session, relation.schema, relation.identifier)
-            state = TableState.load(open_storage(base))
+        with self.connections.work(f"{relation.render()} as of {when}") as session:
+            name = named(relation)
+            table = self.connections.warehouse.require_table(session, name.database, name.name)
+            state = TableState.load(table.storage)
             instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
             frame = snapshot_frame(session, state, resolve_options({}), as_of=instant)
             return self._shown(frame, relation, target, ("as of", str(when)))
@@ -120,31 +126,32 @@ class ChangeFeeds(metaclass=AdapterMeta):
             instant: What it has consumed up to; None changes nothing.
             reset: Forget the input, or all: the next run takes all rows.
         """
-        schema, name = self._names(table)  # type: ignore[attr-defined]
-        with self.connections.work(f"checkpoint of {schema}.{name}") as session, bridge.engine_errors():
-            base = self.connections.warehouse.require_table(session, schema, name)
-            storage = open_storage(base)
-            noted = read_checkpoint(TableState.load(storage))
+        name: TableName = self._names(table)  # type: ignore[attr-defined]
+        warehouse = self.connections.warehouse
+        with self.connections.work(f"checkpoint of {name.label}") as session:
+            found = warehouse.require_table(session, name.database, name.name)
+            noted = read_checkpoint(TableState.load(found.storage))
             changed = _changed(noted, source, instant, reset)
             if changed != noted:
-                with self.connections.warehouse.one_writer(session, base):
-                    note_checkpoint(storage, format_checkpoint(changed), resolve_options({}))
-                    self.connections.warehouse.show(session, schema, name, base)
-        shown = (name for name in sorted(changed) if source is None or name == source.lower())
-        return [f"{name}  {changed[name]}" for name in shown]
+                with warehouse.one_writer(session, found.path):
+                    note_checkpoint(found.storage, format_checkpoint(changed), resolve_options({}))
+                    warehouse.show(session, name.database, name.name, found)
+        shown = (each for each in sorted(changed) if source is None or each == source.lower())
+        return [f"{each}  {changed[each]}" for each in shown]
 
     def feed_of(self, target: BaseRelation | Any) -> Feed:
         """What a model takes in this run; an empty feed when it reads no changes."""
-        name = target.identifier if isinstance(target, BaseRelation) else target.name
-        feeds = self.connections.get_thread_connection().handle.feeds
-        return feeds.get((target.schema.lower(), name.lower())) or Feed()
+        name = named(target) if isinstance(target, BaseRelation) else TableName(target.schema, target.name)
+        feeds: dict[tuple[str, str], Feed] = self.connections.get_thread_connection().handle.feeds
+        return feeds.get((name.database.lower(), name.name.lower())) or Feed()
 
     def _feed(self, session: SparkSession, target: BaseRelation) -> Feed:
         """The feed of a model, begun by its first input."""
-        feeds = self.connections.get_thread_connection().handle.feeds
-        key = (target.schema.lower(), target.identifier.lower())
+        feeds: dict[tuple[str, str], Feed] = self.connections.get_thread_connection().handle.feeds
+        name = named(target)
+        key = (name.database.lower(), name.name.lower())
         if key not in feeds:
-            base = self.connections.warehouse.hudi_base(session, target.schema, target.identifier)
+            base = self.connections.warehouse.hudi_base(session, name.database, name.name)
             noted = {} if base is None else read_checkpoint(TableState.load(open_storage(base)))
             feeds[key] = Feed(noted)
         return feeds[key]
@@ -158,7 +165,8 @@ class ChangeFeeds(metaclass=AdapterMeta):
         name = f"dbt_hudi_{plain[:80]}_{sure}"
         frame.createOrReplaceTempView(name)
         self.connections.get_thread_connection().handle.track_view(name)
-        return self.Relation.create(identifier=name, type="view").include(database=False, schema=False)
+        shown: BaseRelation = self.Relation.create(identifier=name, type="view")
+        return shown.include(database=False, schema=False)
 
 
 def _check(asked: dict[str, Any]) -> None:
@@ -177,7 +185,7 @@ def _check(asked: dict[str, Any]) -> None:
 def _told(session: SparkSession, state: TableState, taken: Taken, asked: dict[str, Any]) -> DataFrame:
     known = asked["begin"] is None
     options, mode = resolve_options({}), asked["mode"]
-    frame = changes_between(session, state, options, taken.since, taken.end, mode=mode, known=known)
+    frame = changes_between(session, state, options, Span(taken.since, taken.end), mode=mode, known=known)
     if frame is None:
         raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
     return frame

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from hudi_engine.catalog.entry_notes import property_problems
 
 from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.model.engine_options import definition_problems, option_problems, write_only
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
 from dbt.adapters.hudi.model.merge import MERGING, MergeConfig, read_merge
@@ -82,16 +84,33 @@ class ModelPlan:
         }
 
     @property
-    def write_options(self) -> dict[str, str]:
-        """Options of a write; what the model gives itself comes last."""
+    def options(self) -> dict[str, str]:
+        """Options of index, services and the model itself, which come last."""
         return {**self.index.options(), **self.services.options(), **self.given_options}
+
+    @property
+    def write_options(self) -> dict[str, str]:
+        """Options of a write to a table that exists: what the table itself fixes is left out."""
+        return write_only(self.options)
 
     @property
     def create_options(self) -> dict[str, str]:
         """Options of creating or rebuilding the table; with an ordering, of rows with one key the newest is kept."""
         merges = self.table.record_key and self.table.precombine_field and self.merge.strategy in MERGING
         combine = {_COMBINE: "true"} if merges else {}
-        return {**self.table.options(), **combine, **self.write_options}
+        return {**self.table.options(), **combine, **self.options}
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The table, as the engine is told when it makes one."""
+        return {
+            "name": self.name,
+            "record_key": list(self.table.record_key) or None,
+            "precombine_field": self.table.precombine_field,
+            "partition_by": list(self.table.partition_by) or None,
+            "table_type": self.table.table_type,
+            "options": self.create_options,
+        }
 
 
 def resolve_plan(
@@ -99,8 +118,6 @@ def resolve_plan(
     schema: str,
     name: str,
     places: Places,
-    option_problems: Callable[[Mapping[str, str]], Iterable[str]],
-    definition_problems: Callable[[ModelPlan], Iterable[str]] = lambda _: (),
     own_strategies: Collection[str] = (),
 ) -> ModelPlan:
     """Check a model's config and resolve it.
@@ -110,8 +127,6 @@ def resolve_plan(
         schema: Schema of the relation to build.
         name: Name of the relation to build.
         places: Where tables live.
-        option_problems: Checks ``hoodie.*`` options, returns one text for each problem.
-        definition_problems: The same for the table of a plan that has no other problem.
         own_strategies: Incremental strategies the project has macros for.
 
     Raises:
@@ -144,7 +159,7 @@ def resolve_plan(
         given_options=dict(raw.options),
         properties=dict(raw.properties),
     )
-    problems.extend(definition_problems(plan))
+    problems.extend(definition_problems(plan.definition))
     problems.raise_if_any(what)
     return plan
 

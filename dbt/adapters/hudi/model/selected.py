@@ -59,7 +59,7 @@ def own_strategies(macros: Iterable[Any]) -> frozenset[str]:
     Args:
         macros: The macros of the project and its packages, dbt's own among them.
     """
-    found = set()
+    found: set[str] = set()
     for macro in macros:
         named = _STRATEGY_MACRO.fullmatch(macro.name)
         if named and macro.package_name not in _INTERNAL_PACKAGES:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable, rebuild_table
+from hudi_engine.config.enums import TableType
+from hudi_engine.errors import TableNotFoundError
+from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import (
     check_named_columns,
     drop_meta_columns,
@@ -19,7 +24,18 @@ from dbt.adapters.hudi.rows.alignment import (
     with_delete_mark,
 )
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
-from dbt.adapters.hudi.spark.warehouse import Warehouse, same_place
+from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+OPERATIONS: Mapping[str, operations.Operation] = {
+    "upsert": operations.UPSERT,
+    "insert": operations.INSERT,
+    "bulk_insert": operations.BULK_INSERT,
+    "insert_overwrite": operations.INSERT_OVERWRITE,
+    "insert_overwrite_table": operations.INSERT_OVERWRITE_TABLE,
+    "delete": operations.DELETE,
+}
+TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
 def rebuild(
@@ -34,23 +50,23 @@ def rebuild(
     check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
-    if entry is not None and entry.base is None and not entry.is_view:
+    if entry is not None and entry.base is None and not entry.reads_only:
         warehouse.drop(session, plan.schema, plan.name)
         entry = None
-    response = bridge.rebuild(session, plan, frame)
+    result = rebuild_table(session, plan.base, frame, **plan.definition)
     if entry is not None and entry.base is None:
         warehouse.drop(session, plan.schema, plan.name)
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
         warehouse.forget(session, plan.schema, plan.name)
         if entry.is_hudi_table and not entry.foreign:
-            bridge.logger.warning(
+            logger.warning(
                 "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
                 plan.name,
                 plan.base,
                 entry.base,
             )
-    warehouse.register_plan(session, plan)
-    return response
+    warehouse.register_plan(session, plan, warehouse.table(session, plan.base))
+    return write_response(result)
 
 
 def write(
@@ -71,58 +87,54 @@ def write(
     """
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
-    table = current_table(session, plan)
+    table = current_table(warehouse, session, plan)
+    schema = columns_of(table)
     frame = drop_meta_columns(frame)
     check_fit(plan, table, frame.columns)
     frame = checked(frame, constraints)
-    if operation == "delete":
-        response = bridge.write(
-            session, plan.base, operation, fit_to_table(frame, table.schema), plan.write_options
-        )
-    elif operation == "upsert":
-        response = _upsert(session, plan, table, frame)
+    update = None
+    if operation == "upsert":
+        update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
+        rows = fit_to_table(frame, with_delete_mark(schema, frame), fill_missing=True)
     else:
-        rows = fit_to_table(frame, table.schema, fill_missing=True)
-        response = bridge.write(session, plan.base, operation, rows, plan.write_options)
-    warehouse.register_plan(session, plan)
-    return response
+        condition = None
+        rows = fit_to_table(frame, schema, fill_missing=operation != "delete")
+    result = table.write(
+        OPERATIONS[operation], rows, plan.write_options, update_columns=update, match_condition=condition
+    )
+    warehouse.register_plan(session, plan, table)
+    return write_response(result)
 
 
-def _upsert(
-    session: SparkSession, plan: ModelPlan, table: bridge.TableFacts, frame: DataFrame
-) -> HudiAdapterResponse:
-    columns = tuple(table.schema.names)
+def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) -> list[str] | None:
+    """The columns a matched row takes from the model, None for all."""
+    columns = tuple(schema.names)
     update = plan.merge.columns_to_update(columns)
     if plan.merge.update_columns is not None:
         check_named_columns(frame.columns, {"merge_update_columns": plan.merge.update_columns})
     known = list({name.lower(): name for name in (*frame.columns, *columns)}.values())
     check_named_columns(known, {"merge_exclude_columns": plan.merge.exclude_columns or ()})
-    absent = missing_columns(frame, table.schema)
-    if absent:
-        # a matched row keeps what the model no longer selects
-        update = [column for column in update or columns if column not in absent]
-    return bridge.write(
-        session,
-        plan.base,
-        "upsert",
-        fit_to_table(frame, with_delete_mark(table.schema, frame), fill_missing=True),
-        plan.write_options,
-        update_columns=update,
-        match_condition=plan.merge.condition,
-    )
+    absent = missing_columns(frame, schema)
+    # a matched row keeps what the model no longer selects
+    return [column for column in update or columns if column not in absent] if absent else update
 
 
-def current_table(session: SparkSession, plan: ModelPlan) -> bridge.TableFacts:
+def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> HudiTable:
     """The model's table as it is on storage."""
-    table = bridge.facts(session, plan.base)
-    if table is None:
+    try:
+        return warehouse.table(session, plan.base)
+    except TableNotFoundError as error:
         raise DbtRuntimeError(
             f"{plan.schema}.{plan.name} has no Hudi table at {plan.base}; run it with --full-refresh to build it there"
-        )
-    return table
+        ) from error
 
 
-def check_fit(plan: ModelPlan, table: bridge.TableFacts, columns: Sequence[str]) -> None:
+def columns_of(table: HudiTable) -> T.StructType:
+    """The table's data columns; none before its first write."""
+    return table.schema or T.StructType()
+
+
+def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None:
     """Refuse an incremental run whose config or columns do not fit the table.
 
     Args:
@@ -134,23 +146,34 @@ def check_fit(plan: ModelPlan, table: bridge.TableFacts, columns: Sequence[str])
     check_named_columns(columns, {"unique_key": plan.table.record_key})
 
 
-def check_shape(plan: ModelPlan, table: bridge.TableFacts) -> None:
+def check_shape(plan: ModelPlan, table: HudiTable) -> None:
     """Refuse an incremental run whose config no longer fits the table; all differences in one message."""
-    different = []
-    for key, wanted, found in (
-        ("unique_key", plan.table.record_key, table.record_key),
-        ("partition_by", tuple(item.split(":")[0] for item in plan.table.partition_by), table.partition_by),
-        ("table_type", plan.table.table_type, table.table_type),
-        ("precombine_field", plan.table.precombine_field, table.precombine_field),
-    ):
-        if _folded(wanted) != _folded(found):
-            different.append(f"  * {key} is {_shown(wanted)}, but the table has {_shown(found)}")
+    config = table.config
+    different = [
+        f"  * {key} is {_shown(wanted)}, but the table has {_shown(found)}"
+        for key, wanted, found in (
+            ("unique_key", plan.table.record_key, tuple(config.record_key_fields)),
+            ("partition_by", _names(plan.table.partition_by), tuple(f.name for f in config.partition_fields)),
+            ("table_type", plan.table.table_type, TABLE_WORDS[config.table_type]),
+            ("precombine_field", plan.table.precombine_field, next(iter(config.ordering_fields), None)),
+        )
+        if _folded(wanted) != _folded(found)
+    ]
+    if not different:
+        changed = changed_options(plan.definition, plan.given_options, config.properties)
+        different = [
+            f"  * {key} is {asked}, but the table has {found}" for key, (asked, found) in changed.items()
+        ]
     if different:
         listed = "\n".join(different)
         raise DbtRuntimeError(
             f"The config of {plan.schema}.{plan.name} no longer fits its table at {plan.base}; "
             f"run it with --full-refresh to rebuild the table, or restore the config:\n{listed}"
         )
+
+
+def _names(partition_by: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(item.split(":")[0] for item in partition_by)
 
 
 def _folded(value: object) -> object:

@@ -48,7 +48,8 @@ def _frame(session: SparkSession, name: str, result: Any) -> DataFrame:
     if isinstance(result, pd.DataFrame):
         return session.createDataFrame(result)
     if hasattr(result, "to_spark"):
-        return result.to_spark()
+        converted: DataFrame = result.to_spark()
+        return converted
     raise DbtRuntimeError(
         f"Python model {name} returned {type(result).__name__}; return a Spark, pandas or pandas-on-Spark DataFrame"
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from hudi_engine import HudiTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -35,13 +35,13 @@ def write(
         valid_to: Name of the column that closes a row.
         relation: Rendered name of the snapshot table.
     """
-    table = builds.current_table(session, plan)
+    table = builds.current_table(warehouse, session, plan)
     builds.check_shape(plan, table)
     helpers = [name for name in staged.columns if name.lower().startswith(_HELPERS)]
     rows = staged.drop(*helpers)
-    schema = _with_new_columns(session, plan, table.schema, rows)
+    schema = _with_new_columns(table, rows)
     update: list[str] | None = [valid_to]
-    if table.partition_by:
+    if plan.table.partition_by:
         # a deleted row is staged without its other columns, which say its partition
         staged_ends = staged.where(F.col(_CHANGE) != "insert").select(*plan.table.record_key, valid_to)
         kept = session.table(relation).drop(valid_to).join(staged_ends, list(plan.table.record_key))
@@ -51,21 +51,20 @@ def write(
             .unionByName(kept, allowMissingColumns=True)
         )
         update = None
-    response = bridge.write(
-        session, plan.base, "upsert", fit_to_table(rows, schema), plan.write_options, update_columns=update
+    result = table.write(
+        builds.OPERATIONS["upsert"], fit_to_table(rows, schema), plan.write_options, update_columns=update
     )
-    warehouse.register_plan(session, plan)
-    return response
+    warehouse.register_plan(session, plan, table)
+    return write_response(result)
 
 
-def _with_new_columns(
-    session: SparkSession, plan: ModelPlan, schema: T.StructType, rows: DataFrame
-) -> T.StructType:
+def _with_new_columns(table: HudiTable, rows: DataFrame) -> T.StructType:
     """The table's columns, with those the source has got since the last run."""
+    schema = builds.columns_of(table)
     known = {name.lower() for name in schema.names}
     new = {column.name: column.dataType for column in rows.schema.fields if column.name.lower() not in known}
     if not new:
         return schema
     wider = builds.changed_schema(schema, new, [], {})
-    bridge.alter_schema(session, plan.base, wider)
+    table.alter_schema(wider)
     return wider

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.relation import BaseRelation
-from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.catalog import CatalogEntry, live_manifest_files
+from hudi_engine.config.enums import TableType
+from hudi_engine.errors import HudiError
+from hudi_engine.timeline.clock import parse_instant_time
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.column import HudiColumn
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows.alignment import META_PREFIX
 from dbt.adapters.hudi.spark.errors import short_message
-from dbt.adapters.hudi.spark.warehouse import Entry, Warehouse
+from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 if TYPE_CHECKING:
     import agate
 
+_TABLE_TYPES = {TableType.COPY_ON_WRITE: "copy on write", TableType.MERGE_ON_READ: "merge on read"}
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND")
 _TEXT_COLUMNS = (
     "table_database",
@@ -74,36 +81,34 @@ def catalog_table(
     """The rows of dbt's catalog: one for each column of each relation that exists."""
     from dbt_common.clients.agate_helper import table_from_rows
 
-    known: dict[str, dict[str, Entry]] = {}
+    known: dict[str, dict[str, CatalogEntry]] = {}
     rows: list[dict[str, Any]] = []
     for relation in relations:
-        if relation.schema not in known:
-            known[relation.schema] = {
-                entry.name.lower(): entry for entry in warehouse.entries(session, relation.schema)
-            }
-        entry = known[relation.schema].get(str(relation.identifier).lower())
+        name = named(relation)
+        if name.database not in known:
+            entries = warehouse.entries(session, name.database)
+            known[name.database] = {entry.name.name.lower(): entry for entry in entries}
+        entry = known[name.database].get(name.name.lower())
         if entry is None:
             continue
         try:
             rows.extend(_rows(session, entry))
         except AnalysisException as error:
             # a view that no longer fits what it reads does not cost the others their pages
-            bridge.logger.warning(
-                "{}.{} is left out of the catalog: {}", entry.schema, entry.name, short_message(error)
-            )
+            logger.warning("{} is left out of the catalog: {}", entry.name.label, short_message(error))
     names = list(dict.fromkeys([*_TEXT_COLUMNS, "column_index", *(name for row in rows for name in row)]))
     return table_from_rows(
         [[row.get(name) for name in names] for row in rows], names, text_only_columns=list(_TEXT_COLUMNS)
     )
 
 
-def _rows(session: SparkSession, entry: Entry) -> list[dict[str, Any]]:
-    schema = _schema(session, f"`{entry.schema}`.`{entry.name}`")
+def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
+    schema = _schema(session, entry.name.sql)
     shared = {
         "table_database": None,
-        "table_schema": entry.schema,
-        "table_name": entry.name,
-        "table_type": "view" if entry.is_view else "table",
+        "table_schema": entry.name.database,
+        "table_name": entry.name.name,
+        "table_type": "view" if entry.reads_only else "table",
         "table_comment": entry.comment,
         "table_owner": None,
         **_statistics(session, entry),
@@ -121,13 +126,13 @@ def _rows(session: SparkSession, entry: Entry) -> list[dict[str, Any]]:
     ]
 
 
-def _statistics(session: SparkSession, entry: Entry) -> dict[str, Any]:
-    if entry.base is None or entry.is_view:
+def _statistics(session: SparkSession, entry: CatalogEntry) -> dict[str, Any]:
+    if entry.base is None or entry.reads_only:
         return {}
     try:
-        values = bridge.statistics(session, entry.base)
-    except DbtRuntimeError as error:
-        bridge.logger.warning("no statistics of {}.{}: {}", entry.schema, entry.name, str(error))
+        values = _figures(HudiTable.open(session, entry.base, hold=True))
+    except (HudiError, OSError) as error:
+        logger.warning("no statistics of {}: {}", entry.name.label, str(error))
         return {}
     found: dict[str, Any] = {}
     for name, (label, description) in _STATISTICS.items():
@@ -139,3 +144,29 @@ def _statistics(session: SparkSession, entry: Entry) -> dict[str, Any]:
         found[f"stats:{name}:description"] = description
         found[f"stats:{name}:include"] = True
     return found
+
+
+def _figures(table: HudiTable) -> dict[str, Any]:
+    """Figures of a table for its documentation; what is not known is left out."""
+    config, last = table.config, last_commit_time(table)
+    sizes = _live_file_sizes(table)
+    return {
+        "bytes": sum(sizes),
+        "files": len(sizes),
+        "last_modified": None if last is None else last.strftime("%Y-%m-%d %H:%M:%SZ"),
+        "table_type": _TABLE_TYPES[config.table_type],
+        "record_key": ", ".join(config.record_key_fields) or None,
+        "partition_by": ", ".join(item.name for item in config.partition_fields) or None,
+    }
+
+
+def last_commit_time(table: HudiTable) -> datetime.datetime | None:
+    """Return the UTC time of the newest completed instant, None for a table without one."""
+    done = [item.requested_time for item in table.timeline() if item.is_completed]
+    return parse_instant_time(done[-1], table.config.timeline_zone) if done else None
+
+
+def _live_file_sizes(table: HudiTable) -> list[int]:
+    """Sizes in bytes of the files that the published version of a table is made of."""
+    found = (table.storage.stat(path) for path in live_manifest_files(table.storage))
+    return [status.size for status in found if status is not None]

@@ -1,4 +1,4 @@
-"""Short error messages out of PySpark's and the JVM's long ones."""
+"""Errors of Spark, the JVM and the engine as dbt's, with short messages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtBaseException, DbtDatabaseError
+from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
+from hudi_engine.errors import HudiError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
-logger = AdapterLogger("Hudi")
+from dbt.adapters.hudi.logs import logger
+
 # PySpark 4 prints every SQL error as one line of JSON with the whole Java stack; dbt reports it itself
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
@@ -74,8 +75,8 @@ def _java_message(error: Py4JJavaError) -> str:
 
 
 @contextmanager
-def spark_errors(what: str) -> Iterator[None]:
-    """Turn errors of Spark into DbtDatabaseError with a short message; the long text goes to the debug log.
+def dbt_errors(what: str) -> Iterator[None]:
+    """Turn errors of Spark and of the engine into dbt's, with a short message; the long text goes to the debug log.
 
     Args:
         what: The SQL text or action, for the debug log.
@@ -84,6 +85,8 @@ def spark_errors(what: str) -> Iterator[None]:
         yield
     except DbtBaseException:
         raise
+    except HudiError as error:
+        raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
     except (PySparkException, Py4JError) as error:
         logger.debug("Spark failed in {}:\n{}", what, str(error))
         if is_cancellation(error):

@@ -16,7 +16,8 @@ from dbt_common.exceptions import DbtDatabaseError
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.spark.errors import spark_errors
+from dbt.adapters.hudi.spark.errors import dbt_errors
+from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.sql.statements import split_statements
 
 _CANCEL_PERIOD_S = 0.3
@@ -79,13 +80,13 @@ class HudiHandle:
         """The session, with every Spark job started inside belonging to this connection and cancellable."""
         if self._cancelled:
             raise DbtDatabaseError("cancelled: this run was interrupted, nothing more is started")
-        with spark_errors(description):
+        with dbt_errors(description):
             if self._session is None:
                 self._session = self._open_session()
             self._prepare(self._session)
             if self._seen_writes != self._writes():
                 self._seen_writes = self._writes()
-                self._session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+                invalidate_cached_tables(self._session)
             context = self._session.sparkContext
             context.setJobGroup(
                 self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True

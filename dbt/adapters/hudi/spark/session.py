@@ -93,6 +93,11 @@ def connection_session(credentials: HudiCredentials, engine_conf: Mapping[str, s
     return session
 
 
+def invalidate_cached_tables(session: SparkSession) -> None:
+    """Make the session look again at the tables it has read, which others may have written to since."""
+    session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+
+
 def _running_session() -> SparkSession | None:
     # what dbt started comes first: the thread's active session can be one that dbt made of it for a node
     for found in (_owned, SparkSession.getActiveSession(), SparkSession._instantiatedSession):

@@ -4,57 +4,42 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
-from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.catalog import (
+    CatalogEntry,
+    DirectoryCatalog,
+    TableName,
+    drop_table,
+    find_entry,
+    list_entries,
+    literal,
+    register_foreign,
+    register_table,
+    registered_base,
+    session_conf,
+)
+from hudi_engine.catalog.directory import source_cache
+from hudi_engine.errors import HudiError
+from hudi_engine.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
-from dbt.adapters.hudi.spark.session import connection_session
+from dbt.adapters.hudi.spark.folders import (
+    move_folder,
+    plain_location,
+    remove_folder,
+    same_place,
+    timeline_mark,
+)
+from dbt.adapters.hudi.spark.session import connection_session, invalidate_cached_tables
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
-
-logger = AdapterLogger("Hudi")
-
-_TABLE_KINDS = ("table", "snapshot")
-_INTERNAL = "files"
-_REALTIME = "_rt"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One name of a schema.
-
-    Args:
-        schema: Schema.
-        name: Table or view.
-        is_view: A view of the user, or a second face of a table (``_ro``, ``_rt``).
-        base: Folder of the Hudi table behind the name, None for anything else.
-        comment: Stored comment.
-        foreign: It shows a table of another writer, which is read only where it is.
-    """
-
-    schema: str
-    name: str
-    is_view: bool
-    base: str | None
-    comment: str | None = None
-    foreign: bool = False
-
-    @property
-    def is_hudi_table(self) -> bool:
-        """Whether the name is a Hudi table that can be written."""
-        return self.base is not None and not self.is_view
-
-    @property
-    def main_name(self) -> str:
-        """The table's own name; a second face stands for its table."""
-        return self.name[: -len(_REALTIME)] if self.is_view and self.base is not None else self.name
 
 
 class _Writes:
@@ -84,7 +69,7 @@ class Warehouse:
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
         self._directory = (
-            bridge.DirectoryCatalog(self.places.location_root, recover=bridge.recover_swap)
+            DirectoryCatalog(self.places.location_root, recover=recover_swap)
             if credentials.catalog == "directory"
             else None
         )
@@ -98,7 +83,7 @@ class Warehouse:
 
     def open_session(self) -> SparkSession:
         """A session for one connection, in a process whose catalog knows the warehouse."""
-        session = connection_session(self._credentials, bridge.session_conf())
+        session = connection_session(self._credentials, session_conf())
         with self._lock:
             if not self._loaded:
                 self._load(session)
@@ -108,8 +93,7 @@ class Warehouse:
     def _load(self, session: SparkSession) -> None:
         if self._directory is None:
             return
-        with bridge.engine_errors():
-            report = self._directory.load(session)
+        report = self._directory.load(session)
         for warning in report.warnings:
             logger.warning("{}", warning)
 
@@ -126,11 +110,11 @@ class Warehouse:
     def _register_source(self, session: SparkSession, place: SourcePlace) -> None:
         with self._lock:
             try:
-                with bridge.engine_errors():
-                    self._show_newest(session, place)
-            except DbtRuntimeError as error:
+                self._show_newest(session, place)
+            except (HudiError, DbtRuntimeError) as error:
                 where = f" at {place.location}" if place.location else ""
-                raise DbtRuntimeError(f"source {place.label}{where}: {error.msg}") from error
+                told = error.msg if isinstance(error, DbtRuntimeError) else f"{type(error).__name__}: {error}"
+                raise DbtRuntimeError(f"source {place.label}{where}: {told}") from error
 
     def _show_newest(self, session: SparkSession, place: SourcePlace) -> None:
         name, base = place.name, place.location
@@ -140,11 +124,11 @@ class Warehouse:
             base = absolute_location(base, self.places.project_root)
         if base is None:
             return
-        mark = bridge.timeline_mark(base)
+        mark = timeline_mark(base)
         if self._sources.get(place) == mark:
             return
         if place.location is None:
-            self.register(session, place.schema, name, base)
+            self.register(session, place.schema, name, self.table(session, base))
         else:
             self.create_schema(session, place.schema)
             self._show_foreign(session, place.schema, name, base)
@@ -154,9 +138,8 @@ class Warehouse:
         self._sources[place] = mark
 
     def _show_foreign(self, session: SparkSession, schema: str, name: str, base: str) -> None:
-        cache = bridge.source_cache(self.places.location_root, schema, name)
-        with bridge.engine_errors():
-            bridge.register_foreign(session, bridge.TableName(schema, name), base, cache)
+        cache = source_cache(self.places.location_root, schema, name)
+        register_foreign(session, TableName(schema, name), base, cache)
         self.changed()
 
     def _inside(self, session: SparkSession, place: SourcePlace) -> tuple[str, str | None]:
@@ -183,9 +166,9 @@ class Warehouse:
             base: Folder of the table.
         """
         with self._lock:
-            writer = self._writers.setdefault(_plain(base), threading.RLock())
+            writer = self._writers.setdefault(plain_location(base), threading.RLock())
         with writer:
-            session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
+            invalidate_cached_tables(session)
             yield
 
     # --- schemas ------------------------------------------------------------------------------------------------
@@ -198,69 +181,64 @@ class Warehouse:
         """Make a schema below the location root when it is not there."""
         location = f"{self.places.location_root}/{schema}"
         if self._directory is not None:
-            with bridge.engine_errors():
-                self._directory.create_schema(schema.lower())
-                location = self._directory.managed_location(schema.lower())
-        session.sql(f"create database if not exists `{schema}` location {bridge.literal(location)}")
+            self._directory.create_schema(schema.lower())
+            location = self._directory.managed_location(schema.lower())
+        session.sql(f"create database if not exists `{schema}` location {literal(location)}")
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
         """Drop a schema with everything in it, files included."""
         for entry in self.entries(session, schema):
-            self.drop(session, schema, entry.name)
+            self.drop(session, schema, entry.name.name)
         session.sql(f"drop database if exists `{schema}` cascade")
         # also what no name leads to, such as the folder of a first build that failed
-        bridge.remove_tree(self.places.schema_folder(schema))
+        remove_folder(self.places.schema_folder(schema))
         self.changed()
 
     # --- names --------------------------------------------------------------------------------------------------
 
-    def entries(self, session: SparkSession, schema: str) -> list[Entry]:
+    def entries(self, session: SparkSession, schema: str) -> list[CatalogEntry]:
         """All tables and views of a schema; none when the schema does not exist."""
         if not session.catalog.databaseExists(schema):
             return []
-        infos = [info for info in bridge.table_entries(session, schema) if info.kind != _INTERNAL]
-        mains = _main_names(infos)
-        return [_entry(schema, info, mains) for info in infos]
+        return [entry for entry in list_entries(session, schema) if not entry.is_internal]
 
-    def entry(self, session: SparkSession, schema: str, name: str) -> Entry | None:
+    def entry(self, session: SparkSession, schema: str, name: str) -> CatalogEntry | None:
         """One name, None when Spark does not know it."""
-        info = bridge.find_name(session, schema, name)
-        if info is None or info.kind == _INTERNAL:
-            return None
-        siblings = [info]
-        if name.lower().endswith(_REALTIME) and info.base is not None:
-            main = bridge.find_name(session, schema, name[: -len(_REALTIME)])
-            siblings += [main] if main is not None else []
-        return _entry(schema, info, _main_names(siblings))
+        found = find_entry(session, TableName(schema, name))
+        return None if found is None or found.is_internal else found
+
+    def table(self, session: SparkSession, base: str) -> HudiTable:
+        """The table at a folder, looked at once: what it is, and what its first write starts from."""
+        return HudiTable.open(session, base, hold=True)
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
         """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""
         try:
-            return bridge.registered_base(session, bridge.TableName(schema, name))
+            return registered_base(session, TableName(schema, name))
         except AnalysisException:
             return None
 
-    def require_table(self, session: SparkSession, schema: str, name: str) -> str:
-        """Folder of a Hudi table.
+    def require_table(self, session: SparkSession, schema: str, name: str) -> HudiTable:
+        """The Hudi table behind a name.
 
         Raises:
             DbtRuntimeError: when the name is not a Hudi table.
         """
         base = self.hudi_base(session, schema, name)
         if base is None:
-            known = [entry.name for entry in self.entries(session, schema) if entry.is_hudi_table]
+            known = [entry.name.name for entry in self.entries(session, schema) if entry.is_hudi_table]
             listed = ", ".join(sorted(known)) or "none"
             raise DbtRuntimeError(f"{schema}.{name} is not a Hudi table; Hudi tables of {schema}: {listed}")
-        return base
+        return self.table(session, base)
 
-    def show(self, session: SparkSession, schema: str, name: str, base: str) -> None:
+    def show(self, session: SparkSession, schema: str, name: str, table: HudiTable) -> None:
         """Make Spark's catalog show what a statement or service made of the table that is behind a name."""
         entry = self.entry(session, schema, name)
         name = name if entry is None else entry.main_name
         if entry is not None and entry.foreign:
-            self._show_foreign(session, schema, name, base)
-        elif bridge.has_columns(session, base):
-            self.register(session, schema, name, base)
+            self._show_foreign(session, schema, name, table.path)
+        elif table.schema is not None:
+            self.register(session, schema, name, table)
         else:
             self._hide(session, schema, name)
 
@@ -269,32 +247,32 @@ class Warehouse:
         session: SparkSession,
         schema: str,
         name: str,
-        base: str,
+        table: HudiTable,
         *,
         comment: str | None = None,
         column_comments: Mapping[str, str] | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Make Spark's catalog show the table as it is now."""
+        """Make Spark's catalog show the table as it is now, with what its last write has published."""
         # what the session has read of the table's entries would be used to check the new view of a merge-on-read table
-        session._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
-        with bridge.engine_errors():
-            bridge.register_table(
-                session,
-                bridge.TableName(schema, name),
-                bridge.open_storage(base),
-                comment=comment,
-                column_comments=column_comments,
-                properties=properties,
-            )
+        invalidate_cached_tables(session)
+        register_table(
+            session,
+            TableName(schema, name),
+            table.storage,
+            table.config,
+            comment=comment,
+            column_comments=column_comments,
+            properties=properties,
+            published=table.published,
+        )
         self.changed()
 
-    def register_plan(self, session: SparkSession, plan: ModelPlan) -> None:
+    def register_plan(self, session: SparkSession, plan: ModelPlan, table: HudiTable) -> None:
         """Register the table of a model, and keep a pointer when it lives at a place of its own."""
         if plan.own_location and self._directory is not None:
-            with bridge.engine_errors():
-                self._directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
-        self.register(session, plan.schema, plan.name, plan.base, properties=plan.properties or None)
+            self._directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
+        self.register(session, plan.schema, plan.name, table, properties=plan.properties or None)
 
     def drop(self, session: SparkSession, schema: str, name: str) -> None:
         """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there.
@@ -303,28 +281,25 @@ class Warehouse:
         """
         entry = self.entry(session, schema, name)
         if entry is not None and entry.base is None:
-            kind = "view" if entry.is_view else "table"
+            kind = "view" if entry.reads_only else "table"
             session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
-            if entry.is_view and self._directory is not None:
-                with bridge.engine_errors():
-                    self._directory.remove_view(schema.lower(), name)
-        elif entry is not None and entry.is_view:
-            session.sql(f"drop {'table' if name.endswith('_ro') else 'view'} if exists `{schema}`.`{name}`")
+            if entry.reads_only and self._directory is not None:
+                self._directory.remove_view(schema.lower(), name)
+        elif entry is not None and entry.is_face:
+            session.sql(f"drop {'view' if entry.is_view else 'table'} if exists `{schema}`.`{name}`")
         else:
             base = entry.base if entry is not None else self._base_on_disk(schema, name)
             foreign = entry is not None and entry.foreign
             if base is not None:
-                with bridge.engine_errors():
-                    bridge.drop_table(session, bridge.TableName(schema, name))
+                drop_table(session, TableName(schema, name))
                 if not foreign:
-                    bridge.remove_tree(base)
+                    remove_folder(base)
                 self._forget_pointer(schema, name)
         self.changed()
 
     def forget(self, session: SparkSession, schema: str, name: str) -> None:
         """Take a Hudi table's name out of the catalog and leave its files."""
-        with bridge.engine_errors():
-            bridge.drop_table(session, bridge.TableName(schema, name))
+        drop_table(session, TableName(schema, name))
         self._forget_pointer(schema, name)
         self.changed()
 
@@ -345,32 +320,33 @@ class Warehouse:
             self._rename_table(session, entry, new_schema, new_name)
         self.changed()
 
-    def _rename_plain(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
-        kind = "view" if entry.is_view else "table"
-        session.sql(f"alter {kind} `{entry.schema}`.`{entry.name}` rename to `{new_schema}`.`{new_name}`")
-        if entry.is_view:
+    def _rename_plain(
+        self, session: SparkSession, entry: CatalogEntry, new_schema: str, new_name: str
+    ) -> None:
+        kind = "view" if entry.reads_only else "table"
+        session.sql(f"alter {kind} {entry.name.sql} rename to `{new_schema}`.`{new_name}`")
+        if entry.reads_only:
             self.save_view(session, new_schema, new_name)
             if self._directory is not None:
-                with bridge.engine_errors():
-                    self._directory.remove_view(entry.schema.lower(), entry.name)
+                self._directory.remove_view(entry.name.database.lower(), entry.name.name)
 
-    def _rename_table(self, session: SparkSession, entry: Entry, new_schema: str, new_name: str) -> None:
+    def _rename_table(
+        self, session: SparkSession, entry: CatalogEntry, new_schema: str, new_name: str
+    ) -> None:
         assert entry.base is not None
-        old_default = self.places.default_base(entry.schema, entry.name)
+        old_default = self.places.default_base(entry.name.database, entry.name.name)
         base = entry.base
-        with bridge.engine_errors():
-            bridge.drop_table(session, bridge.TableName(entry.schema, entry.name))
+        drop_table(session, entry.name)
         if same_place(base, old_default):
             base = self.places.default_base(new_schema, new_name)
-            bridge.move_tree(old_default, base)
+            move_folder(old_default, base)
         elif self._directory is not None:
-            self._forget_pointer(entry.schema, entry.name)
-            with bridge.engine_errors():
-                self._directory.save_pointer(new_schema.lower(), new_name, base)
-        self.register(session, new_schema, new_name, base)
+            self._forget_pointer(entry.name.database, entry.name.name)
+            self._directory.save_pointer(new_schema.lower(), new_name, base)
+        self.register(session, new_schema, new_name, self.table(session, base))
 
     def add_comments(
-        self, session: SparkSession, schema: str, name: str, base: str, comments: Mapping[str, str]
+        self, session: SparkSession, schema: str, name: str, table: HudiTable, comments: Mapping[str, str]
     ) -> None:
         """Store descriptions of some columns and keep those of the others."""
         known = {
@@ -378,57 +354,25 @@ class Warehouse:
             for column in session.table(f"`{schema}`.`{name}`").schema.fields
             if "comment" in column.metadata
         }
-        self.register(session, schema, name, base, column_comments={**known, **comments})
+        self.register(session, schema, name, table, column_comments={**known, **comments})
 
     def save_view(self, session: SparkSession, schema: str, name: str) -> None:
         """Keep a view's definition for the next process."""
         if self._directory is not None:
-            with bridge.engine_errors():
-                self._directory.save_view(session, schema.lower(), name)
+            self._directory.save_view(session, schema.lower(), name)
         self.changed()
 
     def _hide(self, session: SparkSession, schema: str, name: str) -> None:
         """Take the name of a table without a commit out of the catalog, until it is built."""
-        with bridge.engine_errors():
-            bridge.drop_table(session, bridge.TableName(schema, name))
+        drop_table(session, TableName(schema, name))
         self.changed()
 
     def _base_on_disk(self, schema: str, name: str) -> str | None:
         if self._directory is None:
             return None
-        with bridge.engine_errors():
-            return self._directory.table_base(schema.lower(), name)
+        return self._directory.table_base(schema.lower(), name)
 
     def _forget_pointer(self, schema: str, name: str) -> None:
         if self._directory is not None:
-            with bridge.engine_errors():
-                self._directory.remove_pointer(schema.lower(), name)
-                self._directory.remove_source(schema.lower(), name)
-
-
-def same_place(left: str, right: str) -> bool:
-    """Whether two spellings mean one folder: ``/x``, ``file:/x`` and ``file:///x`` do."""
-    return _plain(left) == _plain(right)
-
-
-def _plain(location: str) -> str:
-    if location.startswith("file:"):
-        location = "/" + location[len("file:") :].lstrip("/")
-    return location.rstrip("/")
-
-
-def _main_names(infos: Iterable[bridge.EntryInfo]) -> dict[str, str]:
-    """The name under which each base path is the table itself: the shortest of its writable entries."""
-    mains: dict[str, str] = {}
-    for info in infos:
-        if info.kind in _TABLE_KINDS and info.base is not None:
-            known = mains.get(info.base)
-            mains[info.base] = info.name if known is None or len(info.name) < len(known) else known
-    return mains
-
-
-def _entry(schema: str, info: bridge.EntryInfo, mains: Mapping[str, str]) -> Entry:
-    if info.base is None:
-        return Entry(schema, info.name, info.kind == "view", None, info.comment)
-    is_face = mains.get(info.base) != info.name
-    return Entry(schema, info.name, is_face, info.base, info.comment, info.foreign)
+            self._directory.remove_pointer(schema.lower(), name)
+            self._directory.remove_source(schema.lower(), name)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable, rebuild_table
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
-from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
+from dbt.adapters.hudi.rows.builds import columns_of
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.targets import Statement, Target
@@ -25,7 +26,7 @@ _OK = AdapterResponse("OK")
 
 def add_columns(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... ADD COLUMNS."""
-    schema = _schema(statement, target)
+    schema = columns_of(statement.table(target))
     added, comments = [], {}
     for item in plans.items(statement.plan.columnsToAdd()):
         name = str(item.colName())
@@ -46,7 +47,7 @@ def add_columns(statement: Statement, target: Target) -> Routed:
 
 def drop_columns(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... DROP COLUMNS."""
-    schema = _schema(statement, target)
+    schema = columns_of(statement.table(target))
     dropped = {
         ".".join(plans.texts(item.name())).lower() for item in plans.items(statement.plan.columnsToDrop())
     }
@@ -79,7 +80,7 @@ def alter_columns(statement: Statement, target: Target) -> Routed:
 
 
 def _alter_columns(statement: Statement, target: Target, changes: list[tuple[plans.JavaPlan, ...]]) -> Routed:
-    schema = _schema(statement, target)
+    schema = columns_of(statement.table(target))
     fields = {column.name.lower(): column for column in schema.fields}
     comments: dict[str, str] = {}
     for column, data_type, comment, nullable, position in changes:
@@ -105,12 +106,12 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
 def _altered(
     statement: Statement, target: Target, schema: T.StructType, comments: Mapping[str, str]
 ) -> Routed:
-    current = _schema(statement, target)
-    if _shape(schema) != _shape(current):
-        bridge.alter_schema(statement.session, target.base, schema)
-    statement.warehouse.register(statement.session, target.schema, target.name, target.base)
+    table = statement.table(target)
+    if _shape(schema) != _shape(columns_of(table)):
+        table.alter_schema(schema)
+    statement.warehouse.register(statement.session, target.schema, target.name, table)
     if comments:
-        statement.warehouse.add_comments(statement.session, target.schema, target.name, target.base, comments)
+        statement.warehouse.add_comments(statement.session, target.schema, target.name, table, comments)
     return Routed(_OK)
 
 
@@ -118,26 +119,18 @@ def _shape(schema: T.StructType) -> list[tuple[str, str]]:
     return [(column.name.lower(), stored_type(column.dataType.simpleString())) for column in schema.fields]
 
 
-def _schema(statement: Statement, target: Target) -> T.StructType:
-    found = bridge.facts(statement.session, target.base)
-    if found is None:
-        raise DbtRuntimeError(
-            f"no Hudi table is at {target.base}, where the catalog has {target.label}; drop it and rebuild it"
-        )
-    return found.schema
-
-
 def comment_on_table(statement: Statement, target: Target) -> Routed:
     """COMMENT ON TABLE."""
+    table = statement.table(target)
     statement.warehouse.register(
-        statement.session, target.schema, target.name, target.base, comment=str(statement.plan.comment())
+        statement.session, target.schema, target.name, table, comment=str(statement.plan.comment())
     )
     return Routed(_OK)
 
 
 def analyze(statement: Statement, target: Target) -> Routed:
     """ANALYZE TABLE: the table's size is known from its commits, Spark would store zero bytes."""
-    statement.warehouse.show(statement.session, target.schema, target.name, target.base)
+    statement.warehouse.show(statement.session, target.schema, target.name, statement.table(target))
     return Routed(_OK)
 
 
@@ -165,7 +158,7 @@ def other_target(statement: Statement) -> Routed | None:
         return None
     schema, name = statement.names(parts)
     entry = statement.warehouse.entry(statement.session, schema, name)
-    if statement.kind == "RenameTable" and entry is not None and entry.is_view:
+    if statement.kind == "RenameTable" and entry is not None and entry.reads_only:
         new = plans.texts(statement.plan.newName())
         statement.warehouse.rename(
             statement.session, schema, name, new[-2] if len(new) > 1 else schema, new[-1]
@@ -201,7 +194,7 @@ def drop_view(statement: Statement) -> Routed | None:
         return None
     schema, name = statement.names(parts)
     entry = statement.warehouse.entry(statement.session, schema, name)
-    if entry is None or not entry.is_view:
+    if entry is None or not entry.reads_only:
         return None
     statement.warehouse.drop(statement.session, schema, name)
     return Routed(_OK)
@@ -250,7 +243,7 @@ def create_from_columns(statement: Statement) -> Routed | None:
         return Routed(_OK)
     schema = plans.struct_type(statement.plan.tableSchema())
     columns = [T.StructField(column.name, _plain_type(column.dataType), True) for column in schema.fields]
-    bridge.create(statement.session, plan, T.StructType(columns))
+    HudiTable.create(statement.session, plan.base, schema=T.StructType(columns), **plan.definition)
     return _made(statement, plan, _OK, schema)
 
 
@@ -262,7 +255,8 @@ def create_table_as_select(statement: Statement) -> Routed | None:
     if _exists(statement, plan):
         return Routed(_OK)
     frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
-    return _made(statement, plan, bridge.rebuild(statement.session, plan, frame))
+    result = rebuild_table(statement.session, plan.base, frame, **plan.definition)
+    return _made(statement, plan, write_response(result))
 
 
 def _table_plan(statement: Statement) -> ModelPlan | None:
@@ -286,7 +280,7 @@ def _table_plan(statement: Statement) -> ModelPlan | None:
         "partition_by": partitions,
     }
     places = statement.warehouse.places
-    plan = resolve_plan({"config": config}, schema, name, places, bridge.option_problems)
+    plan = resolve_plan({"config": config}, schema, name, places)
     if location is None:
         return plan
     return ModelPlan(**{**plan.__dict__, "base": str(location), "own_location": True})
@@ -309,7 +303,7 @@ def _exists(statement: Statement, plan: ModelPlan) -> bool:
     if not replace:
         if statement.plan.ignoreIfExists():
             return True
-        kind = "view" if entry.is_view else "table"
+        kind = "view" if entry.reads_only else "table"
         raise DbtRuntimeError(
             f"[TABLE_OR_VIEW_ALREADY_EXISTS] the {kind} {plan.schema}.{plan.name} exists; drop it first"
         )
@@ -324,7 +318,8 @@ def _made(
     response: HudiAdapterResponse | AdapterResponse,
     schema: T.StructType | None = None,
 ) -> Routed:
-    statement.warehouse.register_plan(statement.session, plan)
+    table = statement.warehouse.table(statement.session, plan.base)
+    statement.warehouse.register_plan(statement.session, plan, table)
     comment = plans.option(statement.plan.tableSpec().comment())
     comments = {
         column.name: column.metadata["comment"]
@@ -336,7 +331,7 @@ def _made(
             statement.session,
             plan.schema,
             plan.name,
-            plan.base,
+            table,
             comment=None if comment is None else str(comment),
             column_comments=comments or None,
         )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.catalog import literal
+from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi import bridge
-from dbt.adapters.hudi.response import HudiAdapterResponse
+from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
+from dbt.adapters.hudi.rows.builds import OPERATIONS, columns_of
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import rows_to_merge
@@ -22,37 +25,37 @@ _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 def insert(statement: Statement, target: Target) -> Routed:
     """INSERT INTO and INSERT OVERWRITE; the latter obeys Spark's partition overwrite mode."""
     plan = statement.plan
-    table = _facts(statement, target)
+    table = statement.table(target)
+    schema = columns_of(table)
     rows = _query(statement)
     static = _static_partitions(plan)
     names = plans.texts(plan.userSpecifiedCols())
     by_name = plans.hasattr_java(plan, "byName") and plan.byName()
-    frame = _named(rows, names, table.schema, static, by_name, target)
-    frame = fit_to_table(frame, table.schema, fill_missing=True)
+    frame = _named(rows, names, schema, static, by_name, target)
+    frame = fit_to_table(frame, schema, fill_missing=True)
     if not plan.overwrite():
-        return _done(statement, target, bridge.write(statement.session, target.base, "insert", frame, {}))
+        return _done(statement, target, table, table.insert(frame))
     return _overwrite(statement, target, table, frame, static)
 
 
 def _overwrite(
-    statement: Statement, target: Target, table: bridge.TableFacts, frame: DataFrame, static: dict[str, str]
+    statement: Statement, target: Target, table: HudiTable, frame: DataFrame, static: dict[str, str]
 ) -> Routed:
-    session = statement.session
-    dynamic = session.conf.get(_OVERWRITE_MODE, "static").lower() == "dynamic"
-    if static and set(map(str.lower, static)) != set(map(str.lower, table.partition_by)):
+    partition_by = [item.name for item in table.config.partition_fields]
+    dynamic = str(statement.session.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic"
+    if static and set(map(str.lower, static)) != set(map(str.lower, partition_by)):
         if not dynamic:
             raise DbtRuntimeError(
                 f"INSERT OVERWRITE of some partition columns ({', '.join(static)}) of {target.label} is refused: give all "
-                f"of {', '.join(table.partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
+                f"of {', '.join(partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
             )
-    whole = not static and not dynamic and bool(table.partition_by)
-    operation = "insert_overwrite_table" if whole or not table.partition_by else "insert_overwrite"
-    response = bridge.write(session, target.base, operation, frame, {})
-    if static and not response.rows_inserted:
+    whole = (not static and not dynamic) or not partition_by
+    result = table.insert_overwrite_table(frame) if whole else table.insert_overwrite(frame)
+    if static and not result.rows_inserted:
         # no row names the partition, which must be empty all the same
-        condition = " and ".join(f"`{name}` = {bridge.literal(value)}" for name, value in static.items())
-        response = bridge.delete_where(session, target.base, condition)
-    return _done(statement, target, response)
+        condition = " and ".join(f"`{name}` = {literal(value)}" for name, value in static.items())
+        result = table.delete_where(condition)
+    return _done(statement, target, table, result)
 
 
 def _query(statement: Statement) -> DataFrame:
@@ -122,15 +125,15 @@ def update(statement: Statement, target: Target) -> Routed:
             item.value(), text, (key_end + 1, end), target.own_names
         )
     condition = _where(statement, target, plans.option(plan.condition()))
-    return _done(
-        statement, target, bridge.update_where(statement.session, target.base, condition, assignments)
-    )
+    table = statement.table(target)
+    return _done(statement, target, table, table.update_where(condition, assignments))
 
 
 def delete(statement: Statement, target: Target) -> Routed:
     """DELETE FROM ... WHERE."""
     condition = _where(statement, target, statement.plan.condition())
-    return _done(statement, target, bridge.delete_where(statement.session, target.base, condition))
+    table = statement.table(target)
+    return _done(statement, target, table, table.delete_where(condition))
 
 
 def _where(statement: Statement, target: Target, condition: plans.JavaPlan | None) -> str:
@@ -142,25 +145,19 @@ def _where(statement: Statement, target: Target, condition: plans.JavaPlan | Non
 
 def truncate(statement: Statement, target: Target) -> Routed:
     """TRUNCATE TABLE."""
-    return _done(statement, target, bridge.truncate(statement.session, target.base))
+    table = statement.table(target)
+    nothing = statement.session.createDataFrame([], columns_of(table))
+    return _done(statement, target, table, table.insert_overwrite_table(nothing))
 
 
 def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, as one upsert or one delete."""
-    table = _facts(statement, target)
+    table = statement.table(target)
     rows = rows_to_merge(statement, target, table)
-    return _done(statement, target, bridge.write_changed(rows.target, rows.operation, rows.frame))
+    result = table.write(OPERATIONS[rows.operation], rows.frame, None, base=rows.base)
+    return _done(statement, target, table, result)
 
 
-def _facts(statement: Statement, target: Target) -> bridge.TableFacts:
-    found = bridge.facts(statement.session, target.base)
-    if found is None:
-        raise DbtRuntimeError(
-            f"the catalog says {target.label} is at {target.base}, but no Hudi table is there; drop it and rebuild it"
-        )
-    return found
-
-
-def _done(statement: Statement, target: Target, response: HudiAdapterResponse) -> Routed:
-    statement.warehouse.show(statement.session, target.schema, target.name, target.base)
-    return Routed(response)
+def _done(statement: Statement, target: Target, table: HudiTable, result: WriteResult) -> Routed:
+    statement.warehouse.show(statement.session, target.schema, target.name, table)
+    return Routed(write_response(result))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.table_state import TableState
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
-from dbt.adapters.hudi import bridge
 from dbt.adapters.hudi.rows.alignment import fit_to_table
+from dbt.adapters.hudi.rows.builds import columns_of
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -24,12 +28,12 @@ class MergeRows:
     Args:
         operation: ``upsert`` or ``delete``.
         frame: Rows with the table's columns.
-        target: The table's rows that they were made from.
+        base: The table's state before the rows they were made from were read.
     """
 
     operation: str
     frame: DataFrame
-    target: bridge.RowsToChange
+    base: TableState
 
 
 @dataclass(frozen=True)
@@ -40,14 +44,14 @@ class _Clause:
     values: dict[str, Column] | None
 
 
-def rows_to_merge(statement: Statement, target: Target, table: bridge.TableFacts) -> MergeRows:
+def rows_to_merge(statement: Statement, target: Target, table: HudiTable) -> MergeRows:
     """Evaluate the WHEN clauses over the join of target and source.
 
     Raises:
         DbtRuntimeError: for what one upsert or delete cannot express.
     """
     plan = statement.plan
-    if not table.record_key:
+    if not table.config.record_key_fields:
         raise DbtRuntimeError(
             f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
         )
@@ -57,8 +61,8 @@ def rows_to_merge(statement: Statement, target: Target, table: bridge.TableFacts
         )
     source, source_name = _source(statement)
     name = target.alias or target.name
-    stored = bridge.rows_to_change(statement.session, target.base)
-    rows = stored.frame.alias(name).withColumn(_MATCHED, F.lit(True))
+    stored, base = table.rows_to_change()
+    rows = stored.alias(name).withColumn(_MATCHED, F.lit(True))
     condition = plans.column(statement.session, plan.mergeCondition())
     how = "right" if plan.notMatchedActions().size() > 0 else "inner"
     joined = rows.join(source, condition, how)
@@ -73,24 +77,24 @@ def rows_to_merge(statement: Statement, target: Target, table: bridge.TableFacts
         wanted = F.lit(False)
         for clause in deletes:
             wanted = wanted | clause.rows
-        columns = [F.col(f"`{name}`.`{column}`") for column in table.schema.names]
-        return MergeRows("delete", joined.where(wanted).select(*columns), stored)
-    return MergeRows("upsert", _changed(joined, clauses, table), stored)
+        columns = [F.col(f"`{name}`.`{column}`") for column in columns_of(table).names]
+        return MergeRows("delete", joined.where(wanted).select(*columns), base)
+    return MergeRows("upsert", _changed(joined, clauses, columns_of(table)), base)
 
 
-def _changed(joined: DataFrame, clauses: list[_Clause], table: bridge.TableFacts) -> DataFrame:
+def _changed(joined: DataFrame, clauses: list[_Clause], schema: T.StructType) -> DataFrame:
     action = F.lit(None).cast("int")
     for number in reversed(range(len(clauses))):
         action = F.when(clauses[number].rows, F.lit(number)).otherwise(action)
     taken = joined.withColumn(_ACTION, action).where(F.col(_ACTION).isNotNull())
     columns = []
-    for field in table.schema.fields:
+    for field in schema.fields:
         value = F.lit(None)
         for number in reversed(range(len(clauses))):
             values = clauses[number].values or {}
             value = F.when(F.col(_ACTION) == number, values[field.name]).otherwise(value)
         columns.append(value.alias(field.name))
-    return fit_to_table(taken.select(*columns), table.schema)
+    return fit_to_table(taken.select(*columns), schema)
 
 
 def _source(statement: Statement) -> tuple[DataFrame, str]:
@@ -103,15 +107,20 @@ def _source(statement: Statement) -> tuple[DataFrame, str]:
 
 
 def _clauses(
-    statement: Statement, target: Target, table: bridge.TableFacts, name: str, source_name: str
+    statement: Statement, target: Target, table: HudiTable, name: str, source_name: str
 ) -> list[_Clause]:
-    plan = statement.plan
+    plan, columns = statement.plan, columns_of(table).names
     found = []
     for action in plans.items(plan.matchedActions()):
-        found.append(_clause(statement, action, F.col(_MATCHED).isNotNull(), table, name, source_name))
+        found.append(_clause(statement, action, F.col(_MATCHED).isNotNull(), columns, name, source_name))
     for action in plans.items(plan.notMatchedActions()):
-        found.append(_clause(statement, action, F.col(_MATCHED).isNull(), table, None, source_name))
-    keys = {column.lower() for column in table.record_key}
+        found.append(_clause(statement, action, F.col(_MATCHED).isNull(), columns, None, source_name))
+    _check_keys_stay(plan, target, table.config.record_key_fields)
+    return found
+
+
+def _check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
+    keys = {column.lower() for column in record_key}
     for action in plans.items(plan.matchedActions()):
         if plans.kind(action) == "UpdateAction":
             changed = {
@@ -124,9 +133,8 @@ def _clauses(
             ]
             if changed & keys and not all(_same_column(item) for item in on_key):
                 raise DbtRuntimeError(
-                    f"MERGE INTO {target.label} changes the record key {', '.join(table.record_key)}; delete the row and insert it"
+                    f"MERGE INTO {target.label} changes the record key {', '.join(record_key)}; delete the row and insert it"
                 )
-    return found
 
 
 def _same_column(assignment: plans.JavaPlan) -> bool:
@@ -141,7 +149,7 @@ def _clause(
     statement: Statement,
     action: plans.JavaPlan,
     rows: Column,
-    table: bridge.TableFacts,
+    columns: Sequence[str],
     name: str | None,
     source_name: str,
 ) -> _Clause:
@@ -152,15 +160,15 @@ def _clause(
     if kind == "DeleteAction":
         return _Clause(rows, None)
     if kind in ("UpdateStarAction", "InsertStarAction"):
-        return _Clause(rows, {column: F.col(f"`{source_name}`.`{column}`") for column in table.schema.names})
+        return _Clause(rows, {column: F.col(f"`{source_name}`.`{column}`") for column in columns})
     given = {
         plans.texts(item.key().nameParts())[-1].lower(): plans.column(statement.session, item.value())
         for item in plans.items(action.assignments())
     }
-    unknown = set(given) - {column.lower() for column in table.schema.names}
+    unknown = set(given) - {column.lower() for column in columns}
     if unknown:
         raise DbtRuntimeError(
-            f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(table.schema.names)}"
+            f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(columns)}"
         )
     return _Clause(
         rows,
@@ -168,6 +176,6 @@ def _clause(
             column: given[column.lower()]
             if column.lower() in given
             else (F.lit(None) if name is None else F.col(f"`{name}`.`{column}`"))
-            for column in table.schema.names
+            for column in columns
         },
     )

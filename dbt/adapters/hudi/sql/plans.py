@@ -65,7 +65,7 @@ def hasattr_java(node: Any, method: str) -> bool:
 
 def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:
     """A DataFrame of a logical plan."""
-    jvm = session._jvm
+    jvm = _jvm(session)
     dataset = jvm.org.apache.spark.sql.classic.Dataset
     if type(dataset).__name__ != "JavaClass":
         dataset = jvm.org.apache.spark.sql.Dataset
@@ -74,7 +74,7 @@ def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:
 
 def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPlan:
     """The same node over another child, for example the CTEs of an INSERT over its query."""
-    sequence = session._jvm.org.apache.spark.api.python.PythonUtils.toSeq([child])
+    sequence = _jvm(session).org.apache.spark.api.python.PythonUtils.toSeq([child])
     return plan.withNewChildren(sequence)
 
 
@@ -107,10 +107,10 @@ def without_qualifier(
 
 def column(session: SparkSession, expression: JavaPlan) -> Column:
     """An unresolved expression as a column."""
-    utils = session._jvm.org.apache.spark.sql.classic.ExpressionUtils
+    utils = _jvm(session).org.apache.spark.sql.classic.ExpressionUtils
     if type(utils).__name__ == "JavaClass":
         return Column(utils.column(expression))
-    return Column(session._jvm.org.apache.spark.sql.Column(expression))
+    return Column(_jvm(session).org.apache.spark.sql.Column(expression))
 
 
 def _source_range(node: JavaPlan) -> tuple[int, int] | None:
@@ -137,3 +137,8 @@ def struct_type(java_schema: Any) -> T.StructType:
     parsed = data_type(java_schema)
     assert isinstance(parsed, T.StructType)
     return parsed
+
+
+def _jvm(session: SparkSession) -> Any:
+    """The session's gateway to Java, which it has as long as Spark runs."""
+    return session._jvm

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi import bridge
+from dbt.adapters.hudi.services import clean, compact, rollback
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -24,33 +25,31 @@ _ARGUMENT = re.compile(
 Arguments = Mapping[str, str]
 
 
-def _compaction(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
+def _compaction(table: HudiTable, given: Arguments) -> AdapterResponse:
     op = given.get("op", "run").lower()
     if op not in ("run", "schedule", "scheduleandexecute", "execute"):
         raise DbtRuntimeError(
             f"run_compaction has op => {op!r}; legal values: run, schedule, scheduleAndExecute"
         )
-    return bridge.compact(session, base, "schedule" if op == "schedule" else "run", {})
+    return compact(table, "schedule" if op == "schedule" else "run", {})
 
 
-def _clean(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
+def _clean(table: HudiTable, given: Arguments) -> AdapterResponse:
     retain = given.get("retain_commits")
     if retain is not None and not retain.isdecimal():
         raise DbtRuntimeError(
             f"run_clean has retain_commits => {retain!r}; legal values: whole numbers of at least 1"
         )
-    return bridge.clean(session, base, None if retain is None else int(retain), {})
+    return clean(table, None if retain is None else int(retain), {})
 
 
-def _rollback(session: SparkSession, base: str, given: Arguments) -> AdapterResponse:
+def _rollback(table: HudiTable, given: Arguments) -> AdapterResponse:
     if "instant_time" not in given:
         raise DbtRuntimeError("rollback_to_instant needs instant_time")
-    return bridge.rollback(session, base, given["instant_time"])
+    return rollback(table, given["instant_time"])
 
 
-PROCEDURES: Mapping[
-    str, tuple[tuple[str, ...], Callable[[SparkSession, str, Arguments], AdapterResponse]]
-] = {
+PROCEDURES: Mapping[str, tuple[tuple[str, ...], Callable[[HudiTable, Arguments], AdapterResponse]]] = {
     "run_compaction": (("op", "table"), _compaction),
     "run_clean": (("table", "retain_commits"), _clean),
     "rollback_to_instant": (("table", "instant_time"), _rollback),
@@ -75,10 +74,10 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
         raise DbtRuntimeError(f"{name} needs table => 'schema.table'")
     parts = given["table"].replace("`", "").split(".")
     schema = parts[-2] if len(parts) > 1 else session.catalog.currentDatabase()
-    base = warehouse.require_table(session, schema, parts[-1])
-    with warehouse.one_writer(session, base):
-        response = procedure(session, base, given)
-        warehouse.show(session, schema, parts[-1], base)
+    table = warehouse.require_table(session, schema, parts[-1])
+    with warehouse.one_writer(session, table.path):
+        response = procedure(table, given)
+        warehouse.show(session, schema, parts[-1], table)
     return Routed(response)
 
 

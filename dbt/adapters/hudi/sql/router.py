@@ -95,7 +95,8 @@ class StatementRouter:
         if keyword == "call":
             return procedures.call(self._warehouse, session, statement)
         if keyword == "execute":
-            return _refuse_hidden_change(statement)
+            _refuse_hidden_change(statement)
+            return None
         try:
             plan = plans.parse(session, statement)
         except (PySparkException, Py4JError):

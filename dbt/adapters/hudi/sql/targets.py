@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.errors import TableNotFoundError
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -61,6 +63,15 @@ class Statement:
     warehouse: Warehouse
     ctes: JavaPlan | None = None
 
+    def table(self, target: Target) -> HudiTable:
+        """The table the statement is about, as it is on storage."""
+        try:
+            return self.warehouse.table(self.session, target.base)
+        except TableNotFoundError as error:
+            raise DbtRuntimeError(
+                f"the catalog says {target.label} is at {target.base}, but no Hudi table is there; drop it and rebuild it"
+            ) from error
+
     @property
     def kind(self) -> str:
         """Class name of the plan."""
@@ -80,7 +91,7 @@ class Statement:
         if base is None:
             return None
         entry = self.warehouse.entry(self.session, schema, name)
-        return Target(schema, name, base, alias, is_face=entry is not None and entry.is_view)
+        return Target(schema, name, base, alias, is_face=entry is not None and entry.is_face)
 
     def _target_node(self) -> JavaPlan:
         if self.kind == "MergeIntoTable":

@@ -44,7 +44,7 @@
     {%- set actions = commits | map(attribute='action') | unique | sort | join(', ') -%}
     {%- set shown = [] -%}
     {% for commit in commits if action is none or commit.action == action %}
-      {% do shown.append(commit.instant ~ '  ' ~ commit.action ~ '  ' ~ commit.state) %}
+      {% do shown.append(commit.requested_time ~ '  ' ~ commit.action ~ '  ' ~ commit.state.name) %}
     {% endfor %}
     {% do log('timeline of ' ~ table ~ ' (newest last):', info=true) %}
     {% for line in shown[-limit:] %}

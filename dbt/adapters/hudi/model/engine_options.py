@@ -1,0 +1,77 @@
+"""A model's options as the engine sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hudi_engine.config.declared.table_options import TABLE
+from hudi_engine.config.option import Option
+from hudi_engine.config.options import OPTIONS, resolve_options
+from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.services.compaction.strategies import strategy_of
+from hudi_engine.write.define.properties import table_properties
+
+_ALIASES: Mapping[str, Option] = {alias: option for option in OPTIONS.values() for alias in option.aliases}
+
+
+def option_problems(options: Mapping[str, str]) -> Sequence[str]:
+    """Say what is wrong with ``hoodie.*`` options, one text for each."""
+    try:
+        strategy_of(resolve_options(options))
+    except ConfigError as error:
+        return error.problems
+    return ()
+
+
+def definition_problems(definition: Mapping[str, Any]) -> Sequence[str]:
+    """Say what is wrong with a table, one text for each; its columns are looked at when it is built."""
+    try:
+        table_properties(schema=None, **definition)
+    except ConfigError as error:
+        return error.problems
+    except HudiError as error:
+        return (str(error),)
+    return ()
+
+
+def is_of_table(key: str) -> bool:
+    """Return whether an option says what a table is, so that it counts when the table is made."""
+    option = OPTIONS.get(key) or _ALIASES.get(key)
+    return option is not None and option.group == TABLE
+
+
+def write_only(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a write to a table that exists: what the table itself fixes is left out."""
+    return {key: value for key, value in options.items() if not is_of_table(key)}
+
+
+def changed_options(
+    definition: Mapping[str, Any], given: Mapping[str, str], stored: Mapping[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Return the options of a model that its table was not made with: what each asks for, and what the table has.
+
+    Args:
+        definition: The table as the model defines it now.
+        given: ``hoodie.*`` options the model gives itself.
+        stored: Properties of the table.
+    """
+    fixed = [key for key in given if is_of_table(key)]
+    if not fixed:
+        return {}
+    options = {key: value for key, value in definition["options"].items() if key not in fixed}
+    without = table_properties(schema=None, **{**definition, "options": options}).properties
+    wanted = table_properties(schema=None, **definition).properties
+    changed = {}
+    for key in fixed:
+        option = OPTIONS.get(key) or _ALIASES[key]
+        names = {option.key, *option.aliases}
+        asked = {name for name in wanted if name in names or wanted[name] != without.get(name)}
+        for name in sorted(asked - {"hoodie.table.checksum"}):
+            if _folded(stored.get(name)) != _folded(wanted[name]):
+                changed[key] = (given[key], stored.get(name, "nothing"))
+    return changed
+
+
+def _folded(value: str | None) -> str | None:
+    return None if value is None else value.strip().lower()

@@ -1,0 +1,79 @@
+"""Folders of tables on storage: moved, removed, and tried out before tables are made in them."""
+
+from __future__ import annotations
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.storage import open_storage
+
+_PROBE = ".dbt_hudi_probe"
+# of the layouts 1 and 2
+_TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
+
+
+def remove_folder(base: str) -> None:
+    """Delete a folder with all it holds."""
+    parent, name = _split(base)
+    storage = open_storage(parent)
+    if storage.exists(name):
+        storage.delete_tree(name)
+
+
+def move_folder(source: str, target: str) -> None:
+    """Rename a folder."""
+    source_parent, source_name = _split(source)
+    target_parent, target_name = _split(target)
+    if source_parent == target_parent:
+        open_storage(source_parent).rename(source_name, target_name)
+        return
+    common = _common_parent(source_parent, target_parent)
+    storage = open_storage(common)
+    storage.make_dirs(target_parent[len(common) + 1 :])
+    storage.rename(source[len(common) + 1 :], target[len(common) + 1 :])
+
+
+def probe_writable(base: str) -> None:
+    """Write and remove a small file below a folder, to find out whether tables can be made there."""
+    storage = open_storage(base)
+    storage.replace(_PROBE, b"ok")
+    storage.delete(_PROBE)
+
+
+def timeline_mark(base: str) -> str:
+    """Return a text that changes with every step of a table's timeline; costs a listing or two.
+
+    Args:
+        base: The table's folder.
+    """
+    storage = open_storage(base)
+    listed = [*storage.list(_TIMELINE_FOLDERS[0]), *storage.list(_TIMELINE_FOLDERS[1])]
+    return "\n".join(status.path for status in listed if not status.is_dir)
+
+
+def same_place(left: str, right: str) -> bool:
+    """Return whether two spellings mean one folder: ``/x``, ``file:/x`` and ``file:///x`` do."""
+    return plain_location(left) == plain_location(right)
+
+
+def plain_location(location: str) -> str:
+    """Return the spelling of a folder that is the same for all of its URIs."""
+    if location.startswith("file:"):
+        location = "/" + location[len("file:") :].lstrip("/")
+    return location.rstrip("/")
+
+
+def _split(base: str) -> tuple[str, str]:
+    parent, _, name = base.rstrip("/").rpartition("/")
+    return parent or "/", name
+
+
+def _common_parent(left: str, right: str) -> str:
+    common = []
+    for one, other in zip(left.split("/"), right.split("/")):
+        if one != other:
+            break
+        common.append(one)
+    if not "/".join(common).strip("/"):
+        raise DbtRuntimeError(
+            f"a table cannot be moved from {left} to {right}; build it anew at the other place"
+        )
+    return "/".join(common)
