@@ -25,6 +25,7 @@ from dbt.adapters.hudi.changes.consume import consumed
 from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config, own_strategies
@@ -439,6 +440,8 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
         with self._work("write probe") as session:
             probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
+            told = self._warehouse.described(session)
+        logger.info("{}", told)
 
     @classmethod
     def _get_adapter_specific_run_info(cls, config: Any) -> dict[str, Any]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hudi.sql.statements import clause_after, first_keyword, split_outside, split_statements
+from dbt.adapters.hudi.sql.statements import (
+    clause_after,
+    first_keyword,
+    split_outside,
+    split_statements,
+    with_absolute_files,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +60,18 @@ def test_clauses_are_found_outside_brackets_and_quotes() -> None:
     start, end = clause_after(sql, "where") or (0, 0)
     assert sql[start:end].strip() == "t.set > 1 and id in (select 1 where true)"
     assert clause_after("delete from t", "where") is None
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("select * from parquet.`landing/orders`", "select * from parquet.`/project/landing/orders`"),
+        ("select * from CSV . `a b/*.csv` x", "select * from CSV . `/project/a b/*.csv` x"),
+        ("select * from json.`/lake/a`, text.`s3a://b/c`", "select * from json.`/lake/a`, text.`s3a://b/c`"),
+        ("select * from orc.`notes`", "select * from orc.`notes`"),
+        ("select * from `landing`.`orders`", "select * from `landing`.`orders`"),
+    ],
+)
+def test_files_that_a_view_reads_are_named_from_the_root(sql: str, expected: str) -> None:
+    assert with_absolute_files(sql, "/project", names=["orc"]) == expected
+    assert with_absolute_files(sql, None) == sql

@@ -6,19 +6,21 @@ import os
 import re
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 
-from dbt.adapters.events.logging import AdapterLogger
+import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.spark.java import check_java, launch_java
 
-logger = AdapterLogger("Hudi")
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
 
@@ -63,12 +65,15 @@ def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
     return {**RUNTIME_CONF, ANSI: "true" if credentials.ansi else "false"}
 
 
-def base_session(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> tuple[SparkSession, bool]:
+def base_session(
+    credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None = None
+) -> tuple[SparkSession, bool]:
     """The process's Spark session, started when there is none.
 
     Args:
         credentials: The profile.
         engine_conf: Settings the engine wants before start.
+        folder: Folder that relative paths in SQL count from, in a Spark that is started here.
 
     Returns:
         The session and whether dbt started it.
@@ -79,13 +84,15 @@ def base_session(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -
         if running is not None:
             return running, running is _owned
         _use_this_python()
-        _owned = _start(credentials, engine_conf)
+        _owned = _start(credentials, engine_conf, folder)
         return _owned, True
 
 
-def connection_session(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> SparkSession:
+def connection_session(
+    credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None = None
+) -> SparkSession:
     """A session for one dbt connection: its own confs and temporary views unless the profile says otherwise."""
-    base, owned = base_session(credentials, engine_conf)
+    base, owned = base_session(credentials, engine_conf, folder)
     isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
     session = base.newSession() if isolate else base
     for key, value in {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}.items():
@@ -121,13 +128,18 @@ def _use_this_python() -> None:
         os.environ.setdefault(variable, sys.executable)
 
 
-def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> SparkSession:
+def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     conf = _start_conf(credentials, engine_conf)
+    java = check_java()
+    logger.info("starting Spark {} on Java {} ...", pyspark.__version__, java)
+    start = time.perf_counter()
+    launch_java(conf, folder)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(credentials.log_level)
+    logger.info("Spark started in {:.1f} s ({})", time.perf_counter() - start, session.sparkContext.master)
     return session
 
 

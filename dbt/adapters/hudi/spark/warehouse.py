@@ -6,6 +6,8 @@ import itertools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
@@ -24,6 +26,7 @@ from hudi_engine.catalog import (
 )
 from hudi_engine.catalog.directory import source_cache
 from hudi_engine.errors import HudiError
+from hudi_engine.storage import open_storage
 from hudi_engine.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -38,7 +41,7 @@ from dbt.adapters.hudi.spark.folders import (
     same_place,
     timeline_mark,
 )
-from dbt.adapters.hudi.spark.session import connection_session, invalidate_cached_tables
+from dbt.adapters.hudi.spark.session import ANSI, connection_session, invalidate_cached_tables
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 
@@ -83,12 +86,30 @@ class Warehouse:
 
     def open_session(self) -> SparkSession:
         """A session for one connection, in a process whose catalog knows the warehouse."""
-        session = connection_session(self._credentials, session_conf())
+        with self._lock:
+            if not self._loaded:
+                self._check_root()
+        session = connection_session(self._credentials, session_conf(), self.places.project_root)
         with self._lock:
             if not self._loaded:
                 self._load(session)
                 self._loaded = True
         return session
+
+    def _check_root(self) -> None:
+        """Refuse a place that tables cannot be kept in, before Spark is started for it."""
+        root = self.places.location_root
+        try:
+            if "://" in root:
+                open_storage(root).list("")
+            else:
+                Path(root).mkdir(parents=True, exist_ok=True)
+        except (HudiError, OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise DbtRuntimeError(
+                f"location_root is {root!r}, but tables cannot be kept there: {reason}. Name a folder or URI in the profile "
+                "that dbt may write to, or make it"
+            ) from error
 
     def _load(self, session: SparkSession) -> None:
         if self._directory is None:
@@ -149,6 +170,18 @@ class Warehouse:
             return place.name, self._base_on_disk(place.schema, place.name)
         return entry.main_name, entry.base
 
+    def described(self, session: SparkSession) -> str:
+        """What runs where, and how many tables are there, in one line."""
+        schemas = self.schemas(session)
+        tables = sum(entry.is_hudi_table for schema in schemas for entry in self.entries(session, schema))
+        jvm: Any = session._jvm
+        java = jvm.System.getProperty("java.version")
+        ansi = "on" if session.conf.get(ANSI, "false") == "true" else "off"
+        return (
+            f"Spark {session.version} on Java {java} ({session.sparkContext.master}), ANSI mode {ansi}; {tables} tables in "
+            f"{len(schemas)} schemas below {self.places.location_root} ({self._credentials.catalog} catalog)"
+        )
+
     def writes(self) -> int:
         """How often this process changed a table or a name."""
         return _writes.count
@@ -183,7 +216,9 @@ class Warehouse:
         if self._directory is not None:
             self._directory.create_schema(schema.lower())
             location = self._directory.managed_location(schema.lower())
-        session.sql(f"create database if not exists `{schema}` location {literal(location)}")
+        # a Hive metastore prints a trace for one that it has
+        if not session.catalog.databaseExists(schema):
+            session.sql(f"create database if not exists `{schema}` location {literal(location)}")
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
         """Drop a schema with everything in it, files included."""

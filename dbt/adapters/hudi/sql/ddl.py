@@ -16,6 +16,7 @@ from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import columns_of
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _OK = AdapterResponse("OK")
@@ -170,16 +171,23 @@ def other_target(statement: Statement) -> Routed | None:
 def create_view(statement: Statement) -> Routed:
     """CREATE VIEW: Spark makes it, the warehouse keeps its definition."""
     schema, name = statement.names(plans.texts(statement.plan.child().nameParts()))
-    statement.session.sql(statement.text)
+    statement.session.sql(_lasting(statement))
     statement.warehouse.save_view(statement.session, schema, name)
     return Routed(_OK)
+
+
+def _lasting(statement: Statement) -> str:
+    """The text of a view as every later process has to read it, wherever that runs."""
+    catalog = statement.session.catalog
+    schemas = [name for name in files_read(statement.text) if catalog.databaseExists(name)]
+    return with_absolute_files(statement.text, statement.warehouse.places.project_root, schemas)
 
 
 def alter_view(statement: Statement) -> Routed:
     """ALTER VIEW ... AS."""
     parts, _ = plans.target_parts(statement.plan.child())
     schema, name = statement.names(parts)
-    statement.session.sql(statement.text)
+    statement.session.sql(_lasting(statement))
     statement.warehouse.save_view(statement.session, schema, name)
     return Routed(_OK)
 

@@ -1,0 +1,120 @@
+"""The Java that Spark runs on: found and checked before Spark starts, and started with its chatter kept off the screen."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+
+from dbt.adapters.hudi.logs import logger
+
+# The oldest Java of each major version of Spark, and the ones to get.
+_OLDEST: Mapping[str, int] = {"3": 8, "4": 17}
+_RECOMMENDED = "Java 17 or 21"
+_VERSION = re.compile(r"(?:1\.)?(\d+)")
+_GET_JAVA = f"install {_RECOMMENDED}, or set JAVA_HOME to where it is"
+# What Java and Spark say of themselves whenever they start.
+_CHATTER = re.compile(
+    r"^(WARNING: (Using incubator modules|A (terminally )?deprecated method|Use --|Please consider reporting|"
+    r"sun\.misc\.Unsafe|\S+ has been called by|All illegal access|Restricted methods)|Setting default log level|"
+    r"To adjust logging level|Using Spark's default log4j|NOTE: Picked up JDK_JAVA_OPTIONS|Picked up (JAVA_TOOL|_JAVA)_OPTIONS)"
+)
+_SHOWN_ON_FAILURE = 10
+_launch: Callable[..., Any] = launch_gateway
+
+
+def check_java() -> str:
+    """Return the version of the Java that Spark will run on.
+
+    Raises:
+        DbtRuntimeError: There is none, or it is too old for this Spark.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else "java"
+    found = shutil.which(java)
+    if found is None:
+        where = f"JAVA_HOME is {home!r}, but {java} is not there" if home else "no Java was found"
+        raise DbtRuntimeError(f"Spark {pyspark.__version__} runs on Java, and {where}; {_GET_JAVA}")
+    version = _java_version(found)
+    major = _VERSION.match(version)
+    oldest = _OLDEST.get(pyspark.__version__.partition(".")[0], 17)
+    if major is not None and int(major[1]) < oldest:
+        raise DbtRuntimeError(
+            f"Spark {pyspark.__version__} needs Java {oldest} or newer, but {found} is Java {version}; {_GET_JAVA}"
+        )
+    return version
+
+
+def _java_version(java: str) -> str:
+    """The version a Java says it has: by its release file, which costs nothing, or by asking it."""
+    release = Path(java).resolve().parent.parent / "release"
+    if release.is_file():
+        said = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(errors="replace"), re.MULTILINE)
+        if said:
+            return said[1]
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise DbtRuntimeError(f"{java} cannot be run ({error}); {_GET_JAVA}") from error
+    said = re.search(r'version "([^"]+)"', answer.stderr + answer.stdout)
+    return said[1] if said else "unknown"
+
+
+def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
+    """Start Spark's Java process, unless this one has one.
+
+    What Java writes of itself goes to dbt's debug log; everything else still reaches the screen.
+
+    Args:
+        conf: Settings Spark starts with.
+        folder: Folder that relative paths in SQL count from.
+
+    Raises:
+        DbtRuntimeError: Java did not come up; with what it said last.
+    """
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    settings = SparkConf()
+    for key, value in conf.items():
+        settings.set(key, value)
+    reading, writing = os.pipe()
+    said: list[str] = []
+    listener = threading.Thread(target=_listen, args=(reading, said), name="spark's words", daemon=True)
+    listener.start()
+    options: dict[str, Any] = {"stderr": writing}
+    if folder is not None and Path(folder).is_dir():
+        options["cwd"] = folder
+    try:
+        gateway = _launch(settings, options)
+    except PySparkException as error:
+        os.close(writing)
+        listener.join(1)
+        told = "\n".join(f"  {line}" for line in said[-_SHOWN_ON_FAILURE:]) or "  nothing"
+        raise DbtRuntimeError(
+            f"Java did not start for Spark {pyspark.__version__}; look at spark_conf, JAVA_HOME and the memory that is free. "
+            f"What it said:\n{told}"
+        ) from error
+    os.close(writing)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _listen(reading: int, said: list[str]) -> None:
+    """Pass on what Java writes, line by line, until it ends."""
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            said[:] = [*said[-_SHOWN_ON_FAILURE:], line.rstrip()]
+            if _CHATTER.match(line):
+                logger.debug("Spark says: {}", line.rstrip())
+            else:
+                os.write(2, line.encode())
