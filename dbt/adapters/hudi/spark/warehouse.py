@@ -6,6 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +72,18 @@ class Warehouse:
     def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
-        self._directory = (
-            DirectoryCatalog(self.places.location_root, recover=recover_swap)
-            if credentials.catalog == "directory"
-            else None
-        )
         self._loaded = False
         self._sources: dict[SourcePlace, str] = {}
         NOTED.clear()
         self._lock = threading.Lock()
         self._writers: dict[str, threading.RLock] = {}
+
+    @cached_property
+    def _directory(self) -> DirectoryCatalog | None:
+        """The names as they stand in the warehouse's folders; None with a metastore. Made when the place has been looked at."""
+        if self._credentials.catalog != "directory":
+            return None
+        return DirectoryCatalog(self.places.location_root, recover=recover_swap)
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -173,13 +176,14 @@ class Warehouse:
     def described(self, session: SparkSession) -> str:
         """What runs where, and how many tables are there, in one line."""
         schemas = self.schemas(session)
+        plural = "schema" if len(schemas) == 1 else "schemas"
         tables = sum(entry.is_hudi_table for schema in schemas for entry in self.entries(session, schema))
         jvm: Any = session._jvm
         java = jvm.System.getProperty("java.version")
         ansi = "on" if session.conf.get(ANSI, "false") == "true" else "off"
         return (
             f"Spark {session.version} on Java {java} ({session.sparkContext.master}), ANSI mode {ansi}; {tables} tables in "
-            f"{len(schemas)} schemas below {self.places.location_root} ({self._credentials.catalog} catalog)"
+            f"{len(schemas)} {plural} below {self.places.location_root} ({self._credentials.catalog} catalog)"
         )
 
     def writes(self) -> int:
