@@ -290,13 +290,8 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
                     "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
                 )
             with self._warehouse.one_writer(session, plan.base):
-                return builds.write(
-                    self._warehouse,
-                    session,
-                    plan,
-                    frame.select(*wanted),
-                    read_constraints(model),
-                )
+                rows = frame.select(*wanted)
+                return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
 
     @available.parse_none
     def hudi_snapshot(
@@ -381,12 +376,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             name = named(relation)
             table = self._warehouse.require_table(session, name.database, name.name)
             self._warehouse.register(
-                session,
-                name.database,
-                name.name,
-                table,
-                comment=comment,
-                column_comments=column_comments,
+                session, name.database, name.name, table, comment=comment, column_comments=column_comments
             )
 
     @available.parse_list
@@ -420,8 +410,7 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
         self, information_schema: Any, relations: list[BaseRelation], used_schemas: Any
     ) -> agate.Table:
         with self._work("catalog") as session:
-            rows = catalog_rows.catalog_table(self._warehouse, session, relations)
-        return rows
+            return catalog_rows.catalog_table(self._warehouse, session, relations)
 
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None
