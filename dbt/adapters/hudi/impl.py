@@ -57,6 +57,7 @@ class HudiConfig(SparkConfig):
     hudi_options: dict[str, Any] | None = None
     merge_update_columns: Any | None = None
     merge_exclude_columns: Any | None = None
+    skip_unchanged: bool | None = None
     compaction: Any | None = None
     clean: Any | None = None
     archive: Any | None = None
@@ -220,7 +221,6 @@ class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
             relation: The temporary relation.
             code: Compiled SQL or Python.
             language: ``sql`` or ``python``.
-            plan: The model's plan, where change rows are to be consumed.
         """
         name = named(relation).name
         with self._work(code) as session:

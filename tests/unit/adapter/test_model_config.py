@@ -179,6 +179,13 @@ def test_excluded_columns_leave_the_others_to_update() -> None:
     assert plan(unique_key="id").merge.columns_to_update(("id",)) is None
 
 
+def test_unchanged_rows_are_skipped_where_the_model_says_so_and_rows_are_merged() -> None:
+    assert plan(unique_key="id", skip_unchanged=True).write_options["hoodie.engine.skip.unchanged"] == "true"
+    assert "hoodie.engine.skip.unchanged" not in plan(unique_key="id").write_options
+    with pytest.raises(DbtRuntimeError, match="skip_unchanged is set, but incremental_strategy 'insert'"):
+        plan(incremental_strategy="insert", skip_unchanged=True)
+
+
 def test_predicates_keep_their_meaning_when_joined() -> None:
     merge = plan(unique_key="id", incremental_predicates=["a = 1 or b = 2", "c = 3"]).merge
     assert merge.condition == "(a = 1 or b = 2) AND (c = 3)"

@@ -180,6 +180,7 @@ WRONG_TYPES: dict[str, Any] = {
     "tblproperties": 5,
     "merge_update_columns": 5,
     "merge_exclude_columns": 5,
+    "skip_unchanged": 5,
     "incremental_predicates": 5,
     "predicates": 5,
     "clean": 5,

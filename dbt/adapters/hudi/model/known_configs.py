@@ -29,6 +29,7 @@ USED: tuple[str, ...] = (
     "tblproperties",
     "merge_update_columns",
     "merge_exclude_columns",
+    "skip_unchanged",
     "incremental_predicates",
     "predicates",
     "compaction",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.hudi.model.known_configs import nearest
-from dbt.adapters.hudi.model.reading import Problems, names
+from dbt.adapters.hudi.model.reading import Problems, boolean, names
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 # Each strategy with the write operation it comes down to.
@@ -42,6 +42,7 @@ class MergeConfig:
         exclude_columns: Columns a matched row keeps; None means none.
         predicates: SQL conditions over DBT_INTERNAL_DEST and DBT_INTERNAL_SOURCE.
         on_schema_change: One of dbt's four modes.
+        skip_unchanged: Rows that equal what is stored are left out.
     """
 
     strategy: str
@@ -50,6 +51,11 @@ class MergeConfig:
     exclude_columns: tuple[str, ...] | None = None
     predicates: tuple[str, ...] = ()
     on_schema_change: str = ON_SCHEMA_CHANGE[0]
+    skip_unchanged: bool = False
+
+    def options(self) -> dict[str, str]:
+        """Options of a write."""
+        return {"hoodie.engine.skip.unchanged": "true"} if self.skip_unchanged else {}
 
     def columns_to_update(self, columns: tuple[str, ...]) -> list[str] | None:
         """Columns of a matched row that change, out of the table's; None when all do."""
@@ -83,6 +89,7 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
     update = names("merge_update_columns", raw.config.get("merge_update_columns"), problems)
     exclude = names("merge_exclude_columns", raw.config.get("merge_exclude_columns"), problems)
     predicates = _predicates(raw.config, problems)
+    skip = bool(boolean("skip_unchanged", raw.config.get("skip_unchanged"), problems, False))
     if update and exclude:
         problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
     if operation not in (None, "upsert"):
@@ -91,6 +98,7 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
             ("merge_update_columns", update),
             ("merge_exclude_columns", exclude),
             ("incremental_predicates", predicates),
+            ("skip_unchanged", skip),
         ):
             if value:
                 problems.add(
@@ -104,6 +112,7 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
         exclude_columns=(exclude or None) if is_incremental else None,
         predicates=predicates if is_incremental else (),
         on_schema_change=_on_schema_change(raw.config, problems),
+        skip_unchanged=skip and is_incremental,
     )
 
 

@@ -86,7 +86,12 @@ class ModelPlan:
     @property
     def options(self) -> dict[str, str]:
         """Options of index, services and the model itself, which come last."""
-        return {**self.index.options(), **self.services.options(), **self.given_options}
+        return {
+            **self.index.options(),
+            **self.services.options(),
+            **self.merge.options(),
+            **self.given_options,
+        }
 
     @property
     def write_options(self) -> dict[str, str]:
@@ -144,7 +149,9 @@ def resolve_plan(
     problems.extend(refused_configs(config))
     problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)
-    problems.extend(option_problems({**index.options(), **services.options(), **raw.options}))
+    problems.extend(
+        option_problems({**index.options(), **services.options(), **merge.options(), **raw.options})
+    )
     what = f"{config.get('materialized', 'model')} {schema}.{name}"
     problems.raise_if_any(what)
     plan = ModelPlan(

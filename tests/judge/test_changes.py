@@ -1,0 +1,95 @@
+"""What our engine says has changed in tables of Apache Hudi is what Apache Hudi's own change queries say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hudi_engine.changes.plan import plan_changes, steps_since
+from hudi_engine.config.options import resolve_options
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_state import TableState
+
+from tests.judge.arrow_rows import rows_of_arrow
+from tests.judge.readers import Judges
+from tests.judge.shapes import SHAPES, arrow, row
+
+NAMES = ("id", "ts", "price")
+OPERATIONS = {"insert": "i", "update_after": "u", "delete": "d"}
+LOGGING = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
+TABLES = [
+    *(("0.15.0", "COPY_ON_WRITE", mode, True) for mode in LOGGING),
+    ("0.15.0", "MERGE_ON_READ", "DATA_BEFORE_AFTER", True),
+    ("1.2.0", "COPY_ON_WRITE", "DATA_BEFORE_AFTER", False),
+]
+
+
+def told(state: TableState, start: str, end: str, mode: str) -> list[dict[str, Any]]:
+    schema = state.data_schema(end)
+    assert schema is not None
+    steps, cleaned = steps_since(state, start, end, mode=mode)
+    read = state.read_context(schema, resolve_options({}))
+    return rows_of_arrow(plan_changes(state, read, steps, cleaned, mode).rows())
+
+
+def image(values: dict[str, Any] | None) -> tuple[Any, ...] | None:
+    return None if values is None else tuple(values[name] for name in NAMES)
+
+
+def change_data(rows: list[dict[str, Any]]) -> Counter[Any]:
+    """Hudi's operation with the row before and after, from our rows of all changes."""
+    before = {
+        (row["_commit_time"], row["id"]): image(row) for row in rows if row["_change_type"] == "update_before"
+    }
+    found: Counter[Any] = Counter()
+    for each in rows:
+        kind, place = each["_change_type"], (each["_commit_time"], each["id"])
+        if kind != "update_before":
+            old = image(each) if kind == "delete" else before.get(place)
+            found[OPERATIONS[kind], old, None if kind == "delete" else image(each)] += 1
+    return found
+
+
+@pytest.mark.parametrize(("version", "table_type", "logging", "keep_v6"), TABLES)
+def test_apache_hudis_change_queries_say_the_same(
+    version: str, table_type: str, logging: str, keep_v6: bool, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    hudi, path = apache_hudi(version), tmp_path / "t"
+    options = SHAPES[0].hudi_options() | {
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.table.cdc.enabled": "true",
+        "hoodie.table.cdc.supplemental.logging.mode": logging,
+    }
+    hudi.write(
+        path, arrow([row(number, 10) for number in range(6)]), options, mode="overwrite", keep_v6=keep_v6
+    )
+    hudi.upsert(path, arrow([row(0, 20, price=7.0), row(6, 20)]), options, keep_v6=keep_v6)
+    hudi.delete(path, arrow([row(1, 30), row(6, 30)]), options, keep_v6=keep_v6)
+    hudi.upsert(path, arrow([row(0, 40, price=8.0), row(2, 40, price=9.0)]), options, keep_v6=keep_v6)
+
+    state = TableState.load(open_storage(str(path)))
+    writes = state.timeline.completed_writes
+    requested = [write.requested_time for write in writes]
+    # table versions 8 and 9 are queried by the time at which commits completed
+    asked = [write.completion_time or write.requested_time for write in writes]
+    for start, end in ((0, 3), (0, 1), (1, 2), (2, 3)):
+        window = {"begin": asked[start], "end": asked[end]}
+        theirs = Counter(
+            (
+                each["op"],
+                *(image(json.loads(each[name]) if each[name] else None) for name in ("before", "after")),
+            )
+            for each in hudi.read(path, "cdc", **window)
+        )
+        assert change_data(told(state, requested[start], requested[end], "all")) == theirs, (start, end)
+
+        newest = [
+            row
+            for row in told(state, requested[start], requested[end], "net")
+            if row["_change_type"] != "delete"
+        ]
+        incremental = hudi.read(path, "incremental", **window)
+        assert Counter(map(image, newest)) == Counter(map(image, incremental)), (start, end)
