@@ -19,7 +19,7 @@ from tests.judge.shapes import SHAPES, arrow, row
 
 NAMES = ("id", "ts", "price")
 OPERATIONS = {"insert": "i", "update_after": "u", "delete": "d"}
-LOGGING = ("OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER")
+LOGGING = ("OP_KEY_ONLY", "DATA_BEFORE_AFTER")
 TABLES = [
     *(("0.15.0", "COPY_ON_WRITE", mode, True) for mode in LOGGING),
     ("0.15.0", "MERGE_ON_READ", "DATA_BEFORE_AFTER", True),
