@@ -29,6 +29,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config, own_strategies
+from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
@@ -39,7 +40,6 @@ from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.table_services import TableServices
 
 if TYPE_CHECKING:
     import agate
@@ -63,7 +63,7 @@ class HudiConfig(SparkConfig):
     archive: Any | None = None
 
 
-class HudiAdapter(TableServices, ChangeFeeds, SparkAdapter):
+class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation

@@ -1,0 +1,108 @@
+"""Operations on a table for hooks and ``run-operation``: looking, saving, going back, deleting partitions, repairing.
+
+What is looked at are the answers of the engine's command line, so both say the same. What destroys says with ``dry_run``
+what would go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.cli.ask import ask
+from hudi_engine.inspect import partition_facts
+from hudi_engine.table_state import TableState
+
+from dbt.adapters.hudi.table_services import TableServices
+
+
+class Operations(TableServices):
+    """What one can see of a table and do to it, beside its services."""
+
+    @available.parse(lambda *_, **__: {"lines": [], "ok": True})
+    def hudi_look(
+        self, relation: BaseRelation | str, what: str, given: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Lines that answer a look, and whether the answer is yes.
+
+        Args:
+            relation: The table.
+            what: A command of ``hudi-engine`` that only looks.
+            given: Its arguments by name.
+        """
+        with self._table(relation, f"{what} of") as (_, table):
+            lines, ok = ask(table.services(), what, given or {})
+        return {"lines": lines, "ok": ok}
+
+    @available.parse_none
+    def hudi_savepoint(
+        self, relation: BaseRelation | str, instant: str | None = None, user: str = "", comments: str = ""
+    ) -> str:
+        """Keep a commit, the newest when none is named."""
+        chosen = None if instant is None else str(instant)
+        with self._table(relation, "savepoint of") as (_, table):
+            saved = table.services().savepoint(chosen, user=user, comments=comments)
+        return f"SAVEPOINT of {saved.instant}, {sum(map(len, saved.files.values()))} files"
+
+    @available.parse_none
+    def hudi_delete_savepoint(self, relation: BaseRelation | str, instant: str) -> str:
+        """Give a saved commit free to clean."""
+        with self._table(relation, "delete the savepoint of") as (_, table):
+            table.services().delete_savepoint(str(instant))
+        return f"SAVEPOINT of {instant} deleted"
+
+    @available.parse_none
+    def hudi_restore(self, relation: BaseRelation | str, instant: str, *, dry_run: bool = False) -> str:
+        """Take a table back to a commit; every later write goes."""
+        if dry_run:
+            with self._table(relation, "restore") as (_, table):
+                going = table.services().would_be_undone(str(instant))
+            return _told("instants would go", [f"{time}  {action}" for time, action in going])
+
+        def run(table: HudiTable) -> AdapterResponse:
+            done = table.restore(str(instant))
+            return AdapterResponse(f"RESTORE to {instant}, {len(done.taken_back)} later instants taken back")
+
+        return str(self._change(relation, "restore", run))
+
+    @available.parse_none
+    def hudi_delete_partitions(
+        self, relation: BaseRelation | str, partitions: Sequence[str], *, dry_run: bool = False
+    ) -> str:
+        """Remove partitions as one commit."""
+        if isinstance(partitions, str) or not partitions:
+            raise DbtRuntimeError(
+                f"partitions is {partitions!r}; give a list of partition paths such as ['day=2026-01-01']"
+            )
+        if dry_run:
+            with self._table(relation, "delete partitions of") as (_, table):
+                found = partition_facts(TableState.load(table.storage).view(partitions).latest_slices())
+            return _told(
+                "partitions would go", [f"{each.partition}  {each.file_groups} file groups" for each in found]
+            )
+
+        def run(table: HudiTable) -> AdapterResponse:
+            done = table.delete_partitions(list(partitions))
+            return AdapterResponse(f"DELETE PARTITIONS of {len(partitions)}, instant {done.instant}")
+
+        return str(self._change(relation, "delete partitions of", run))
+
+    @available.parse_none
+    def hudi_repair(
+        self, relation: BaseRelation | str, kinds: Sequence[str] | str | None = None, *, dry_run: bool = True
+    ) -> str:
+        """Repair what a look finds; only say what would be done unless ``dry_run`` is false."""
+        chosen = None if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
+        with self._table(relation, "repair") as (_, table):
+            found = table.services().repair(chosen, dry_run=dry_run)
+        what = "repairs would be made" if dry_run else "repairs made"
+        return _told(what, [f"{each.path}: {each.done}" for each in found])
+
+
+def _told(what: str, items: Sequence[str]) -> str:
+    return f"{len(items)} {what}" + "".join(f"\n  {item}" for item in items)

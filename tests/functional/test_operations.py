@@ -1,0 +1,69 @@
+"""Operations and procedures of a table from dbt: looking, saving, going back, deleting partitions, repairing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+MODEL = """
+{{ config(materialized='incremental', unique_key=['id', 'day'], partition_by='day', archive={'min_commits': 2, 'max_commits': 3},
+          clean={'retain_commits': 1}, post_hook="call create_savepoint(table => '{{ this }}')") }}
+select id, 'd' || id as day, unix_micros(current_timestamp()) as n from range(3)
+"""
+
+
+def operate(name: str, arguments: str, *, expect_pass: bool = True) -> str:
+    """Run an operation on the table; gives what it printed."""
+    _, output = run_dbt_and_capture(
+        ["run-operation", name, "--args", f"{{table: orders, {arguments}}}"], expect_pass=expect_pass
+    )
+    return str(output)
+
+
+class TestOperations:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": MODEL}
+
+    def rows(self, project: Any) -> list[Any]:
+        return sorted(tuple(row) for row in project.run_sql("select id, n from {schema}.orders", fetch="all"))
+
+    def test_a_table_is_looked_at_saved_taken_back_and_repaired(self, project: Any) -> None:
+        run_dbt(["run"])
+        before = self.rows(project)
+        saved = project.run_sql("call show_savepoints(table => '{schema}.orders')", fetch="all")[0][0]
+        assert saved in operate("hudi_savepoints", "")
+        run_dbt(["run"])
+        newest = project.run_sql("call show_commits(table => '{schema}.orders', limit => 1)", fetch="one")
+        assert newest[2] == "commit" and newest[0] > saved and newest[7] == 3
+
+        assert "UPSERT".lower() in operate("hudi_show_commits", "limit: 2").lower()
+        assert "day=d1" in operate("hudi_show_files", "partition: day=d1")
+        assert "day=d2" in operate("hudi_show_partitions", "")
+        assert "file groups" in operate("hudi_stats", "count: true")
+        assert "timeline and files agree" in operate("hudi_validate", "keys: true")
+        assert "0 repairs would be made" in operate("hudi_repair", "")
+
+        operate("hudi_delete_savepoint", f"instant: '{newest[0]}'")
+        told = operate("hudi_restore", f"instant: '{saved}', dry_run: true")
+        assert newest[0] in told and self.rows(project) != before
+        assert "1 later instants taken back" in operate("hudi_restore", f"instant: '{saved}'")
+        assert self.rows(project) == before
+
+        assert "1 partitions would go" in operate(
+            "hudi_delete_partitions", "partitions: [day=d1], dry_run: true"
+        )
+        operate("hudi_delete_partitions", "partitions: [day=d1]")
+        assert [row[0] for row in self.rows(project)] == [0, 2]
+
+    def test_what_makes_no_sense_is_refused_by_name(self, project: Any) -> None:
+        run_dbt(["run"])
+        assert "give a list of partition paths" in operate(
+            "hudi_delete_partitions", "partitions: day=d1", expect_pass=False
+        )
+        assert "legal values: partition_metadata" in operate("hudi_repair", "kinds: [all]", expect_pass=False)
+        assert "no completed write" in operate(
+            "hudi_restore", "instant: '20260101000000000'", expect_pass=False
+        )
