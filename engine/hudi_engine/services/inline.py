@@ -34,6 +34,25 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 
+class _Look:
+    """One look at the table for all services, until one of them has changed it."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._state: TableState | None = None
+
+    @property
+    def state(self) -> TableState:
+        """The table as it is."""
+        if self._state is None:
+            self._state = TableState.load(self._storage)
+        return self._state
+
+    def again(self) -> None:
+        """Say that the table has changed."""
+        self._state = None
+
+
 def run_after_commit(
     storage: Storage,
     options: Options,
@@ -57,12 +76,20 @@ def run_after_commit(
     if not options.bool("hoodie.table.services.enabled"):
         return ServicesReport((), None)
     failures: list[str] = []
-    compactions = _isolated("compaction", lambda: _compact(storage, options, run_tasks, publish), failures)
-    cleaned = _isolated("clean", partial(_clean, storage, options, publish), failures)
+    look = _Look(storage)
+    compactions = _isolated(
+        "compaction", lambda: _compact(storage, options, run_tasks, publish, look), failures
+    )
+    if compactions or failures:
+        look.again()
+    cleaned = _isolated("clean", lambda: _clean(storage, options, publish, look.state), failures)
+    if (cleaned is not None and cleaned.instant is not None) or failures:
+        look.again()
     archived: ArchiveResult | None = None
     if options.bool("hoodie.archive.automatic"):
-        run_archive = partial(archive, storage, options, publish=publish)
-        archived = _isolated("archive", run_archive, failures)
+        archived = _isolated(
+            "archive", lambda: archive(storage, options, publish=publish, state=look.state), failures
+        )
     if failures and options.bool("hoodie.engine.services.strict"):
         raise ServiceError(
             f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
@@ -71,17 +98,18 @@ def run_after_commit(
     return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures), archived)
 
 
-def _clean(storage: Storage, options: Options, publication: Publication | None) -> CleanResult | None:
+def _clean(
+    storage: Storage, options: Options, publication: Publication | None, state: TableState
+) -> CleanResult | None:
     """Clean when it is due; before instants leave the timeline a clean says how far it has looked."""
     if not options.bool("hoodie.clean.automatic"):
         return None
-    state = TableState.load(storage)
     mark = options.bool("hoodie.archive.automatic") and clean_lags(
         state, options, next_instant(state.timeline)
     )
     if not mark and not _clean_due(state.timeline, options):
         return None
-    return clean(storage, options, even_if_empty=mark, publish=publication)
+    return clean(storage, options, even_if_empty=mark, publish=publication, state=state)
 
 
 def _clean_due(timeline: Timeline, options: Options) -> bool:
@@ -101,11 +129,12 @@ def _compact(
     options: Options,
     run_tasks: RunTasks | None,
     publication: Publication | None,
+    look: _Look,
 ) -> list[CompactionResult]:
     run, plan_only = options.bool("hoodie.compact.inline"), options.bool("hoodie.compact.schedule.inline")
     if not run and not plan_only:
         return []
-    state = TableState.load(storage)
+    state = look.state
     if state.config.table_type is not TableType.MERGE_ON_READ:
         return []
     run_one = partial(run_compaction, storage, options, run_tasks=run_tasks, publish=publication)

@@ -67,6 +67,9 @@ def next_instant(timeline: Timeline) -> str:
     return InstantClock().next(timeline.latest_instant_time, timeline.zone)
 
 
+_UNDOING = ("restore", "rollback")
+
+
 def recover(storage: Storage, config: TableConfig, options: Options, publication: Publication) -> Recovery:
     """Finish begun restores and rollbacks, roll back what dead writers left, and remove what came late or was forgotten.
 
@@ -81,9 +84,13 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
     Raises:
         CorruptTableError, PathEscapeError: when a stored rollback plan cannot be trusted.
     """
-    rolled_back = [time for done in resume_restores(storage, config, publication) for time in done.taken_back]
-    rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication)]
     timeline = Timeline.load(storage, config)
+    rolled_back: list[str] = []
+    if any(each.action in _UNDOING for each in timeline.pending):
+        finished = resume_restores(storage, config, publication)
+        rolled_back += [time for done in finished for time in done.taken_back]
+        rolled_back += [result.instant for result in resume_rollbacks(storage, config, publication)]
+        timeline = Timeline.load(storage, config)
     living = Liveness(storage, config, options)
     for instant in reversed(failed_writes(timeline, living, options)):
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)

@@ -41,6 +41,7 @@ def archive(
     *,
     publish: Publication | None = None,
     dry_run: bool = False,
+    state: TableState | None = None,
 ) -> ArchiveResult:
     """Move the oldest instants to the archive when there are too many on the active timeline.
 
@@ -49,6 +50,7 @@ def archive(
         options: ``hoodie.keep.*``, ``hoodie.archive.*``, and those of clean and compaction, which have a say.
         publish: Published file lists; None for those there are, made anew without Spark.
         dry_run: Only say which instants would go.
+        state: The table as the caller has just read it, to tell whether archiving is due; None to read it.
 
     Returns:
         What was done, or the reason why there was nothing to do.
@@ -58,7 +60,7 @@ def archive(
         CorruptTableError: when the file of an instant that is to go cannot be read; it stays where it is.
         StorageError: when the storage failed; the next archiving finishes the work.
     """
-    state = TableState.load(storage)
+    state = state or TableState.load(storage)
     now = next_instant(state.timeline)
     reason = archive_due(state.timeline, options, now)
     if reason:

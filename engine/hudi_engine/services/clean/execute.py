@@ -51,6 +51,7 @@ def clean(
     retain_commits: int | None = None,
     even_if_empty: bool = False,
     publish: Publication | None = None,
+    state: TableState | None = None,
 ) -> CleanResult:
     """Delete the files of old slices; finish what a killed clean began first.
 
@@ -61,6 +62,7 @@ def clean(
         even_if_empty: Whether a clean that finds nothing is put on the timeline too, so that the next one and the
             archive know how far it looked.
         publish: Published file lists; None for those there are, made anew without Spark.
+        state: The table as the caller has just read it, to tell whether there is anything to do; None to read it.
 
     Returns:
         What was done, or the reason why there was nothing to do.
@@ -78,7 +80,7 @@ def clean(
                 "hoodie.clean.commits.retained": retain_commits,
             }
         )
-    idle = _nothing_to_do(TableState.load(storage), options)
+    idle = _nothing_to_do(state or TableState.load(storage), options)
     if idle is not None:
         return idle
     publication = publish if publish is not None else publication_of(storage)
