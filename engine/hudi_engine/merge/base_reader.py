@@ -7,7 +7,6 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import CorruptTableError, SchemaError, TimelineError, UnsupportedTableError
@@ -16,7 +15,7 @@ from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 
-_FORMAT = ds.ParquetFileFormat(coerce_int96_timestamp_unit="us")
+_INT96_UNIT = "us"
 BLOCK_ROWS = 65_536
 """Rows of a block: small enough to be rewritten in memory that is used again, large enough to be worth a call."""
 
@@ -58,10 +57,12 @@ def scan_base_file(
     Raises:
         CorruptTableError, SchemaError, TimelineError, UnsupportedTableError: As read_base_file.
     """
+    import pyarrow.dataset as ds  # here, as it imports pandas
+
     looked_at = list(dict.fromkeys([*columns, *columns_of(filters, context.schema)]))
     wanted = select_schema(context.schema, looked_at)
     with _opened_source(context, base_file) as source:
-        fragment = _FORMAT.make_fragment(source)
+        fragment = ds.ParquetFileFormat(coerce_int96_timestamp_unit=_INT96_UNIT).make_fragment(source)
         if _is_as_wanted(context, fragment.physical_schema, wanted):
             projection = {name: pc.field(name) for name in columns}
             rows: pa.Table = fragment.to_table(schema=wanted, columns=projection, filter=filters)
@@ -103,7 +104,7 @@ def read_base_blocks(
 @contextmanager
 def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
     with _opened_source(context, base_file) as source:
-        yield pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
+        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT)
 
 
 @contextmanager
