@@ -65,11 +65,39 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
                 raise SchemaError(
                     f"the filter {each!r} names an unknown column; the table has {', '.join(schema.names)}"
                 )
+    typed = [[_typed(each, schema) for each in alternative] for alternative in alternatives]
     try:
-        expression: pc.Expression = pq.filters_to_expression([list(each) for each in alternatives])
+        expression: pc.Expression = pq.filters_to_expression(typed)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise ConfigError(f"{_how(filters)} ({error})") from error
     return expression
+
+
+def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
+    """Read text that a date, time or decimal is compared with as such a value; a time without a zone is in UTC."""
+    name, operator, value = given
+    kind = schema.field(str(name)).type
+    if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
+        return given
+    if isinstance(value, str):
+        return name, operator, _read(given, value, kind)
+    if operator in ("in", "not in") and isinstance(value, (list, tuple, set, frozenset)):
+        return name, operator, [_read(given, each, kind) for each in value]
+    return given
+
+
+def _read(given: object, value: object, kind: pa.DataType) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return pa.scalar(value).cast(kind).as_py()
+    except pa.ArrowException as error:
+        try:
+            if pa.types.is_timestamp(kind) and kind.tz is not None:
+                return pa.scalar(value).cast(pa.timestamp(kind.unit)).cast(kind).as_py()
+        except pa.ArrowException:
+            pass
+        raise SchemaError(f"the filter {given!r} compares a {kind} with {value!r}, which is none") from error
 
 
 def _how(given: object) -> str:

@@ -1,0 +1,51 @@
+"""Filters of a read given as text for columns that hold something else."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hudi_engine.errors import SchemaError
+from hudi_engine.merge.filters import as_expression
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ROWS = pa.table(
+    {
+        "day": pa.array([date(2026, 1, day) for day in (1, 2, 3)]),
+        "at": pa.array([START + timedelta(hours=hour) for hour in (0, 1, 2)], pa.timestamp("us", "UTC")),
+        "local": pa.array([datetime(2026, 1, 1, hour) for hour in (0, 1, 2)], pa.timestamp("us")),
+        "price": pa.array([Decimal("1.10"), Decimal("2.20"), Decimal("3.30")], pa.decimal128(5, 2)),
+        "name": pa.array(["a", "b", "c"]),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (("day", ">=", "2026-01-02"), "bc"),
+        (("day", "in", ["2026-01-01", date(2026, 1, 3)]), "ac"),
+        (("day", "not in", ["2026-01-01"]), "bc"),
+        (("at", ">", "2026-01-01"), "bc"),
+        (("at", ">=", "2026-01-01 01:00:00"), "bc"),
+        (("at", "=", "2026-01-01T03:00:00+02:00"), "b"),
+        (("local", "<", "2026-01-01 01:00:00"), "a"),
+        (("price", "=", "2.2"), "b"),
+        (("price", "<", Decimal("2.20")), "a"),
+        (("name", "=", "b"), "b"),
+    ],
+    ids=str,
+)
+def test_text_is_read_as_what_the_column_holds(given: tuple[Any, ...], names: str) -> None:
+    assert "".join(ROWS.filter(as_expression([given], ROWS.schema))["name"].to_pylist()) == names
+
+
+@pytest.mark.parametrize(
+    "given", [("day", "=", "2026-13-01"), ("at", "in", ["soon"]), ("price", "<", "much")]
+)
+def test_text_that_is_no_such_value_is_refused_by_name(given: tuple[Any, ...]) -> None:
+    with pytest.raises(SchemaError, match="which is none"):
+        as_expression([given], ROWS.schema)
