@@ -29,6 +29,19 @@ class TestStatements:
             tuple(row) for row in project.run_sql(f"select * from {{schema}}.{name} order by id", fetch="all")
         ]
 
+    @pytest.mark.parametrize(
+        ("statement", "instead"),
+        [
+            ("optimize {schema}.orders zorder by (id)", "hudi_compact"),
+            ("vacuum {schema}.orders retain 168 hours", "hudi_clean"),
+        ],
+    )
+    def test_services_of_delta_are_refused_with_the_name_of_ours(
+        self, project: Any, statement: str, instead: str
+    ) -> None:
+        with pytest.raises(DbtBaseException, match=f"Hudi does not have; .*{instead}"):
+            project.run_sql(statement)
+
     def test_insert_by_position_and_by_name(self, project: Any) -> None:
         project.run_sql("insert into {schema}.orders values (3, 'c', 'x')")
         project.run_sql("with n as (select 4 as i) insert into {schema}.orders (dt, id) select 'z', i from n")

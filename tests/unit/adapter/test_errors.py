@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dbt.adapters.hudi.spark.errors import shorten
 
 
@@ -21,6 +23,16 @@ def test_of_a_worker_traceback_the_reason_remains() -> None:
         '  File "worker.py", line 1, in f\nhudi_engine.errors.InvalidKeyError: record key id is null\n'
     )
     assert shorten(text) == "InvalidKeyError: record key id is null"
+
+
+@pytest.mark.parametrize("name", ["`_hoodie_commit_time`", "`o`.`_hoodie_commit_time`"])
+def test_who_selects_a_column_of_hudi_is_told_where_it_is(name: str) -> None:
+    text = f"[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name {name} cannot be resolved."
+    told = shorten(text)
+    assert told.startswith(text) and "_hoodie_commit_time is one of Hudi's own columns" in told
+    assert shorten("[UNRESOLVED_COLUMN] A column with name `amount` cannot be resolved.").endswith(
+        "resolved."
+    )
 
 
 def test_the_failed_task_is_left_out() -> None:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.meta_fields import META_FIELDS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.nested_types import nested_cast
 
 META_PREFIX = "_hoodie_"
@@ -20,11 +22,25 @@ _ALLOWED_RESERVED = ("_hoodie_is_deleted",)
 
 
 def drop_meta_columns(frame: DataFrame) -> DataFrame:
-    """The frame without Hudi's own columns, which ``select *`` over a Hudi source brings along."""
+    """The frame without Hudi's own columns, which ``select *`` over a Hudi source brings along.
+
+    Only some of them were named by the query on purpose, which is told.
+    """
     drop = [
         c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _ALLOWED_RESERVED
     ]
+    if drop and not {c.lower() for c in drop} >= {*META_FIELDS}:
+        logger.warning("{}", told_of_dropped(drop))
     return frame.drop(*drop) if drop else frame
+
+
+def told_of_dropped(names: Sequence[str]) -> str:
+    """Say that columns are left out for their names, and what to do."""
+    one = names[0]
+    return (
+        f"{', '.join(names)} not written: names that begin with {META_PREFIX} are Hudi's own; to keep such a value give "
+        f"it another name, as in {one} as {one.lower().removeprefix(META_PREFIX) or 'name'}"
+    )
 
 
 def fit_to_table(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) -> DataFrame:

@@ -29,6 +29,7 @@ _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver s
 _TASK_FAILURE = re.compile(
     r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
 )
+_META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interrupt)): (.*)", re.MULTILINE)
 
 
@@ -57,7 +58,18 @@ def shorten(text: str) -> str:
     text = _TASK_FAILURE.sub("", text, count=1)
     text = _PLAN_START.split(text, maxsplit=1)[0]
     lines = [line for line in text.splitlines() if not _STACK_LINE.match(line)]
-    return "\n".join(lines).strip() or text.strip()
+    return ("\n".join(lines).strip() or text.strip()) + _word_on_meta_columns(text)
+
+
+def _word_on_meta_columns(text: str) -> str:
+    found = _META_COLUMN.search(text)
+    if found is None:
+        return ""
+    return (
+        f"\n{found[1]} is one of Hudi's own columns, which the names of tables leave out: "
+        "{{ hudi_changes(ref('...')) }} has the commit of each row as _commit_time, and "
+        "HudiTable.open(spark, path).snapshot() has all of them"
+    )
 
 
 def _java_message(error: Py4JJavaError) -> str:

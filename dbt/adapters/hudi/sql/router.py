@@ -20,12 +20,17 @@ from dbt.adapters.hudi.sql import ddl, dml, plans, procedures
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
+# Delta's statements for what Hudi's services do.
+_SERVICES: Mapping[str, str] = {
+    "optimize": "{{ hudi_compact(...) }} merges the logs of a merge-on-read table; writes fill small files up by themselves",
+    "vacuum": "{{ hudi_clean(...) }} removes old files, and the config clean says which ones stay",
+}
 _LOOK_AT = frozenset(
     (
         "insert update delete merge truncate alter drop create replace analyze with from msck repair load cache call "
         "explain comment execute"
     ).split()
-)
+).union(_SERVICES)
 
 Action = Callable[[Statement, Target], Routed | None]
 
@@ -100,6 +105,10 @@ class StatementRouter:
         try:
             plan = plans.parse(session, statement)
         except (PySparkException, Py4JError):
+            if keyword in _SERVICES:
+                raise DbtRuntimeError(
+                    f"{keyword.upper()} is a statement that Hudi does not have; {_SERVICES[keyword]}"
+                ) from None
             return None  # Spark runs it again and reports the syntax error with its own words
         return self._dispatch(Statement(session, statement, plan, self._warehouse))
 
