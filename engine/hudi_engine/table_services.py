@@ -36,10 +36,11 @@ from hudi_engine.services import (
 from hudi_engine.services.clean.execute import make_plan
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
-from hudi_engine.txn.recovery import next_instant, rollback_write
+from hudi_engine.txn.recovery import next_instant, rollback_write, to_roll_back
 from hudi_engine.txn.restore import plan_restore, restore
 from hudi_engine.txn.restore_steps import RestoreResult
-from hudi_engine.txn.rollback import RollbackResult
+from hudi_engine.txn.rollback import RollbackResult, plan_rollback
+from hudi_engine.txn.rollback_plan import RollbackPlan
 from hudi_engine.txn.savepoint import (
     Savepoint,
     create_savepoint,
@@ -80,6 +81,17 @@ class TableServices:
         result = rollback_write(self.storage, self.options, self.publication(), instant)
         self.publish_or_warn()
         return result
+
+    def would_be_rolled_back(self, instant: str) -> RollbackPlan:
+        """Return what a rollback of an instant would remove; nothing is written.
+
+        Raises:
+            TimelineError: As rollback does.
+        """
+        state = TableState.load(self.storage)
+        state.config.check_writable()
+        chosen = to_roll_back(self.storage, state.timeline, instant)
+        return plan_rollback(self.storage, state.config, state.timeline, chosen)
 
     def savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> Savepoint:
         """Keep a commit, the newest for None; raises TimelineError when there is none, or it was cleaned."""

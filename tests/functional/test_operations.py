@@ -47,6 +47,9 @@ class TestOperations:
         assert "0 repairs would be made" in operate("hudi_repair", "")
 
         operate("hudi_delete_savepoint", f"instant: '{newest[0]}'")
+        assert "would be undone" in operate("hudi_rollback", f"instant: '{newest[0]}', dry_run: true")
+        assert "files would be deleted" in operate("hudi_clean", "retain_commits: 1, dry_run: true")
+        assert self.rows(project) != before
         told = operate("hudi_restore", f"instant: '{saved}', dry_run: true")
         assert newest[0] in told and self.rows(project) != before
         assert "1 later instants taken back" in operate("hudi_restore", f"instant: '{saved}'")

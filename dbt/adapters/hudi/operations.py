@@ -18,7 +18,7 @@ from hudi_engine.cli.ask import ask
 from hudi_engine.inspect import partition_facts
 from hudi_engine.table_state import TableState
 
-from dbt.adapters.hudi.table_services import TableServices
+from dbt.adapters.hudi.table_services import TableServices, listed
 
 
 class Operations(TableServices):
@@ -62,7 +62,7 @@ class Operations(TableServices):
         if dry_run:
             with self._table(relation, "restore") as (_, table):
                 going = table.services().would_be_undone(str(instant))
-            return _told("instants would go", [f"{time}  {action}" for time, action in going])
+            return listed("instants would go", [f"{time}  {action}" for time, action in going])
 
         def run(table: HudiTable) -> AdapterResponse:
             done = table.restore(str(instant))
@@ -82,7 +82,7 @@ class Operations(TableServices):
         if dry_run:
             with self._table(relation, "delete partitions of") as (_, table):
                 found = partition_facts(TableState.load(table.storage).view(partitions).latest_slices())
-            return _told(
+            return listed(
                 "partitions would go", [f"{each.partition}  {each.file_groups} file groups" for each in found]
             )
 
@@ -101,8 +101,4 @@ class Operations(TableServices):
         with self._table(relation, "repair") as (_, table):
             found = table.services().repair(chosen, dry_run=dry_run)
         what = "repairs would be made" if dry_run else "repairs made"
-        return _told(what, [f"{each.path}: {each.done}" for each in found])
-
-
-def _told(what: str, items: Sequence[str]) -> str:
-    return f"{len(items)} {what}" + "".join(f"\n  {item}" for item in items)
+        return listed(what, [f"{each.path}: {each.done}" for each in found])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -106,9 +106,15 @@ class TableServices(metaclass=AdapterMeta):
         relation: BaseRelation | str,
         retain_commits: int | None = None,
         options: Mapping[str, str] | None = None,
+        *,
+        dry_run: bool = False,
     ) -> AdapterResponse:
-        """Remove files that no retained commit needs."""
+        """Remove files that no retained commit needs, or say which would go."""
         given = _options(options)
+        if dry_run:
+            with self._table(relation, "clean of") as (_, table):
+                going = table.services(given).would_be_cleaned(retain_commits)
+            return AdapterResponse(listed("files would be deleted", going))
         return self._service(relation, "clean", given, lambda table: clean(table, retain_commits, given))
 
     @available.parse_none
@@ -128,8 +134,16 @@ class TableServices(metaclass=AdapterMeta):
         return self._service(relation, "archive", given, lambda table: archive(table, dry_run, given))
 
     @available.parse_none
-    def hudi_rollback(self, relation: BaseRelation | str, instant: str) -> AdapterResponse:
+    def hudi_rollback(
+        self, relation: BaseRelation | str, instant: str, *, dry_run: bool = False
+    ) -> AdapterResponse:
         """Undo the newest commit; a table whose only commit it was is as if it had never been built."""
+        if dry_run:
+            with self._table(relation, "rollback of") as (_, table):
+                going = table.services().would_be_rolled_back(str(instant))
+            touched = (*going.deleted_paths, *going.voided_paths)
+            told = listed("files would be deleted or made void", touched)
+            return AdapterResponse(f"{going.action} {going.instant} would be undone, {told}")
         return self._change(relation, "roll back", lambda table: rollback(table, str(instant)))
 
     @available.parse_list
@@ -148,3 +162,8 @@ def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in (options or {}).items()
     }
+
+
+def listed(what: str, items: Sequence[str]) -> str:
+    """Count items, and name each on a line of its own."""
+    return f"{len(items)} {what}" + "".join(f"\n  {item}" for item in items)

@@ -108,9 +108,10 @@ def instant_and_dry_run(parser: ArgumentParser) -> None:
 def rollback(call: Call) -> Answer:
     """Undo the newest write, or a pending instant."""
     if call.given.dry_run:
-        found = call.state.timeline.find(call.given.instant)
-        told = {"instant": found.requested_time, "action": found.action, "state": found.state.value.lower()}
-        return Answer([told], notes=["this instant would be undone, and the files it wrote would go"])
+        going = call.services.would_be_rolled_back(call.given.instant)
+        rows = [{"path": path, "what": "deleted"} for path in going.deleted_paths]
+        rows += [{"path": path, "what": "its blocks voided"} for path in going.voided_paths]
+        return Answer(rows, notes=[f"{going.action} {going.instant} would be undone, in {len(rows)} files"])
     done = call.services.rollback(call.given.instant)
     facts = {
         "rolled_back": done.instant,

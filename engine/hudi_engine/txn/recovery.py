@@ -124,11 +124,12 @@ def rollback_write(
         config = TableConfig.load(storage)
         config.check_writable()
         timeline = recover(storage, config, options, publication).timeline
-        instant = _to_roll_back(storage, timeline, instant_time)
+        instant = to_roll_back(storage, timeline, instant_time)
         return rollback_instant(storage, config, instant, publication)
 
 
-def _to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
+def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
+    """Return the write that a rollback is about, the newest committed one for None; raises TimelineError."""
     writes = timeline.completed_writes
     if instant_time is not None:
         found = [write for write in writes if write.requested_time == instant_time]

@@ -69,13 +69,30 @@ def rollback_instant(
             are gone.
     """
     timeline = Timeline.load(storage, config)
+    plan = plan_rollback(storage, config, timeline, instant)
+    opened = OpenInstant.announce(storage, config, timeline, "rollback", plan.to_bytes(storage))
+    return _carry_out(storage, config, opened, plan, publication)
+
+
+def plan_rollback(
+    storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant
+) -> RollbackPlan:
+    """Find what undoing an instant would remove; nothing is written.
+
+    Args:
+        storage: The table's storage.
+        config: Its settings.
+        timeline: Its timeline.
+        instant: A pending write, or the newest completed one.
+
+    Raises:
+        TimelineError: As :func:`rollback_instant` does.
+    """
     current = timeline.find(instant.requested_time, instant.action)
     _check_allowed(timeline, current)
     if current.is_completed:
         _check_older_files(storage, current, timeline.commit_metadata(current))
-    plan = plan_removal(storage, config, timeline, current, current.action)
-    opened = OpenInstant.announce(storage, config, timeline, "rollback", plan.to_bytes(storage))
-    return _carry_out(storage, config, opened, plan, publication)
+    return plan_removal(storage, config, timeline, current, current.action)
 
 
 def plan_removal(

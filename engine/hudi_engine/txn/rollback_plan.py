@@ -67,6 +67,11 @@ class RollbackPlan:
         """All files to delete."""
         return tuple(path for request in self.requests for path in request.delete)
 
+    @property
+    def voided_paths(self) -> tuple[str, ...]:
+        """All log files with blocks that a command block makes void."""
+        return tuple(path for request in self.requests for path in request.log_files)
+
     def to_bytes(self, storage: Storage) -> bytes:
         """Encode as Hudi's ``HoodieRollbackPlan``, with the absolute paths Apache Hudi expects there."""
         return encode_avro_file(

@@ -153,12 +153,31 @@ def test_a_rollback_undoes_the_newest_write(table: str, capsys: pytest.CaptureFi
     assert isinstance(timeline, list)
     newest, older = timeline[0]["instant"], timeline[1]["instant"]
     before = listing(table)
-    answer(capsys, table, "rollback", newest, "--dry-run")
+    said = answer(capsys, table, "rollback", newest, "--dry-run")
     assert listing(table) == before
 
-    answer(capsys, table, "rollback", newest)
+    done = answer(capsys, table, "rollback", newest)
 
+    gone = {str(Path(path).relative_to(table)) for path in before if not Path(path).exists()}
+    assert isinstance(said, dict) and isinstance(done, dict)
+    told = [(row["what"], row["path"]) for row in said["rows"]]
+    assert {path for what, path in told if what == "deleted"} == {
+        path for path in gone if ".hoodie/" not in path
+    }
+    assert sum(what != "deleted" for what, _ in told) == done["rollback_blocks"] > 0
     assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][older])
+
+
+def test_a_rollback_that_is_refused_is_refused_by_its_dry_run_too(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timeline = answer(capsys, table, "timeline")
+    assert isinstance(timeline, list)
+
+    code, out, err = run(capsys, table, "rollback", timeline[-1]["instant"], "--dry-run")
+
+    assert (code, out) == (2, "")
+    assert "was written after it" in err
 
 
 def test_a_table_with_missing_rows_makes_validate_fail(

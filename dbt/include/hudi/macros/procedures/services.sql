@@ -17,9 +17,9 @@
   {% endif %}
 {% endmacro %}
 
-{% macro hudi_clean(table, retain_commits=none, options=none) %}
+{% macro hudi_clean(table, retain_commits=none, options=none, dry_run=false) %}
   {% if execute %}
-    {% do log('clean of ' ~ table ~ ': ' ~ adapter.hudi_clean(table, retain_commits, options), info=true) %}
+    {% do log('clean of ' ~ table ~ ': ' ~ adapter.hudi_clean(table, retain_commits, options, dry_run=dry_run), info=true) %}
   {% endif %}
 {% endmacro %}
 
@@ -29,9 +29,9 @@
   {% endif %}
 {% endmacro %}
 
-{% macro hudi_rollback(table, instant) %}
+{% macro hudi_rollback(table, instant, dry_run=false) %}
   {% if execute %}
-    {% do log('rollback of ' ~ table ~ ': ' ~ adapter.hudi_rollback(table, instant), info=true) %}
+    {% do log('rollback of ' ~ table ~ ': ' ~ adapter.hudi_rollback(table, instant, dry_run=dry_run), info=true) %}
   {% endif %}
 {% endmacro %}
 
