@@ -46,6 +46,31 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, in
         [(2, "B", "y"), (3, "c", "y")],
         (2, 0, 2),
     ),
+    "delete_insert": (
+        {
+            "incremental_strategy": "delete+insert",
+            "unique_key": "dt",
+            "record_key": "id",
+            "partition_by": "dt",
+        },
+        MERGED,
+        (2, 0, 1),
+    ),
+    "replace_where": (
+        {"incremental_strategy": "replace_where", "incremental_predicates": ["id > 1"]},
+        MERGED,
+        (2, 0, 1),
+    ),
+    "overwrite_where": (
+        {"incremental_strategy": "insert_overwrite", "incremental_predicates": ["DBT_INTERNAL_DEST.id > 1"]},
+        MERGED,
+        (2, 0, 1),
+    ),
+    "insert_new": (
+        {"incremental_strategy": "insert_new", "unique_key": "id", "partition_by": "dt"},
+        [(1, "a", "x"), (2, "b", "y"), (3, "c", "y")],
+        (1, 0, 0),
+    ),
     "deleting": ({"incremental_strategy": "delete", "unique_key": "id"}, [], (0, 0, 0)),
 }
 
@@ -254,7 +279,7 @@ class TestRefusals:
             run_dbt(["run"], expect_pass=False)
         message = raised.value.msg
         assert "incremental test" in message and "has 3 problems; nothing was run" in message
-        assert "incremental_strategy 'delete+insert' is not supported" in message
+        assert "incremental_strategy 'delete+insert' needs unique_key" in message
         assert "table_type is 'heap'; legal values: cow, mor" in message
         assert "did you mean 'hoodie.parquet.max.file.size'?" in message
         assert "the name is 'no-name'; Spark's names hold letters" in message

@@ -1,4 +1,4 @@
-"""An upsert killed at every call that changes the storage: old rows or new ones are read, and the next write works."""
+"""An upsert, and a delete and insert in one instant, killed at every call that changes the storage: old rows or new ones are read, and the next write works."""
 
 from __future__ import annotations
 
@@ -44,13 +44,24 @@ def change(spark):
     return spark.createDataFrame([(1, 2, "a", "ONE"), (4, 2, "c", "four")], COLUMNS).coalesce(1)
 
 
-@pytest.mark.parametrize("when", ["before", "after", "torn"])
+def upsert(table, batch):
+    table.upsert(batch)
+
+
+def replace_keys(table, batch):
+    table.replace(batch, keys="id")
+
+
+@pytest.mark.parametrize(
+    ("write", "when"),
+    [(upsert, "before"), (upsert, "after"), (upsert, "torn"), (replace_keys, "before")],
+)
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
-def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, table_type, when):
+def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, table_type, write, when):
     batch = change(spark).cache()
     probe = fresh_table(spark, str(tmp_path / "probe"), table_type)
     probe.storage = FaultInjectingStorage(probe.storage)
-    probe.upsert(batch)
+    write(probe, batch)
     calls = len(probe.storage.calls)
     assert calls >= 8
     for call in range(1, calls + 1, 1 if when == "before" else 3):
@@ -58,13 +69,13 @@ def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, tabl
         table = fresh_table(spark, path, table_type)
         table.storage = FaultInjectingStorage(table.storage, FaultPlan(call, when, crash=raise_crash))
         try:
-            table.upsert(batch)
+            write(table, batch)
         except SimulatedCrash:
             pass
         assert stored_rows(path) in (OLD, NEW), f"killed {when} call {call}: {probe.storage.calls[call - 1]}"
         assert rows_by_hudi_rs(path, NAMES) in (OLD, NEW)
         _forget_the_dead(path)
-        HudiTable.open(spark, path).upsert(batch)
+        write(HudiTable.open(spark, path), batch)
         assert stored_rows(path) == NEW
         assert all(each.is_completed for each in HudiTable.open(spark, path).timeline())
 

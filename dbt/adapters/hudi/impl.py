@@ -84,6 +84,7 @@ class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
             Capability.SchemaMetadataByRelations: CapabilitySupport(support=Support.Full),
             Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
             Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
+            Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full),
         }
     )
 
@@ -289,8 +290,10 @@ class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
                     f"the model no longer selects {', '.join(absent)} of {plan.schema}.{plan.name} and on_schema_change is "
                     "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
                 )
+            rows = frame.select(*wanted)
+            if builds.side_by_side(plan):
+                return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
             with self._warehouse.one_writer(session, plan.base):
-                rows = frame.select(*wanted)
                 return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
 
     @available.parse_none

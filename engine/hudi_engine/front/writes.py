@@ -21,7 +21,9 @@ from hudi_engine.write.pipeline import write
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.arguments import column_names, struct_of
+from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
+from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,6 +64,80 @@ class Writes(Reads):
             update_columns=None if update_columns is None else self._known_columns(rows, update_columns),
             match_condition=match_condition,
         )
+
+    def replace(
+        self,
+        df: Frame,
+        *,
+        keys: str | Sequence[str] | None = None,
+        where: str | None = None,
+        window: EventWindow | None = None,
+        partitions: Sequence[str] | None = None,
+        options: RawOptions | None = None,
+    ) -> WriteResult:
+        """Delete rows and insert others in one instant; every row of ``df`` is inserted as it is, also two with one key.
+
+        Which stored rows go is said by ``partitions``, or by one or more of the others, which narrow each other down.
+        Without ``keys`` the rows that come have to be among those that the write replaces: writing them again would leave
+        them in the table twice.
+
+        Args:
+            df: Rows: a Spark, pandas or Polars DataFrame or an Arrow table; columns the table lacks are added to it.
+            keys: Columns: rows go whose values in them are those of a row of ``df``. They need not be unique.
+            where: SQL over the table's columns.
+            window: A window of time.
+            partitions: Partition paths, such as ``["dt=2026-01-01"]``, replaced whole also where ``df`` has no row for them.
+            options: ``hoodie.*`` options of this call. With ``hoodie.write.num.retries.on.conflict.failures`` a write that
+                another one overtook looks at the table again and begins anew.
+
+        Raises:
+            ConfigError: Nothing says which rows go, or it cannot be resolved.
+            DataError: Rows of ``df`` that are not among those that the write replaces.
+            InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
+            WriteConflictError: Another writer changed what this write depends on first.
+        """
+        named = tuple(column_names(keys, "keys") or ())
+        paths = tuple(column_names(partitions, "partitions") or ()) if partitions != [""] else ("",)
+        chosen = Replacement(named, where, window)
+        rest = chosen != Replacement()
+        if rest == bool(paths):
+            raise ConfigError(
+                "replace() needs to know which rows go: give partitions, or keys, where and window"
+                if not rest
+                else "partitions are replaced whole; leave keys, where and window out, or say the partitions in where"
+            )
+        rows = as_frame(self.spark, df)
+        operation = operations.INSERT_OVERWRITE if paths else operations.REPLACE
+        request = WriteRequest(
+            operation,
+            rows,
+            self._resolved(options),
+            held=self._held,
+            changes=None if paths else chosen,
+            partitions=paths,
+        )
+        with outside_rows():
+            return self._published(write(self.spark, self.storage, request), request.options)
+
+    def merge(self, df: Frame, clauses: MergeClauses, *, options: RawOptions | None = None) -> WriteResult:
+        """Update, insert and delete by the clauses of a MERGE, in one instant.
+
+        A row whose key is stored is matched, and never inserted beside the stored one because a condition keeps it from being
+        updated. Of several rows of ``df`` with one key the newest counts.
+
+        Args:
+            df: Rows, as in upsert.
+            clauses: What becomes of rows that match and of those that do not.
+            options: ``hoodie.*`` options of this call, as in replace.
+
+        Raises:
+            ConfigError: A clause that cannot be resolved, or that sets a key column.
+            InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
+            WriteConflictError: Another writer changed the table first.
+        """
+        rows = as_frame(self.spark, df)
+        request = WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=clauses)
+        return self._published(write(self.spark, self.storage, request), request.options)
 
     def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows, small files first; keys are not looked up. Raises as upsert does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
@@ -78,11 +79,10 @@ def stamp_rows(
     """Fill the meta columns of new rows (Hudi table format, meta columns); columns end in schema order."""
     context = task.context
     start = task.take_row_numbers(rows.num_rows, in_log=in_log)
-    keys = (
-        rows.column(RECORD_KEY)
-        if RECORD_KEY in rows.column_names
-        else _generated_keys(task, start, rows.num_rows)
-    )
+    keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else None
+    if keys is None or keys.null_count:
+        generated = _generated_keys(task, start, rows.num_rows)
+        keys = generated if keys is None else pc.coalesce(keys, generated)
     if OPERATION in context.schema.names and OPERATION not in rows.column_names:
         rows = rows.append_column(OPERATION, pa.repeat(pa.scalar(INSERTED), rows.num_rows))
     data = rows.select([name for name in context.schema.names if name not in META_FIELDS])

@@ -96,21 +96,21 @@ def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, curr
     """
     _check_base_still_stands(instant, reads.base, current)
     for other, theirs in committed_since(reads.base, current):
-        reason = _outdated_reads(reads.partitions, Footprint.of(theirs))
+        reason = _outdated_reads(reads, Footprint.of(theirs))
         if reason is not None:
             raise WriteConflictError(
                 _message(instant, mine, f"{other.action} {other.requested_time}", reason)
             )
 
 
-def _outdated_reads(partitions: frozenset[str] | None, theirs: Footprint) -> str | None:
+def _outdated_reads(reads: ReadsOfWrite, theirs: Footprint) -> str | None:
     if theirs.kind in (Kind.COMPACTION, Kind.CLUSTERING):
         return None
     if theirs.kind is Kind.SCHEMA:
         return "it changed the columns of rows that this write had read"
     if theirs.kind is Kind.OVERWRITE_TABLE:
         return "it overwrote the whole table, which this write had read"
-    changed = theirs.partitions if partitions is None else theirs.partitions & partitions
+    changed = reads.depend_on(theirs)
     return _both("it changed rows that this write had read before, in partition", changed)
 
 

@@ -9,6 +9,7 @@ from enum import Enum
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.txn.replaced import Replaced
 
 FileGroup = tuple[str, str]
 """Partition path and file id."""
@@ -55,10 +56,22 @@ class ReadsOfWrite:
     Args:
         base: Timeline as of before anything was read.
         partitions: Partitions that the rows depend on; None for the whole table.
+        replaced: The rows that the write replaces; None when it replaces none.
     """
 
     base: Timeline
     partitions: frozenset[str] | None = None
+    replaced: Replaced | None = None
+
+    def depend_on(self, theirs: Footprint) -> frozenset[str]:
+        """Return the partitions of another commit in which it may have changed what was read."""
+        if self.partitions is None:
+            return theirs.partitions
+        if self.replaced is not None and theirs.replaces is not None:
+            # Each would have taken out what the other put in, in whatever partition, unless the rows are told apart.
+            if not self.replaced.is_apart_from(theirs.replaces):
+                return theirs.partitions
+        return theirs.partitions & self.partitions
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,7 @@ class Footprint:
         created: File groups that did not exist before.
         partitions: Partitions with a written or replaced file group.
         with_inserts: Partitions that got rows with new keys.
+        replaces: What a commit that takes rows out and puts others in says of them.
     """
 
     kind: Kind
@@ -84,6 +98,7 @@ class Footprint:
     created: frozenset[FileGroup]
     partitions: frozenset[str]
     with_inserts: frozenset[str]
+    replaces: Replaced | None = None
 
     @classmethod
     def of(cls, metadata: CommitMetadata) -> Footprint:
@@ -111,6 +126,7 @@ class Footprint:
             created=frozenset(group for _, stat, group in stats if stat.prev_commit in _NEW),
             partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
             with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
+            replaces=Replaced.of(metadata.extra_metadata),
         )
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,9 +15,14 @@ from hudi_engine.schema.evolution import cast_table
 from hudi_engine.schema.fit import fit_frame, fit_schema
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.table_state import TableState
-from hudi_engine.write.request import WriteRequest
+from hudi_engine.txn.conflict import KeyScope
+from hudi_engine.txn.footprint import ReadsOfWrite
+from hudi_engine.write.request import WriteRequest, index_of
 from hudi_engine.write.rows.batch import fit_policy
 from hudi_engine.write.spread.distributed import DistributedBatch
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class Incoming:
         table: The rows when they are on the driver.
         distributed: The rows when they are not.
         index: Index of the write, None for the one the options name.
+        cached: Frames that are cached until the rows are written.
     """
 
     schema: pa.Schema
@@ -36,6 +43,14 @@ class Incoming:
     table: pa.Table | None = None
     distributed: DistributedBatch | None = None
     index: IndexKind | None = None
+    cached: tuple[DataFrame, ...] = ()
+
+    def release(self) -> None:
+        """Free every cache."""
+        for frame in self.cached:
+            frame.unpersist()
+        if self.distributed is not None:
+            self.distributed.release()
 
     @property
     def partitions(self) -> list[str] | None:
@@ -79,6 +94,31 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
     return replace(
         incoming, schema=schema, columns=schema, distributed=replace(batch, frame=frame, schema=schema)
     )
+
+
+def reads_of(
+    state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
+) -> ReadsOfWrite | None:
+    """Return what of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
+    if not request.own_rows:
+        return None
+    partitions, changes = incoming.partitions, request.changes
+    everywhere = index.is_global and not request.prepped
+    if partitions is None or everywhere or (changes is not None and changes.reads_all):
+        return ReadsOfWrite(state.timeline)
+    replaced = None if changes is None else changes.replaced
+    return ReadsOfWrite(state.timeline, frozenset(partitions), replaced)
+
+
+def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -> KeyScope:
+    """Tell where another writer's new rows can hold the same key."""
+    if request.changes is not None:
+        if not request.changes.by_key:
+            return KeyScope.PARTITION
+        index = index_of(config, request.options)
+    if not config.record_key_fields:
+        return KeyScope.NONE
+    return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
 
 
 def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -> None:

@@ -41,6 +41,8 @@ class Operation:
 UPSERT = Operation(WriteOperation.UPSERT, True, "hoodie.combine.before.upsert", packing=True)
 INSERT = Operation(WriteOperation.INSERT, False, "hoodie.combine.before.insert", packing=True)
 BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, "hoodie.combine.before.insert", bulk=True)
+REPLACE = Operation(WriteOperation.UPSERT, True, None, packing=True)
+"""Rows that say by flags what becomes of them; nothing of them is combined."""
 DELETE = Operation(WriteOperation.DELETE, True, "hoodie.combine.before.delete", delete_only=True)
 INSERT_OVERWRITE = Operation(
     WriteOperation.INSERT_OVERWRITE,

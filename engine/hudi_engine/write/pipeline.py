@@ -36,12 +36,11 @@ from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.txn.conflict import KeyScope
-from hudi_engine.txn.footprint import ReadsOfWrite
+from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import RETRIES, retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
-from hudi_engine.write.incoming import Incoming, check_same_definition, refit
+from hudi_engine.write.incoming import Incoming, check_same_definition, key_scope_of, reads_of, refit
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.place.partitions import partition_units
@@ -49,6 +48,8 @@ from hudi_engine.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.write.request import (
     WriteRequest,
     check_columns,
+    check_inside,
+    check_no_null_key,
     check_request,
     combines,
     index_of,
@@ -84,6 +85,14 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         HudiError: A typed error; the table is unchanged.
     """
     prepare_session(spark)
+    if request.changes is None:
+        return _attempt(spark, storage, request)
+    # What becomes of the rows depends on the table, so a new attempt looks at it again.
+    again = replace(request, held=None)
+    return retried(lambda: _attempt(spark, storage, again), request.options.int(RETRIES))
+
+
+def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
     state = request.base or request.held or TableState.load(storage)
     config = state.config
     config.check_writable()
@@ -94,17 +103,15 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     check_request(config, request, index)
     incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
-    if _is_skipped(incoming, request):
-        return WriteResult(None, operation.name.value)
-    own_rows = request.base is not None or request.match_condition is not None
     try:
+        if _is_skipped(incoming, request):
+            return WriteResult(None, operation.name.value)
         return retried(
             lambda: _commit(spark, state, request, incoming, index, operation),
-            0 if own_rows else options.int(RETRIES),
+            0 if request.own_rows else options.int(RETRIES),
         )
     finally:
-        if incoming.distributed is not None:
-            incoming.distributed.release()
+        incoming.release()
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
@@ -134,7 +141,7 @@ def _commit(
         operation=operation.name.value,
     ) as transaction:
         check_same_definition(state.config, transaction.config, transaction.instant)
-        reads = _reads(state, request, incoming, index)
+        reads = reads_of(state, request, incoming, index)
         config = _with_payload(transaction.config, options)
         before, state = state, TableState(state.storage, config, transaction.timeline)
         incoming = refit(incoming, before, state, request)
@@ -165,33 +172,16 @@ def _commit(
                 _without_bulk(operation, index),
             )
         touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
+        if request.partitions:
+            check_inside(touched, request.partitions)
+            touched.update(request.partitions)
         stats = [stat for stat in stats if stat.file_id]
         replaced = _replaced(operation, units, touched)
-        metadata = _metadata(context, operation, stats, replaced, options)
+        metadata = _metadata(context, request, stats, replaced)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
-        transaction.commit(metadata, key_scope=_key_scope(state.config, index), reads=reads)
+        transaction.commit(metadata, key_scope=key_scope_of(state.config, request, index), reads=reads)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     return summarise(transaction.instant, metadata, path, rows_replaced)
-
-
-def _reads(
-    state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
-) -> ReadsOfWrite | None:
-    """Return what of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
-    if request.base is None and request.match_condition is None:
-        return None
-    partitions = incoming.partitions
-    everywhere = index.is_global and not request.prepped
-    if partitions is None or everywhere:
-        return ReadsOfWrite(state.timeline)
-    return ReadsOfWrite(state.timeline, frozenset(partitions))
-
-
-def _key_scope(config: TableConfig, index: IndexKind) -> KeyScope:
-    """Tell where another writer's new rows can hold the same key."""
-    if not config.record_key_fields:
-        return KeyScope.NONE
-    return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
 
 
 def _with_payload(config: TableConfig, options: Options) -> TableConfig:
@@ -218,6 +208,10 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         frame_batch = flag_unmatched(
             spark, state, batch, request.match_condition, options, everywhere=index.is_global
         )
+    if request.changes is not None:
+        frame_batch = request.changes.rows(spark, state, batch, options)
+        # The rows know their places: there is nothing left to look up beyond their partitions.
+        request, index = replace(request, prepped=True), replace(index, is_global=False)
     table = fetch_small(frame_batch, options)
     if OPERATION in batch.carried:
         if table is None:
@@ -237,10 +231,15 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
             reads_once=not (index.is_global and operation.lookup),
         )
         return Incoming(
-            _table_schema(state, batch, request), batch.schema, distributed=distributed, index=index
+            _table_schema(state, batch, request),
+            batch.schema,
+            distributed=distributed,
+            index=index,
+            cached=frame_batch.cached,
         )
     table = _with_keys(table, state, request, index)
-    return Incoming(_table_schema(state, batch, request), batch.schema, table=table, index=index)
+    schema = _table_schema(state, batch, request)
+    return Incoming(schema, batch.schema, table=table, index=index, cached=frame_batch.cached)
 
 
 def _without_bulk(operation: Operation, index: IndexKind) -> Operation:
@@ -288,6 +287,8 @@ def _delete_batch(
 def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index: IndexKind) -> pa.Table:
     """Add record key and partition path, refusing rows without a key and partition values that would escape."""
     config = state.config
+    if request.changes is not None and config.record_key_fields:
+        check_no_null_key(table, config)
     if not request.prepped:
         generator = build_key_generator(
             config, options=request.options, complex_single_prefix=state.keys_carry_field_name()
@@ -394,18 +395,18 @@ def _replaced(
 
 def _metadata(
     context: WriteContext,
-    operation: Operation,
+    request: WriteRequest,
     stats: Sequence[WriteStat],
     replaced: dict[str, list[str]] | None,
-    options: Options,
 ) -> CommitMetadata:
+    told = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
     by_partition: dict[str, list[WriteStat]] = {}
     for stat in stats:
         by_partition.setdefault(stat.partition_path or "", []).append(stat)
     return CommitMetadata(
         partition_to_write_stats=by_partition,
-        extra_metadata={"schema": _schema_text(context), **_extra(options)},
-        operation_type=operation.name.value,
+        extra_metadata={"schema": _schema_text(context), **_extra(request.options), **told},
+        operation_type=request.operation.name.value,
         compacted=False,
         partition_to_replace_file_ids=replaced,
     )

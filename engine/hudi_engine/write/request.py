@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,13 @@ import pyarrow as pa
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
-from hudi_engine.schema.meta_fields import OPERATION
+from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.write.define.problems import ordering_problems
 from hudi_engine.write.operation import Operation
+from hudi_engine.write.rows.replacement import Changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,6 +38,8 @@ class WriteRequest:
         new_schema: The rows' columns become the table's, whatever it had before (rebuild).
         base: The table as it was before the rows were read from it; None when they come from elsewhere.
         held: The table as the caller has read it already, None to read it.
+        changes: Makes of the rows, and those of the table, rows that say what becomes of them.
+        partitions: Overwrites only: partitions that are replaced even where no row comes; other partitions get no rows.
     """
 
     operation: Operation
@@ -48,6 +51,13 @@ class WriteRequest:
     new_schema: bool = False
     base: TableState | None = None
     held: TableState | None = None
+    changes: Changes | None = None
+    partitions: tuple[str, ...] = ()
+
+    @property
+    def own_rows(self) -> bool:
+        """Whether what is written depends on rows of the table."""
+        return self.base is not None or self.match_condition is not None or self.changes is not None
 
 
 def index_of(config: TableConfig, options: Options) -> IndexKind:
@@ -97,7 +107,8 @@ def skips_unchanged(request: WriteRequest) -> bool:
 def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
     """Refuse what the table or the index cannot do; raises ConfigError."""
     operation = request.operation
-    if operation.name is WriteOperation.UPSERT and not config.record_key_fields and not request.prepped:
+    upserts = operation.name is WriteOperation.UPSERT and not request.prepped and request.changes is None
+    if upserts and not config.record_key_fields:
         raise ConfigError(
             f"table {config.name!r} has no record key, so there is nothing to upsert by; use insert, or make the table "
             "with record_key"
@@ -107,6 +118,7 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
             f"the index {index.name}": index.is_global,
             "update_columns": request.update_columns is not None,
             "match_condition": request.match_condition is not None,
+            "replacing rows": request.changes is not None,
         }
         found = [name for name, given in others.items() if given]
         if found:
@@ -124,9 +136,35 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
             "hoodie.engine.skip.unchanged is true and hoodie.index.type is BUCKET, whose rows are written without a look at what "
             "is stored; legal value: false. Leave the option out, or make the table with another index"
         )
+    if index.buckets is not None and config.keeps_operations and request.changes is not None:
+        raise ConfigError(
+            f"rows of table {config.name!r} cannot be deleted and inserted in one commit: it is in changelog mode, whose log has "
+            "one row a key, and hoodie.index.type is BUCKET, which gives a key one place. Use upsert, or delete() and insert()"
+        )
     if index.buckets is not None and not config.record_key_fields:
         raise ConfigError(
             "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
+        )
+
+
+def check_inside(touched: Iterable[str], partitions: Sequence[str]) -> None:
+    """Refuse rows of other partitions than those that are replaced; raises DataError."""
+    others = sorted(set(touched) - set(partitions))
+    if others:
+        raise DataError(
+            f"the data has rows of partition {others[0]!r}, which is not one of those to replace ({', '.join(partitions)}); "
+            "leave the rows out, or name the partition"
+        )
+
+
+def check_no_null_key(table: pa.Table, config: TableConfig) -> None:
+    """Refuse rows without a record key; raises InvalidKeyError."""
+    missing = table.column(RECORD_KEY).null_count
+    if missing:
+        fields = ", ".join(config.record_key_fields)
+        raise InvalidKeyError(
+            f"{missing} row(s) have a null or empty record key ({fields}); every row needs one. "
+            "Filter them out or give them a key; nothing was written"
         )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.engine_options import option_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, Places, resolve_plan
@@ -97,11 +99,62 @@ def test_all_problems_come_in_one_message() -> None:
     assert found[1] == "table_type is 'copy'; legal values: cow, mor, copy_on_write, merge_on_read"
 
 
-@pytest.mark.parametrize("strategy", ["delete+insert", "microbatch"])
-def test_strategies_that_do_not_exist_are_refused_by_name(strategy: str) -> None:
-    found = problems(incremental_strategy=strategy, unique_key="id")
+def test_a_strategy_that_does_not_exist_is_refused_by_name() -> None:
+    found = problems(incremental_strategy="insert_by_period", unique_key="id")
     assert len(found) == 1
-    assert f"incremental_strategy '{strategy}' is not supported" in found[0]
+    assert "incremental_strategy 'insert_by_period' is not supported; use microbatch" in found[0]
+
+
+def test_delete_and_insert_goes_by_columns_that_need_not_be_the_record_key() -> None:
+    resolved = plan(incremental_strategy="delete+insert", unique_key="day", record_key=["id"])
+    assert resolved.merge.delete_by == ("day",)
+    assert resolved.table.record_key == ("id",)
+    assert plan(incremental_strategy="delete+insert", unique_key="day").table.record_key == ("day",)
+
+
+def test_the_window_of_a_batch_is_what_dbt_says() -> None:
+    bounds = {
+        "__dbt_internal_microbatch_event_time_start": datetime(2026, 1, 1, tzinfo=timezone.utc),
+        "__dbt_internal_microbatch_event_time_end": "2026-01-02T00:00:00+00:00",
+    }
+    window = plan(incremental_strategy="microbatch", event_time="at", **bounds).merge.window
+    assert window is not None
+    assert (window.column, window.start, window.end) == (
+        "at",
+        datetime(2026, 1, 1, tzinfo=timezone.utc),
+        datetime(2026, 1, 2, tzinfo=timezone.utc),
+    )
+
+
+def test_clauses_of_a_merge_have_the_names_of_other_adapters() -> None:
+    clauses = plan(
+        unique_key="id",
+        matched_condition="s.n > t.n",
+        not_matched_by_source_action="update set t.n = coalesce(t.n, 0) + 1, gone = true",
+        not_matched_by_source_condition="t.n > 0",
+        skip_not_matched_step=True,
+        merge_update_set_expressions={"n": "s.n + t.n"},
+        source_alias="s",
+        target_alias="t",
+    ).merge.clauses
+    assert clauses == MergeClauses(
+        matched_condition="s.n > t.n",
+        by_source={"n": "coalesce(t.n, 0) + 1", "gone": "true"},
+        by_source_condition="t.n > 0",
+        skip_not_matched=True,
+        update_set={"n": "s.n + t.n"},
+        source="s",
+        target="t",
+    )
+    assert plan(unique_key="id", skip_matched_step=False).merge.clauses is None
+    assert (
+        plan(unique_key="id", merge_with_schema_evolution=True).merge.on_schema_change == "append_new_columns"
+    )
+
+
+def test_an_overwrite_with_a_predicate_replaces_the_rows_that_fulfil_it() -> None:
+    merge = plan(incremental_strategy="insert_overwrite", incremental_predicates=["id > 2"]).merge
+    assert (merge.operation, merge.condition) == ("replace_where", "(id > 2)")
 
 
 def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
@@ -112,6 +165,19 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
     ("config", "problem"),
     [
         ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
+        ({"incremental_strategy": "insert_new"}, "incremental_strategy 'insert_new' needs unique_key"),
+        ({"incremental_strategy": "delete+insert"}, "incremental_strategy 'delete+insert' needs unique_key"),
+        (
+            {"unique_key": "id", "not_matched_by_source_action": "drop"},
+            "not_matched_by_source_action is 'drop'; legal",
+        ),
+        (
+            {"unique_key": "id", "not_matched_by_source_condition": "a = 1"},
+            "not_matched_by_source_condition is set without",
+        ),
+        ({"matched_condition": "a = 1"}, "matched_condition is set, but incremental_strategy 'insert'"),
+        ({"incremental_strategy": "microbatch"}, "incremental_strategy 'microbatch' needs event_time"),
+        ({"incremental_strategy": "replace_where"}, "incremental_strategy 'replace_where' needs incremental"),
         (
             {"incremental_strategy": "append", "incremental_predicates": ["a = 1"]},
             "incremental_predicates is set",

@@ -48,15 +48,15 @@ def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
         ({"incremental_strategy": "zzz"}, "incremental_strategy is 'zzz'; legal values: upsert, merge"),
         (
             {"incremental_strategy": "microbatch"},
-            "incremental_strategy 'microbatch' is not supported; use insert_over",
+            "incremental_strategy 'microbatch' needs event_time",
         ),
         (
             {"incremental_strategy": "delete+insert"},
-            "incremental_strategy 'delete+insert' is not supported; use ups",
+            "incremental_strategy 'delete+insert' needs unique_key",
         ),
         (
             {"incremental_strategy": "replace_where"},
-            "incremental_strategy 'replace_where' is not supported; use ins",
+            "incremental_strategy 'replace_where' needs incremental_predicates",
         ),
         ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
         (

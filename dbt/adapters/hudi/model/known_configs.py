@@ -30,6 +30,16 @@ USED: tuple[str, ...] = (
     "merge_update_columns",
     "merge_exclude_columns",
     "skip_unchanged",
+    "matched_condition",
+    "not_matched_condition",
+    "not_matched_by_source_action",
+    "not_matched_by_source_condition",
+    "skip_matched_step",
+    "skip_not_matched_step",
+    "merge_update_set_expressions",
+    "merge_with_schema_evolution",
+    "source_alias",
+    "target_alias",
     "incremental_predicates",
     "predicates",
     "compaction",
@@ -88,23 +98,13 @@ OF_DBT: tuple[str, ...] = (
     "unique_key",
     "updated_at",
 )
-_OWN_ROWS = (
-    "select the rows that are to be written in the model itself, for example with a join of {{ this }}"
-)
 # Would change which rows an incremental run writes, so a run without them would leave wrong data. Nodes of other
 # materializations inherit them from their folder and do not use them.
 REFUSED_OF_MERGES: Mapping[str, str] = {
-    "matched_condition": _OWN_ROWS,
-    "not_matched_condition": _OWN_ROWS,
-    "not_matched_by_source_action": "delete such rows with a model of incremental_strategy 'delete', or in a post-hook",
-    "not_matched_by_source_condition": "delete such rows with a model of incremental_strategy 'delete', or in a post-hook",
-    "skip_matched_step": "select the keys that {{ this }} lacks in the model itself",
-    "skip_not_matched_step": "select the keys that {{ this }} has in the model itself",
-    "merge_update_set_expressions": "compute the new values in the model's query; merge_update_columns says which columns change",
-    "update_condition": _OWN_ROWS,
-    "insert_condition": _OWN_ROWS,
-    "delete_condition": "delete such rows with a model of incremental_strategy 'delete', or select _hoodie_is_deleted",
-    "replace_where": "use incremental_strategy 'insert_overwrite' with partition_by",
+    "update_condition": "use matched_condition",
+    "insert_condition": "use not_matched_condition",
+    "delete_condition": "use not_matched_by_source_action for rows the model lacks, or select _hoodie_is_deleted",
+    "replace_where": "use incremental_strategy 'replace_where' with incremental_predicates",
 }
 # Would change what any table is.
 REFUSED: Mapping[str, str] = {
@@ -117,7 +117,6 @@ _INDEX = "Hudi finds rows by their key; see the index config"
 _LAYOUT = "Hudi has no such layout; partition_by and the index config say how rows are placed"
 _TUNING = "spark_conf of the profile sets up Spark"
 _PARQUET = "use hudi_options: {hoodie.parquet.compression.codec: zstd}"
-_SOURCES = "conditions name the rows DBT_INTERNAL_SOURCE and DBT_INTERNAL_DEST"
 _TAGS = "use meta, or tblproperties for the table's entry in the catalog"
 # Of other adapters; nothing of the table's rows depends on them.
 SAID: Mapping[str, str] = {
@@ -129,9 +128,6 @@ SAID: Mapping[str, str] = {
     "partitioned_by": "use partition_by",
     "bucketed_by": REFUSED["buckets"],
     "bucket_count": REFUSED["buckets"],
-    "target_alias": _SOURCES,
-    "source_alias": _SOURCES,
-    "merge_with_schema_evolution": "on_schema_change says what happens to new columns",
     "liquid_clustered_by": _LAYOUT,
     "auto_liquid_cluster": _LAYOUT,
     "cluster_by": _LAYOUT,
@@ -181,6 +177,7 @@ _SAID_PREFIXES: Mapping[str, str] = {
     "athena_": "it is of dbt-athena; " + _TUNING,
     "glue_": "it is of dbt-glue; " + _TUNING,
 }
+_OF_DBT_ITSELF = "__dbt_internal_"
 _CUTOFF = 0.75
 
 
@@ -202,7 +199,11 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
         used_elsewhere: Further keys that are read, such as those of the project's own macros.
     """
     known = {*USED, *OF_DBT, *REFUSED, *REFUSED_OF_MERGES, *used_elsewhere}
-    return {key: _word_on(key) for key, value in config.items() if key not in known and _is_set(value)}
+    return {
+        key: _word_on(key)
+        for key, value in config.items()
+        if key not in known and _is_set(value) and not key.startswith(_OF_DBT_ITSELF)
+    }
 
 
 def nearest(word: str, legal: Iterable[str]) -> str | None:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from hudi_engine.write.rows.clauses import MergeClauses
+
+from dbt.adapters.hudi.model.clauses import CLAUSES, read_clauses
 from dbt.adapters.hudi.model.known_configs import nearest
 from dbt.adapters.hudi.model.reading import Problems, boolean, names
+from dbt.adapters.hudi.model.replacing import BatchWindow, batch_window, delete_columns
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 # Each strategy with the write operation it comes down to.
@@ -18,17 +22,24 @@ STRATEGIES: Mapping[str, str] = {
     "bulk_insert": "bulk_insert",
     "insert_overwrite": "insert_overwrite",
     "insert_overwrite_table": "insert_overwrite_table",
+    "insert_new": "insert_new",
+    "delete+insert": "delete+insert",
+    "microbatch": "microbatch",
+    "replace_where": "replace_where",
     "delete": "delete",
 }
 ON_SCHEMA_CHANGE = ("ignore", "append_new_columns", "sync_all_columns", "fail")
 _REFUSED: Mapping[str, str] = {
-    "delete+insert": "use upsert with a unique_key, or insert_overwrite with partition_by",
-    "microbatch": "use insert_overwrite with partition_by on the event time, or upsert with a unique_key",
-    "replace_where": "use insert_overwrite with partition_by",
-    "insert_by_period": "use insert_overwrite with partition_by on the event time",
+    "insert_by_period": "use microbatch with event_time, begin and batch_size",
 }
 MERGING = ("upsert", "merge")
+# With a precombine_field, of rows with one key the newest is kept in the first build too.
+ONE_ROW_A_KEY = (*MERGING, "insert_new")
+WITH_PREDICATES = ("upsert", "delete+insert", "replace_where")
+_NOT_OF_HUDI = ("insert_new", "delete+insert", "microbatch", "replace_where")
 _OPERATION = "hoodie.datasource.write.operation"
+_SKIP_UNCHANGED = "hoodie.engine.skip.unchanged"
+_SKIP_KNOWN = "hoodie.datasource.write.insert.drop.duplicates"
 
 
 @dataclass(frozen=True)
@@ -43,6 +54,9 @@ class MergeConfig:
         predicates: SQL conditions over DBT_INTERNAL_DEST and DBT_INTERNAL_SOURCE.
         on_schema_change: One of dbt's four modes.
         skip_unchanged: Rows that equal what is stored are left out.
+        delete_by: Columns whose values say which rows go (delete+insert).
+        clauses: Clauses of a merge beyond update and insert; None for none.
+        window: Column and bounds of the batch (microbatch); the bounds are None outside of dbt's run of a batch.
     """
 
     strategy: str
@@ -52,10 +66,14 @@ class MergeConfig:
     predicates: tuple[str, ...] = ()
     on_schema_change: str = ON_SCHEMA_CHANGE[0]
     skip_unchanged: bool = False
+    delete_by: tuple[str, ...] = ()
+    window: BatchWindow | None = None
+    clauses: MergeClauses | None = None
 
     def options(self) -> dict[str, str]:
         """Options of a write."""
-        return {"hoodie.engine.skip.unchanged": "true"} if self.skip_unchanged else {}
+        chosen = {_SKIP_UNCHANGED: self.skip_unchanged, _SKIP_KNOWN: self.operation == "insert_new"}
+        return {option: "true" for option, wanted in chosen.items() if wanted}
 
     def columns_to_update(self, columns: tuple[str, ...]) -> list[str] | None:
         """Columns of a matched row that change, out of the table's; None when all do."""
@@ -86,12 +104,22 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
     problems = raw.problems if is_incremental else Problems()
     strategy = _strategy(_asked(raw, problems), table, own_strategies, problems)
     operation = _operation(strategy, table, own_strategies)
+    if operation == "insert_overwrite" and (
+        raw.config.get("incremental_predicates") or raw.config.get("predicates")
+    ):
+        operation = "replace_where"
     update = names("merge_update_columns", raw.config.get("merge_update_columns"), problems)
     exclude = names("merge_exclude_columns", raw.config.get("merge_exclude_columns"), problems)
     predicates = _predicates(raw.config, problems)
+    clauses = read_clauses(raw.config, problems)
     skip = bool(boolean("skip_unchanged", raw.config.get("skip_unchanged"), problems, False))
     if update and exclude:
         problems.add("merge_update_columns and merge_exclude_columns are both set; give one of them")
+    if operation == "replace_where" and not predicates:
+        problems.add(
+            "incremental_strategy 'replace_where' needs incremental_predicates, conditions over the table's columns that say "
+            "which rows are replaced; set them, or use insert_overwrite with partition_by"
+        )
     if operation not in (None, "upsert"):
         keyless = " without unique_key" if strategy in MERGING else ""
         for key, value in (
@@ -99,8 +127,9 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
             ("merge_exclude_columns", exclude),
             ("incremental_predicates", predicates),
             ("skip_unchanged", skip),
+            *((key, clauses and raw.config.get(key)) for key in CLAUSES),
         ):
-            if value:
+            if value and not (value is predicates and operation in WITH_PREDICATES):
                 problems.add(
                     f"{key} is set, but incremental_strategy {strategy!r}{keyless} does not merge rows; use upsert with a "
                     "unique_key, or leave it out"
@@ -113,6 +142,9 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
         predicates=predicates if is_incremental else (),
         on_schema_change=_on_schema_change(raw.config, problems),
         skip_unchanged=skip and is_incremental,
+        delete_by=delete_columns(raw, table, problems) if operation == "delete+insert" else (),
+        clauses=clauses if is_incremental else None,
+        window=batch_window(raw.config, problems) if operation == "microbatch" else None,
     )
 
 
@@ -123,8 +155,9 @@ def _asked(raw: RawConfig, problems: Problems) -> str:
     if operation is None:
         return str(given or "default")
     operation = operation.lower()
-    if operation not in STRATEGIES:
-        problems.add(f"options say {_OPERATION} = {operation!r}; legal values: {', '.join(STRATEGIES)}")
+    legal = [word for word in STRATEGIES if STRATEGIES[word] not in _NOT_OF_HUDI]
+    if operation not in legal:
+        problems.add(f"options say {_OPERATION} = {operation!r}; legal values: {', '.join(legal)}")
     if given and STRATEGIES.get(str(given), given) != STRATEGIES.get(operation, operation):
         problems.add(
             f"incremental_strategy is {given!r} but options say {_OPERATION} = {operation!r}; give one of them"
@@ -148,7 +181,7 @@ def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str],
             f"incremental_strategy is {strategy!r}; {f'did you mean {near!r}? ' if near else ''}"
             f"legal values: {', '.join(STRATEGIES)}; for one of your own write the macro get_incremental_{strategy}_sql"
         )
-    if strategy in ("upsert", "delete") and not table.record_key:
+    if strategy in ("upsert", "delete", "insert_new") and not table.record_key:
         problems.add(
             f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use insert"
         )
@@ -176,6 +209,12 @@ def _predicates(config: Mapping[str, object], problems: Problems) -> tuple[str, 
 
 def _on_schema_change(config: Mapping[str, object], problems: Problems) -> str:
     value = config.get("on_schema_change") or ON_SCHEMA_CHANGE[0]
+    evolves = boolean(
+        "merge_with_schema_evolution", config.get("merge_with_schema_evolution"), problems, False
+    )
+    if evolves and value == ON_SCHEMA_CHANGE[0]:
+        # new columns of the source are added, those that it lacks are kept
+        return "append_new_columns"
     if value not in ON_SCHEMA_CHANGE:
         problems.add(f"on_schema_change is {value!r}; legal values: {', '.join(ON_SCHEMA_CHANGE)}")
         return ON_SCHEMA_CHANGE[0]

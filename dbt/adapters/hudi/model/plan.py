@@ -13,7 +13,7 @@ from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.model.engine_options import definition_problems, option_problems, write_only
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
-from dbt.adapters.hudi.model.merge import MERGING, MergeConfig, read_merge
+from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
 from dbt.adapters.hudi.model.reading import Problems, mapping
 from dbt.adapters.hudi.model.services import ServicesConfig, read_services
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
@@ -76,7 +76,8 @@ class ModelPlan:
     def named_columns(self) -> dict[str, tuple[str, ...]]:
         """The columns each config names, which the model has to select."""
         return {
-            "unique_key": self.table.record_key,
+            "unique_key": tuple(dict.fromkeys((*self.table.record_key, *self.merge.delete_by))),
+            "event_time": () if self.merge.window is None else (self.merge.window.column,),
             "partition_by": self.table.partition_by,
             "precombine_field": (self.table.precombine_field,) if self.table.precombine_field else (),
             "merge_update_columns": self.merge.update_columns or (),
@@ -101,7 +102,9 @@ class ModelPlan:
     @property
     def create_options(self) -> dict[str, str]:
         """Options of creating or rebuilding the table; with an ordering, of rows with one key the newest is kept."""
-        merges = self.table.record_key and self.table.precombine_field and self.merge.strategy in MERGING
+        merges = (
+            self.table.record_key and self.table.precombine_field and self.merge.strategy in ONE_ROW_A_KEY
+        )
         combine = {_COMBINE: "true"} if merges else {}
         return {**self.table.options(), **combine, **self.options}
 

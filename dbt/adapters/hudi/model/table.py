@@ -137,7 +137,7 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
     """
     problems = raw.problems
     table_type = choice("table_type", raw.value(*_TYPE_KEYS), TABLE_TYPES, problems) or "cow"
-    record_key = names("unique_key", raw.value(*_KEY_KEYS), problems)
+    record_key = names("unique_key", _record_key(raw), problems)
     ordering = names("precombine_field", raw.value(*_ORDER_KEYS), problems)
     if len(ordering) > 1:
         problems.add(
@@ -151,6 +151,14 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
         partition_by=_partitions(raw),
         hive_style=bool(hive_style),
     )
+
+
+def _record_key(raw: RawConfig) -> object:
+    """The key; for delete+insert unique_key says which rows go, and the record key may be said beside it."""
+    if raw.config.get("incremental_strategy") != "delete+insert":
+        return raw.value(*_KEY_KEYS)
+    own = raw.value(*_KEY_KEYS[1:])
+    return raw.value(*_KEY_KEYS[:1]) if own is None else own
 
 
 def _partitions(raw: RawConfig) -> tuple[str, ...]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.txn.retry import RETRIES
 from hudi_engine.write import operation as operations
+from hudi_engine.write.result import WriteResult
+from hudi_engine.write.rows.replacement import EventWindow
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -33,8 +37,11 @@ OPERATIONS: Mapping[str, operations.Operation] = {
     "bulk_insert": operations.BULK_INSERT,
     "insert_overwrite": operations.INSERT_OVERWRITE,
     "insert_overwrite_table": operations.INSERT_OVERWRITE_TABLE,
+    "insert_new": operations.INSERT,
     "delete": operations.DELETE,
 }
+# Batches whose rows share a partition overtake each other; each time one of them has committed.
+MICROBATCH_RETRIES = "20"
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
@@ -99,11 +106,42 @@ def write(
     else:
         condition = None
         rows = fit_to_table(frame, schema, fill_missing=operation != "delete")
-    result = table.write(
-        OPERATIONS[operation], rows, plan.write_options, update_columns=update, match_condition=condition
-    )
-    warehouse.register_plan(session, plan, table)
+    if plan.merge.clauses is not None:
+        clauses = replace(
+            plan.merge.clauses, on=condition, update_columns=None if update is None else tuple(update)
+        )
+        result = table.merge(rows, clauses, options=plan.write_options)
+    elif operation in OPERATIONS:
+        result = table.write(
+            OPERATIONS[operation], rows, plan.write_options, update_columns=update, match_condition=condition
+        )
+    else:
+        result = _replace(table, plan, rows)
+    with warehouse.one_writer(session, plan.base):
+        warehouse.register_plan(session, plan, table)
     return write_response(result)
+
+
+def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
+    """Take the rows out that the strategy names, and put the model's in their place, in one commit."""
+    merge = plan.merge
+    if merge.window is None:
+        return table.replace(
+            rows, keys=merge.delete_by or None, where=merge.condition, options=plan.write_options
+        )
+    if merge.window.start is None or merge.window.end is None:
+        raise DbtRuntimeError(
+            f"{plan.schema}.{plan.name} has incremental_strategy 'microbatch' and dbt gave it no batch to run; use a version of "
+            "dbt that runs microbatch models, or replace_where with incremental_predicates"
+        )
+    window = EventWindow(merge.window.column, merge.window.start, merge.window.end)
+    options = {RETRIES: MICROBATCH_RETRIES, **plan.write_options}
+    return table.replace(rows, window=window, options=options)
+
+
+def side_by_side(plan: ModelPlan) -> bool:
+    """Whether threads of this process may write a model's table at the same time: batches, where partitions can tell them apart."""
+    return plan.merge.window is not None and bool(plan.table.partition_by)
 
 
 def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) -> list[str] | None:
@@ -143,7 +181,8 @@ def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None
         columns: Columns of the query.
     """
     check_shape(plan, table)
-    check_named_columns(columns, {"unique_key": plan.table.record_key})
+    named = plan.named_columns
+    check_named_columns(columns, {key: named[key] for key in ("unique_key", "event_time")})
 
 
 def check_shape(plan: ModelPlan, table: HudiTable) -> None:

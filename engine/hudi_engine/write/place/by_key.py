@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.handles.append import LogDeletes, append_log
@@ -15,11 +16,11 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.tagging import SliceTag
-from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
+from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
-from hudi_engine.write.place.deletes import deletes_of, split_deletes
+from hudi_engine.write.place.deletes import check_rewritable, deletes_of, split_deletes
 from hudi_engine.write.place.packing import share_inserts
 
 
@@ -59,7 +60,7 @@ def _place(
         tag, added = by_file.get(file_slice.file_id), packed.get(file_slice.file_id)
         if tag is None and added is None:
             continue
-        if _appends(task) and added is None and tag is not None:
+        if tag is not None and added is None and _appends(task, plan, unit, tag, batch):
             yield from _append(task, plan, unit, tag, batch, deletes)
             continue
         changes = FileChanges(
@@ -77,8 +78,22 @@ def _place(
         yield from create_files(task, unit.partition, new_rows)
 
 
-def _appends(task: WriteTask) -> bool:
-    return task.context.config.table_type is TableType.MERGE_ON_READ
+def _appends(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, tag: SliceTag, batch: pa.Table) -> bool:
+    """Tell whether the rows of a slice go to its log.
+
+    Readers apply a log's delete to the first row with its key in the base file, so of several none would go but that one:
+    such a base file is written anew.
+    """
+    config = task.context.config
+    if config.table_type is not TableType.MERGE_ON_READ:
+        return False
+    if config.keeps_operations or not (plan.delete_only or DELETE_FLAG in batch.column_names):
+        return True
+    hits = tag.batch_rows.drop_null()
+    if tag.file_slice.base_file is None or pc.count_distinct(hits).as_py() == len(hits):
+        return True
+    check_rewritable(unit, tag.file_slice)
+    return False
 
 
 def _pack(

@@ -6,9 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import DataError
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.append import LogDeletes
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.index.lookup.unit import DELETE_FLAG, UnitPlan
+from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
@@ -22,6 +24,15 @@ def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array
         return marked
     flagged = batch.column(DELETE_FLAG).combine_chunks()
     return flagged if marked is None else pc.or_(flagged, marked.fill_null(False))
+
+
+def check_rewritable(unit: PartitionUnit, file_slice: FileSlice) -> None:
+    """Refuse to take rows out of a base file that a pending compaction reads; raises DataError."""
+    if file_slice.file_id in unit.frozen:
+        raise DataError(
+            f"rows of file group {file_slice.file_id!r} in partition {unit.partition!r} have a key that is there more than once, "
+            "and cannot be taken out while a compaction of it is pending. Run the compaction (compact()) and write again"
+        )
 
 
 def split_deletes(

@@ -34,11 +34,13 @@ class AlignedBatch:
         frame: The rows; columns are those of ``schema`` in order, then ``carried`` meta columns.
         schema: Data columns of the table after this write.
         carried: Meta columns the caller asked to keep (rows that were read from the table itself).
+        cached: Frames that are cached until the rows are written.
     """
 
     frame: DataFrame
     schema: pa.Schema
     carried: tuple[str, ...] = ()
+    cached: tuple[DataFrame, ...] = ()
 
 
 def align(

@@ -146,7 +146,8 @@ def _rows_by_partition(frame: DataFrame, options: Options, config: TableConfig) 
     """Count the rows of each partition in one job, and refuse those that cannot be written."""
     from pyspark.sql import functions as F
 
-    keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if RECORD_KEY in frame.columns else F.lit(0)
+    keyed = RECORD_KEY in frame.columns and config.record_key_fields
+    keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if keyed else F.lit(0)
     limit = options.int("hoodie.engine.max.partitions.per.commit")
     counted = (
         frame.groupBy(PARTITION_PATH)

@@ -1,0 +1,249 @@
+"""The clauses of a MERGE, evaluated over a batch and the table's rows into rows that say what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError
+from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.index.lookup.kinds import IndexKind, index_kind
+from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
+from hudi_engine.txn.replaced import Replaced
+from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.match import SOURCE, TARGET
+from hudi_engine.write.rows.replacement import flagged, keyed
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
+_KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
+_ACTION, _OLD_KEY, _OLD_PARTITION, _OLDER = "__hudi_action", "__hudi_old_key", "__hudi_old", "__hudi_older"
+_LEAVES = "__hudi_leaves"
+
+
+@dataclass(frozen=True)
+class MergeClauses:
+    """What becomes of rows that match, and of those on either side that do not.
+
+    A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold.
+
+    Args:
+        on: SQL besides the equality of keys; a stored row that does not fulfil it does not match.
+        matched_condition: Only matched rows that fulfil it are updated.
+        update_columns: Columns a matched row takes from the batch; None for all.
+        update_set: SQL for columns of a matched row, instead of the batch's value.
+        skip_matched: Matched rows are left alone.
+        not_matched_condition: Only rows of the batch that fulfil it are inserted.
+        skip_not_matched: Nothing is inserted.
+        by_source: What becomes of stored rows that the batch has no row for: ``delete``, or SQL by column; None for nothing.
+        by_source_condition: Only those of them that fulfil it.
+        source: Name of the batch's rows in SQL.
+        target: Name of the table's rows in SQL.
+    """
+
+    on: str | None = None
+    matched_condition: str | None = None
+    update_columns: tuple[str, ...] | None = None
+    update_set: Mapping[str, str] | None = None
+    skip_matched: bool = False
+    not_matched_condition: str | None = None
+    skip_not_matched: bool = False
+    by_source: str | Mapping[str, str] | None = None
+    by_source_condition: str | None = None
+    source: str = SOURCE
+    target: str = TARGET
+
+    @property
+    def replaced(self) -> Replaced:
+        """Not told apart from what others replace."""
+        return Replaced()
+
+    @property
+    def by_key(self) -> bool:
+        """True: a key that another writer adds may be one of the batch's."""
+        return True
+
+    @property
+    def reads_all(self) -> bool:
+        """True: whether a row matches depends on all that is stored."""
+        return True
+
+    def rows(
+        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
+    ) -> AlignedBatch:
+        """Return updated rows in their places, deletes, and new rows.
+
+        Raises:
+            ConfigError: A clause that Spark cannot resolve, or that sets a key column.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        self._check(state.config, batch)
+        incoming = keyed(state, batch, options)
+        try:
+            if state.data_schema() is None or not state.timeline.completed_writes:
+                fresh = incoming.alias(self.source).where(self._inserts())
+                rows = flagged(fresh, batch, delete=False, insert=True)
+                return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
+            stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
+            chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
+        except PySparkException as error:
+            first = str(error).splitlines()[0]
+            raise ConfigError(
+                f"a clause of the merge cannot be resolved: {first}. Use columns of the table as {self.target}.column and of the "
+                f"data as {self.source}.column"
+            ) from error
+        placed = with_key_columns(
+            chosen,
+            state.config,
+            schema=batch.schema,
+            options=options,
+            complex_single_prefix=state.keys_carry_field_name(),
+        )
+        rows = _settled(placed, batch, state.config, moves=index_kind(options).is_global)
+        return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
+
+    def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
+        known = {name.lower() for name in batch.schema.names}
+        keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
+        given = {**(self.update_set or {}), **(self.by_source if isinstance(self.by_source, Mapping) else {})}
+        problems = [f"column {name!r} is not in the table" for name in given if name.lower() not in known]
+        problems += [
+            f"column {name!r} is part of the record key and cannot be set"
+            for name in given
+            if name.lower() in keys
+        ]
+        if not config.record_key_fields:
+            problems.append(f"table {config.name!r} has no record key to match rows by")
+        if problems:
+            raise ConfigError("; ".join(problems), tuple(problems))
+
+    def _chosen(
+        self,
+        incoming: DataFrame,
+        stored: DataFrame,
+        config: TableConfig,
+        batch: AlignedBatch,
+        index: IndexKind,
+    ) -> DataFrame:
+        """Return what each clause makes of its rows, with the action and the place of the stored row."""
+        from pyspark.sql import functions as F
+
+        source = incoming.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
+        same = f"{self.source}.{_KEY} = {self.target}.{RECORD_KEY}"
+        if not index.is_global:
+            same += f" and {self.source}.{_PARTITION} = {self.target}.{PARTITION_PATH}"
+        if self.on is not None:
+            same += f" and ({self.on})"
+        how = "left" if self.by_source is None else "full"
+        joined = source.alias(self.source).join(stored.alias(self.target), F.expr(same), how)
+        action = self._action()
+        names = stored.columns
+        columns = [
+            self._value(name, batch.frame.schema[name].dataType, name in names).alias(name)
+            for name in batch.schema.names
+        ]
+        older = [
+            F.struct(*[F.col(f"{side}.{_quoted(name)}") for name in config.ordering_fields])
+            for side in (self.source, self.target)
+            if config.ordering_fields
+        ]
+        return (
+            joined.withColumn(_ACTION, action)
+            .where(F.col(_ACTION).isNotNull())
+            .select(
+                *columns,
+                F.col(_ACTION),
+                F.col(f"{self.target}.{RECORD_KEY}").alias(_OLD_KEY),
+                F.col(f"{self.target}.{PARTITION_PATH}").alias(_OLD_PARTITION),
+                (F.coalesce(older[0] < older[1], F.lit(False)) if older else F.lit(False)).alias(_OLDER),
+            )
+        )
+
+    def _action(self) -> Column:
+        from pyspark.sql import functions as F
+
+        there, came = F.col(_FOUND).isNotNull(), F.col(_KEY).isNotNull()
+        updates = F.lit(not self.skip_matched) & _holds(self.matched_condition)
+        unmatched = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
+        by_source = F.lit(self.by_source is not None) & _holds(self.by_source_condition)
+        return (
+            F.when(there & came & updates, UPDATE)
+            .when(~there & self._inserts(), INSERT)
+            .when(there & ~came & by_source, unmatched)
+        )
+
+    def _inserts(self) -> Column:
+        from pyspark.sql import functions as F
+
+        return F.lit(not self.skip_not_matched) & _holds(self.not_matched_condition)
+
+    def _value(self, name: str, kind: DataType, is_stored: bool) -> Column:
+        """Return a column's value by the clause that takes the row."""
+        from pyspark.sql import functions as F
+
+        mine = F.col(f"{self.source}.{_quoted(name)}")
+        theirs = F.col(f"{self.target}.{_quoted(name)}") if is_stored else F.lit(None)
+        updated = _lowered(self.update_set).get(name.lower())
+        by_source = _lowered(self.by_source if isinstance(self.by_source, Mapping) else None).get(
+            name.lower()
+        )
+        taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
+        new = F.expr(updated) if updated is not None else mine if taken else theirs
+        kept = F.expr(by_source) if by_source is not None else theirs
+        action = F.col(_ACTION)
+        value = F.when(action == UPDATE, new.cast(kind)).when(action == INSERT, mine.cast(kind))
+        return value.otherwise(kept.cast(kind))
+
+
+def _settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, moves: bool) -> DataFrame:
+    """Return rows with flags; one that changes its partition leaves the old one and is new in the other."""
+    from pyspark.sql import functions as F
+
+    action = F.col(_ACTION)
+    updates = action.isin(UPDATE, UPDATE_UNMATCHED)
+    elsewhere = updates & (F.col(PARTITION_PATH) != F.col(_OLD_PARTITION)) & F.lit(moves)
+    parts = F.when(elsewhere & F.col(_OLDER) & (action == UPDATE), F.array().cast("array<boolean>"))
+    parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
+    rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
+    moved, leaves = F.col("__hudi_moved"), F.col(_LEAVES)
+    deletes = leaves | (action == DELETE)
+    stays = (updates & ~moved) | deletes
+    ordering = {name.lower() for name in config.ordering_fields}
+    columns = [
+        F.when(~deletes, F.col(_quoted(name))).alias(name)
+        if name.lower() in ordering
+        else F.col(_quoted(name))
+        for name in batch.schema.names
+    ]
+    return rows.select(
+        *columns,
+        F.when(stays, F.col(_OLD_KEY)).otherwise(F.col(RECORD_KEY)).alias(RECORD_KEY),
+        F.when(stays, F.col(_OLD_PARTITION)).otherwise(F.col(PARTITION_PATH)).alias(PARTITION_PATH),
+        deletes.alias(DELETE_FLAG),
+        ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
+    )
+
+
+def _holds(condition: str | None) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.lit(True) if condition is None else F.coalesce(F.expr(f"({condition})"), F.lit(False))
+
+
+def _lowered(given: Mapping[str, str] | None) -> dict[str, str]:
+    return {name.lower(): str(value) for name, value in (given or {}).items()}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

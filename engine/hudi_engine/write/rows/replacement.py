@@ -1,0 +1,238 @@
+"""Rows that go and rows that come, as one batch: what delete and insert in one instant are made of.
+
+Every row says by two flags what becomes of it: it deletes the stored rows of its key in its partition, or it is new
+whatever is stored. Writing such a batch is an upsert whose look-up is already done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Protocol
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError, DataError, HudiError
+from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
+from hudi_engine.txn.replaced import Replaced
+from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.match import SOURCE, TARGET
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+OUTSIDE = "rows to write that are not among those that the write replaces"
+"""Begins the message about rows that the next run of the same write would not take out again."""
+
+
+@dataclass(frozen=True)
+class EventWindow:
+    """A window of time over one column.
+
+    Args:
+        column: A column of the table: timestamp, date, or text that reads as one.
+        start: First moment; without a zone it is UTC.
+        end: First moment after the window.
+    """
+
+    column: str
+    start: datetime
+    end: datetime
+
+    def condition(self, frame: DataFrame) -> Column:
+        """Return the condition on a frame that has the column; a date counts as its midnight in UTC."""
+        from pyspark.sql import functions as F
+
+        column = F.col(_quoted(self.column))
+        kind = frame.select(column).schema.fields[0].dataType.typeName()
+        if kind == "date":
+            return (column >= F.lit(_first_date(self.start))) & (column < F.lit(_first_date(self.end)))
+        moment = column if kind == "timestamp" else column.cast("timestamp")
+        return (moment >= F.lit(_aware(self.start))) & (moment < F.lit(_aware(self.end)))
+
+
+@contextmanager
+def outside_rows() -> Iterator[None]:
+    """Raise DataError for rows that Spark found not to be among those that a write replaces."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, HudiError) and OUTSIDE in str(error):
+            said = str(error)[str(error).index(OUTSIDE) :].splitlines()[0]
+            raise DataError(
+                f"the data has {said}. The same write would not take them out again: filter them out, or widen what is replaced"
+            ) from error
+        raise
+
+
+class Changes(Protocol):
+    """Makes of a batch and the table's rows a batch whose rows say what becomes of them."""
+
+    @property
+    def replaced(self) -> Replaced:
+        """What the commit says of the rows it was about."""
+        ...
+
+    @property
+    def by_key(self) -> bool:
+        """Whether keys are looked up, so that new ones of another writer matter."""
+        ...
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether the rows depend on every partition, also on those that they do not touch."""
+        ...
+
+    def rows(
+        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
+    ) -> AlignedBatch:
+        """Return the batch with key columns and flags."""
+        ...
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Which stored rows go when others come; several of these narrow each other down.
+
+    Args:
+        keys: Columns; rows go whose values in them are those of a row that comes (null is like null).
+        where: SQL over the table's columns, which may be named as DBT_INTERNAL_DEST.column.
+        window: A window of time.
+    """
+
+    keys: tuple[str, ...] = ()
+    where: str | None = None
+    window: EventWindow | None = None
+
+    @property
+    def replaced(self) -> Replaced:
+        """The window if that is all; other rows cannot be told apart."""
+        if self.window is None:
+            return Replaced()
+        return Replaced.within(self.window.column, self.window.start, self.window.end)
+
+    @property
+    def by_key(self) -> bool:
+        """Whether rows go by their keys."""
+        return bool(self.keys)
+
+    @property
+    def reads_all(self) -> bool:
+        """False: what matters of other partitions is said by `replaced`."""
+        return False
+
+    def rows(
+        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
+    ) -> AlignedBatch:
+        """Return rows that delete, and the rows that come.
+
+        Raises:
+            ConfigError: A column or condition that Spark cannot resolve.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        incoming = keyed(state, batch, options)
+        if self.keys:
+            # They are read twice, and have to be the same rows.
+            incoming = incoming.persist()
+        try:
+            arriving = incoming if self.keys else self._only_within(incoming)
+            both = flagged(arriving, batch, delete=False, insert=True)
+            if state.data_schema() is not None and state.timeline.completed_writes:
+                stored = snapshot_frame(spark, state, options)
+                nothing = [
+                    F.lit(None).cast(batch.frame.schema[name].dataType).alias(name)
+                    for name in batch.schema.names
+                ]
+                gone = self._going(stored, incoming).select(
+                    *nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH)
+                )
+                both = both.unionByName(flagged(gone, batch, delete=True, insert=False))
+        except PySparkException as error:
+            first = str(error).splitlines()[0]
+            raise ConfigError(
+                f"the rows to replace cannot be told: {first}. Use columns of the table, as {TARGET}.column where a name is "
+                f"also one of the data ({SOURCE}.column)"
+            ) from error
+        cached = (incoming,) if self.keys else ()
+        return AlignedBatch(both, batch.schema, (RECORD_KEY, PARTITION_PATH), cached)
+
+    def _going(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        if self.window is not None:
+            stored = stored.where(self.window.condition(stored))
+        stored = stored.alias(TARGET)
+        if not self.keys:
+            return stored.where(self.where) if self.where is not None else stored
+        condition = F.lit(True) if self.where is None else F.expr(f"({self.where})")
+        for name in self.keys:
+            mine, theirs = (F.col(f"{side}.{_quoted(name)}") for side in (TARGET, SOURCE))
+            condition = condition & mine.eqNullSafe(theirs)
+        return stored.join(incoming.alias(SOURCE), condition, "left_semi")
+
+    def _only_within(self, incoming: DataFrame) -> DataFrame:
+        """Fail where a row that comes is not one that the same write would take out again."""
+        from pyspark.sql import functions as F
+
+        conditions = [] if self.where is None else [F.expr(f"({self.where})")]
+        if self.window is not None:
+            conditions.append(self.window.condition(incoming))
+        within = F.lit(True)
+        for each in conditions:
+            within = within & F.coalesce(each, F.lit(False))
+        failed = F.raise_error(F.lit(f"{OUTSIDE}: {self._said()}")).cast("string")
+        place = F.when(within, F.col(PARTITION_PATH)).otherwise(failed)
+        return incoming.alias(TARGET).withColumn(PARTITION_PATH, place)
+
+    def _said(self) -> str:
+        parts = [] if self.where is None else [self.where]
+        if self.window is not None:
+            parts.append(f"{self.window.column} from {self.window.start} up to {self.window.end}")
+        return " and ".join(parts)
+
+
+def keyed(state: TableState, batch: AlignedBatch, options: Options) -> DataFrame:
+    """Return the rows of a batch with record key (null where the table generates keys) and partition path."""
+    from pyspark.sql import functions as F
+
+    frame = with_key_columns(
+        batch.frame,
+        state.config,
+        schema=batch.schema,
+        options=options,
+        complex_single_prefix=state.keys_carry_field_name(),
+    )
+    if RECORD_KEY not in frame.columns:
+        frame = frame.withColumn(RECORD_KEY, F.lit(None).cast("string"))
+    return frame
+
+
+def flagged(frame: DataFrame, batch: AlignedBatch, *, delete: bool, insert: bool) -> DataFrame:
+    """Return key columns, data columns and the two flags."""
+    from pyspark.sql import functions as F
+
+    names: Sequence[str] = (*batch.schema.names, RECORD_KEY, PARTITION_PATH)
+    columns = [F.col(_quoted(name)) for name in names]
+    return frame.select(*columns, F.lit(delete).alias(DELETE_FLAG), F.lit(insert).alias(INSERT_FLAG))
+
+
+def _first_date(moment: datetime) -> date:
+    """Return the first date whose midnight is not before a moment."""
+    aware = _aware(moment).astimezone(timezone.utc)
+    whole = aware.time() == datetime.min.time()
+    return aware.date() if whole else aware.date() + timedelta(days=1)
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

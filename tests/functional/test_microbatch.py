@@ -1,0 +1,74 @@
+"""Microbatch models: dbt's own test, batches beside each other, and what a batch may not do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.incremental.test_incremental_microbatch import BaseMicrobatch
+from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
+
+EVENTS = """
+{{ config(materialized='table', event_time='at') }}
+select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at from range(0, 24)
+"""
+BY_DAY = """
+{{ config(
+    materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size=BATCH,
+    begin='2020-01-01', PARTITION table_type='TYPE', concurrent_batches=true
+) }}
+select id, at, cast(at as date) as day, uuid() as run from {{ ref('events') }}
+"""
+
+
+def by_day(batch: str, table_type: str, partition: str = "partition_by=['day'],") -> str:
+    return BY_DAY.replace("BATCH", repr(batch)).replace("TYPE", table_type).replace("PARTITION", partition)
+
+
+class TestMicrobatch(BaseMicrobatch):
+    """dbt's own: five days, one after the other and again."""
+
+
+class TestBatchesBesideEachOther:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "events.sql": EVENTS,
+            "cow_days.sql": by_day("day", "cow"),
+            "mor_days.sql": by_day("day", "mor"),
+            "hours_in_one_place.sql": by_day("hour", "cow", "").replace(
+                "'2020-01-01'", "'2020-01-06 12:00:00'"
+            ),
+        }
+
+    def test_every_batch_is_there_once_after_the_first_run_and_after_the_same_again(
+        self, project: Any
+    ) -> None:
+        for _ in range(2):
+            with patch_microbatch_end_time("2020-01-06 22:00:00"):
+                run_dbt(["run"])
+            for model in ("cow_days", "mor_days"):
+                found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
+                assert [row[0] for row in found] == list(range(24)), model
+            found = project.run_sql("select id from {schema}.hours_in_one_place order by id", fetch="all")
+            assert [row[0] for row in found] == [22, 23]
+        before = dict(project.run_sql("select id, run from {schema}.cow_days", fetch="all"))
+        window = ["--event-time-start", "2020-01-02", "--event-time-end", "2020-01-04"]
+        run_dbt(["run", "--select", "cow_days", *window])
+        after = dict(project.run_sql("select id, run from {schema}.cow_days", fetch="all"))
+        assert {key for key in before if before[key] != after[key]} == set(range(4, 12))
+        run_dbt(["run", "--select", "cow_days", "--full-refresh", *window])
+        found = project.run_sql("select id from {schema}.cow_days order by id", fetch="all")
+        assert [row[0] for row in found] == list(range(4, 12))
+
+
+class TestRowsOfOtherBatches:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        late = by_day("day", "cow").replace("select id, at,", "select id, at + make_dt_interval(1) as at,")
+        return {"events.sql": EVENTS, "late.sql": late}
+
+    def test_a_row_outside_of_its_batch_fails_the_batch(self, project: Any) -> None:
+        with patch_microbatch_end_time("2020-01-03 12:00:00"):
+            _, log = run_dbt_and_capture(["run"], expect_pass=False)
+        assert "not among those that the write replaces: at from 2020-01-02" in log

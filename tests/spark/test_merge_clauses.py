@@ -1,0 +1,114 @@
+"""The clauses of a MERGE in one commit, against a naive model."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import ConfigError, HudiTable
+from hudi_engine.write.rows.clauses import MergeClauses
+
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+COLUMNS = "id int, n int, dt string"
+STORED = [(1, 10, "a"), (2, 20, "a"), (3, 30, "b"), (4, 40, "b")]
+BATCH = [(2, 200, "a"), (3, 300, "a"), (5, 500, "b"), (6, 600, "b")]
+
+# Clauses, and what becomes of a pair of a stored row and one of the batch (either may be missing).
+CASES = {
+    "plain": (MergeClauses(), lambda old, new: new or old),
+    "matched condition": (
+        MergeClauses(matched_condition="DBT_INTERNAL_SOURCE.n > 200"),
+        lambda old, new: (new if new[1] > 200 or not old else old) if new else old,
+    ),
+    "not matched condition": (
+        MergeClauses(not_matched_condition="s.n > 500", source="s"),
+        lambda old, new: new if new and (old or new[1] > 500) else old,
+    ),
+    "skip matched": (MergeClauses(skip_matched=True), lambda old, new: old or new),
+    "skip not matched": (MergeClauses(skip_not_matched=True), lambda old, new: old and (new or old)),
+    "delete by source": (
+        MergeClauses(by_source="delete", by_source_condition="t.n < 40", target="t"),
+        lambda old, new: new or (old if old[1] >= 40 else None),
+    ),
+    "update by source": (
+        MergeClauses(by_source={"n": "DBT_INTERNAL_DEST.n + 1"}),
+        lambda old, new: new or (old[0], old[1] + 1, old[2]),
+    ),
+    "set": (
+        MergeClauses(update_set={"n": "DBT_INTERNAL_DEST.n + DBT_INTERNAL_SOURCE.n"}, update_columns=("n",)),
+        lambda old, new: (old[0], old[1] + new[1], old[2]) if old and new else old or new,
+    ),
+    "everything": (
+        MergeClauses(
+            matched_condition="DBT_INTERNAL_DEST.dt = 'b'",
+            not_matched_condition="DBT_INTERNAL_SOURCE.id = 6",
+            by_source="delete",
+        ),
+        lambda old, new: (
+            (new if old[2] == "b" else old) if old and new else new if new and new[0] == 6 else None
+        ),
+    ),
+}
+TABLES = {
+    "cow": ("cow", None, "GLOBAL_SIMPLE", "1000"),
+    "cow-partitioned-executors": ("cow", ["dt"], "GLOBAL_BLOOM", "0"),
+    "mor-partitioned": ("mor", ["dt"], "GLOBAL_SIMPLE", "1000"),
+    "mor-bucket": ("mor", None, "BUCKET", "1000"),
+}
+
+
+def make(spark, path, shape="cow"):
+    table_type, partitions, index, small_rows = TABLES[shape]
+    options = {"hoodie.index.type": index, "hoodie.engine.small.batch.rows": small_rows}
+    if index.startswith("GLOBAL"):
+        options[f"hoodie.{index[7:].lower()}.index.update.partition.path"] = "true"
+    return HudiTable.create(
+        spark,
+        str(path),
+        name="t",
+        record_key=["id"],
+        partition_by=partitions,
+        table_type=table_type,
+        options=options,
+    )
+
+
+def frame(spark, rows):
+    return spark.createDataFrame(rows, COLUMNS)
+
+
+def modelled(stored, batch, becomes):
+    old, new = ({row[0]: row for row in rows} for rows in (stored, batch))
+    found = [becomes(old.get(key), new.get(key)) for key in sorted({*old, *new})]
+    return [row for row in found if row]
+
+
+@pytest.mark.parametrize("shape", TABLES)
+def test_every_clause_does_to_rows_what_it_says(spark, tmp_path, shape):
+    for name, (clauses, becomes) in CASES.items():
+        table = make(spark, tmp_path / name, shape)
+        table.upsert(frame(spark, STORED))
+        table.merge(frame(spark, BATCH), clauses)
+        expected = modelled(STORED, BATCH, becomes)
+        assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == expected, name
+        assert sorted(tuple(row) for row in table.snapshot().select("id", "n", "dt").collect()) == expected, (
+            name
+        )
+
+
+def test_a_merge_into_an_empty_table_inserts_what_may_be_inserted(spark, tmp_path):
+    table = make(spark, tmp_path / "t")
+    table.merge(frame(spark, BATCH), MergeClauses(not_matched_condition="DBT_INTERNAL_SOURCE.n < 600"))
+    assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == BATCH[:3]
+
+
+def test_clauses_that_make_no_sense_are_refused(spark, tmp_path):
+    table = make(spark, tmp_path / "t")
+    table.upsert(frame(spark, STORED))
+    for clauses, message in (
+        (MergeClauses(matched_condition="nix = 1"), "nix"),
+        (MergeClauses(update_set={"id": "1"}), "'id' is part of the record key"),
+        (MergeClauses(by_source={"nix": "1"}), "'nix' is not in the table"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            table.merge(frame(spark, BATCH), clauses)
+    assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == STORED
