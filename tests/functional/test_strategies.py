@@ -31,6 +31,28 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, in
     "upsert": ({"unique_key": "id"}, MERGED, (1, 1, 0)),
     "merge": ({"unique_key": ["id"], "incremental_strategy": "merge"}, MERGED, (1, 1, 0)),
     "event_time": ({"unique_key": "id", "precombine_field": "ts"}, MERGED, (1, 1, 0)),
+    "several_orderings": (
+        {"unique_key": "id", "precombine_field": ["ts", "name"], "merge_mode": "event_time"},
+        MERGED,
+        (1, 1, 0),
+    ),
+    "clauses": (
+        {
+            "unique_key": "id",
+            "matched_condition": "s.ts > t.ts",
+            "not_matched_condition": "s.id > 3",
+            "not_matched_by_source_action": "update set name = upper(t.name)",
+            "source_alias": "s",
+            "target_alias": "t",
+        },
+        [(1, "A", "x"), (2, "B", "y")],
+        (0, 2, 0),
+    ),
+    "full_sync": (
+        {"unique_key": "id", "not_matched_by_source_action": "delete", "skip_matched_step": True},
+        [(2, "b", "y"), (3, "c", "y")],
+        (1, 0, 1),
+    ),
     "partitioned": ({"unique_key": "id", "partition_by": "dt"}, MERGED, (1, 1, 0)),
     "bucketed": ({"unique_key": "id", "index": {"type": "bucket", "buckets": 2}}, MERGED, (1, 1, 0)),
     "append": ({}, APPENDED, (2, 0, 0)),

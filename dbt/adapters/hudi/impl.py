@@ -51,7 +51,8 @@ class HudiConfig(SparkConfig):
 
     file_format: str = "hudi"
     table_type: str | None = None
-    precombine_field: str | None = None
+    precombine_field: Any | None = None
+    merge_mode: str | None = None
     index: Any | None = None
     hive_style_partitioning: bool | None = None
     hudi_options: dict[str, Any] | None = None

@@ -157,7 +157,7 @@ def _commit(
             request.update_columns,
             skips_unchanged(request),
         )
-        units = _units(state, incoming, index, operation)
+        units = _units(state, incoming, index, request)
         if incoming.table is not None:
             path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
         else:
@@ -340,13 +340,14 @@ def _context(
 
 
 def _units(
-    state: TableState, incoming: Incoming, index: IndexKind, operation: Operation
+    state: TableState, incoming: Incoming, index: IndexKind, request: WriteRequest
 ) -> dict[str, PartitionUnit]:
     """Return latest slices of the partitions that matter: those of the batch, or all for a global look-up or an overwrite."""
     partitions = incoming.partitions
-    everything = index.is_global or partitions is None or operation.replaces == WHOLE_TABLE
+    everything = index.is_global or partitions is None or request.operation.replaces == WHOLE_TABLE
+    partitions = list(dict.fromkeys((*(partitions or ()), *request.partitions)))
     view = state.view(None if everything else partitions)
-    return partition_units(state, view.latest_slices(), partitions or ())
+    return partition_units(state, view.latest_slices(), partitions)
 
 
 def _write_small(

@@ -66,7 +66,7 @@ def test_names_of_dbt_spark_mean_the_same() -> None:
     resolved = plan(file_format="hudi", options=options)
     assert resolved.table.table_type == "mor"
     assert resolved.table.record_key == ("id", "line")
-    assert resolved.table.precombine_field == "ts"
+    assert resolved.table.precombine_field == ("ts",)
     assert resolved.given_options == {"hoodie.parquet.max.file.size": "1024"}
 
 
@@ -124,6 +124,12 @@ def test_the_window_of_a_batch_is_what_dbt_says() -> None:
         datetime(2026, 1, 1, tzinfo=timezone.utc),
         datetime(2026, 1, 2, tzinfo=timezone.utc),
     )
+
+
+def test_several_columns_order_versions_and_the_merge_mode_is_a_word() -> None:
+    resolved = plan(unique_key="id", precombine_field=["ts", "seq"], merge_mode="event_time")
+    assert resolved.definition["precombine_field"] == ["ts", "seq"]
+    assert resolved.create_options["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
 
 
 def test_clauses_of_a_merge_have_the_names_of_other_adapters() -> None:
@@ -189,7 +195,7 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
             {"unique_key": "id", "index": {"type": "bucket", "bucket": 4}},
             "index has the unknown key 'bucket'",
         ),
-        ({"precombine_field": ["a", "b"]}, "precombine_field is ['a', 'b']; one column"),
+        ({"merge_mode": "newest"}, "merge_mode is 'newest'; legal values: event_time, commit_time"),
         ({"unique_key": [1]}, "unique_key is [1]; give a column name"),
         (
             {"compaction": {"trigger": "NUM_COMMITS", "every": 1}, "table_type": "mor"},

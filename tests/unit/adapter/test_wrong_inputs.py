@@ -99,7 +99,7 @@ def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
             "incremental_predicates is 5; give a list of SQL conditions",
         ),
         ({"location_root": ["a"]}, "location_root is ['a']; give a folder or URI"),
-        ({**KEYED, "precombine_field": ["a", "b"]}, "precombine_field is ['a', 'b']; one column"),
+        ({**KEYED, "merge_mode": "newest"}, "merge_mode is 'newest'; legal values: event_time"),
         (
             {"hive_style_partitioning": "maybe"},
             "hive_style_partitioning is 'maybe'; legal values: true, false",

@@ -17,6 +17,7 @@ USED: tuple[str, ...] = (
     "record_key",
     "primaryKey",
     "precombine_field",
+    "merge_mode",
     "ordering_field",
     "preCombineField",
     "precombineKey",

@@ -79,7 +79,7 @@ class ModelPlan:
             "unique_key": tuple(dict.fromkeys((*self.table.record_key, *self.merge.delete_by))),
             "event_time": () if self.merge.window is None else (self.merge.window.column,),
             "partition_by": self.table.partition_by,
-            "precombine_field": (self.table.precombine_field,) if self.table.precombine_field else (),
+            "precombine_field": self.table.precombine_field,
             "merge_update_columns": self.merge.update_columns or (),
             "merge_exclude_columns": self.merge.exclude_columns or (),
         }
@@ -114,7 +114,7 @@ class ModelPlan:
         return {
             "name": self.name,
             "record_key": list(self.table.record_key) or None,
-            "precombine_field": self.table.precombine_field,
+            "precombine_field": list(self.table.precombine_field) or None,
             "partition_by": list(self.table.partition_by) or None,
             "table_type": self.table.table_type,
             "options": self.create_options,

@@ -15,6 +15,14 @@ TABLE_TYPES: Mapping[str, str] = {
     "copy_on_write": "cow",
     "merge_on_read": "mor",
 }
+_MERGE_MODE = "hoodie.record.merge.mode"
+_MERGE_MODES: Mapping[str, str] = {
+    "event_time": "EVENT_TIME_ORDERING",
+    "commit_time": "COMMIT_TIME_ORDERING",
+    "EVENT_TIME_ORDERING": "EVENT_TIME_ORDERING",
+    "COMMIT_TIME_ORDERING": "COMMIT_TIME_ORDERING",
+    "CUSTOM": "CUSTOM",
+}
 _COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
 _HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
 _URL_ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
@@ -55,14 +63,14 @@ class ModelTable:
     Args:
         table_type: ``cow`` or ``mor``.
         record_key: Key columns; empty for a table with automatic keys.
-        precombine_field: Column that orders versions of a row by event time; None means commit time.
+        precombine_field: Columns that order versions of a row by event time, the first counting most; none means commit time.
         partition_by: Partition columns.
         hive_style: Partition folders are named ``column=value``.
     """
 
     table_type: str = "cow"
     record_key: tuple[str, ...] = ()
-    precombine_field: str | None = None
+    precombine_field: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     hive_style: bool = True
 
@@ -139,15 +147,14 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
     table_type = choice("table_type", raw.value(*_TYPE_KEYS), TABLE_TYPES, problems) or "cow"
     record_key = names("unique_key", _record_key(raw), problems)
     ordering = names("precombine_field", raw.value(*_ORDER_KEYS), problems)
-    if len(ordering) > 1:
-        problems.add(
-            f"precombine_field is {list(ordering)!r}; one column can order the versions of a row, give one name"
-        )
+    mode = choice("merge_mode", raw.value("merge_mode", _MERGE_MODE), _MERGE_MODES, problems)
+    if mode is not None:
+        raw.options[_MERGE_MODE] = mode
     hive_style = boolean("hive_style_partitioning", raw.value(*_HIVE_KEYS), problems, True)
     return ModelTable(
         table_type=table_type,
         record_key=record_key if key_override is None else key_override,
-        precombine_field=ordering[0] if ordering else None,
+        precombine_field=ordering,
         partition_by=_partitions(raw),
         hive_style=bool(hive_style),
     )

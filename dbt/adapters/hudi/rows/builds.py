@@ -194,7 +194,7 @@ def check_shape(plan: ModelPlan, table: HudiTable) -> None:
             ("unique_key", plan.table.record_key, tuple(config.record_key_fields)),
             ("partition_by", _names(plan.table.partition_by), tuple(f.name for f in config.partition_fields)),
             ("table_type", plan.table.table_type, TABLE_WORDS[config.table_type]),
-            ("precombine_field", plan.table.precombine_field, next(iter(config.ordering_fields), None)),
+            ("precombine_field", plan.table.precombine_field, tuple(config.ordering_fields)),
         )
         if _folded(wanted) != _folded(found)
     ]

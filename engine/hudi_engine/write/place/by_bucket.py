@@ -100,8 +100,9 @@ def _goes_to_log(
 ) -> bool:
     """Tell whether rows are appended to the log; where it cannot hold them, the base file is written anew.
 
-    A log has one row a key and obeys the ordering, so a row that comes beside a stored one with its key, in the place of
-    one that goes, or together with another one, has to be in the base file.
+    A log has one row a key and obeys the ordering against the base file, also where the log deleted the row there. So a row
+    that comes beside a stored one with its key, in the place of one that goes or went, or together with another one, has to
+    be in the base file.
 
     Raises:
         DataError: It cannot be written: a compaction of the file group is pending, or only a match condition asks for it.
@@ -115,7 +116,11 @@ def _goes_to_log(
     if len(keys) == 0:
         return True
     tag = tag_slice(
-        task.context.read, file_slice, keys, plan.index.pruning(task.context.options), StoredKeys.LIVE
+        task.context.read,
+        file_slice,
+        keys,
+        plan.index.pruning(task.context.options),
+        StoredKeys.BASE_AND_LOGS,
     )
     if tag is None and pc.count_distinct(keys).as_py() == len(keys):
         return True
