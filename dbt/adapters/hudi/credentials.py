@@ -32,6 +32,7 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "server_side_parameters": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
     "isolate_sessions": ((bool,), "true or false"),
     "ansi": ((bool,), "true or false"),
+    "class_archive": ((bool,), "true or false"),
 }
 # Keys dbt reads before the profile comes here, and those it adds.
 _OF_DBT = ("type", "threads", "database")
@@ -80,6 +81,7 @@ class HudiCredentials(SparkCredentials):
             true when dbt starts Spark, false when it uses a session that was already running.
         log_level: Log level of the JVM.
         ansi: Spark's ANSI mode: a cast or a sum that does not fit fails instead of becoming null or another number.
+        class_archive: Keep the classes that Spark loads in the user's cache, so that it starts in less time.
     """
 
     method: SparkConnectionMethod = SparkConnectionMethod.SESSION
@@ -92,6 +94,7 @@ class HudiCredentials(SparkCredentials):
     isolate_sessions: bool | None = None
     log_level: str = "ERROR"
     ansi: bool = True
+    class_archive: bool = True
 
     @classmethod
     def validate(cls, data: Any) -> None:

@@ -47,7 +47,7 @@ def test_a_java_that_is_new_enough_is_taken(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path, version)))
-    assert java.check_java() == version
+    assert java.check_java()[1] == version
 
 
 @pytest.mark.parametrize(

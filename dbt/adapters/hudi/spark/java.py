@@ -34,8 +34,8 @@ _SHOWN_ON_FAILURE = 10
 _launch: Callable[..., Any] = launch_gateway
 
 
-def check_java() -> str:
-    """Return the version of the Java that Spark will run on.
+def check_java() -> tuple[Path, str]:
+    """Return the Java that Spark will run on, and its version.
 
     Raises:
         DbtRuntimeError: There is none, or it is too old for this Spark.
@@ -53,7 +53,7 @@ def check_java() -> str:
         raise DbtRuntimeError(
             f"Spark {pyspark.__version__} needs Java {oldest} or newer, but {found} is Java {version}; {_GET_JAVA}"
         )
-    return version
+    return Path(found), version
 
 
 def _java_version(java: str) -> str:

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.java import check_java, launch_java
 
 # PySpark says it at every conversion; what is used of pandas here works with either version
@@ -48,7 +49,7 @@ _QUICK_START = (
 )
 _FEW_CORES = 2
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w*GC\b")
 _METASTORE_KEYS = (
     "spark.hadoop.javax.jdo.option.ConnectionURL",
@@ -130,9 +131,12 @@ def _use_this_python() -> None:
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     conf = _start_conf(credentials, engine_conf)
-    java = check_java()
-    logger.info("starting Spark {} on Java {} ...", pyspark.__version__, java)
+    java, version = check_java()
+    logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     start = time.perf_counter()
+    if credentials.class_archive and conf.get("spark.master", "local").startswith("local"):
+        options = archive_options(java, version, conf, _given_java_options(conf))
+        conf[_JAVA_OPTIONS] = " ".join([*options, conf[_JAVA_OPTIONS]])
     launch_java(conf, folder)
     builder = SparkSession.builder
     for key, value in conf.items():
@@ -175,10 +179,14 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
 
 
 def _local_java_options(conf: Mapping[str, str]) -> list[str]:
-    given = [conf.get(_JAVA_OPTIONS, ""), *(os.environ.get(name, "") for name in _JAVA_VARIABLES)]
     # on two cores a collector with threads of its own is in the way; the JVM refuses to start with two of them
-    serial = (os.cpu_count() or 1) <= _FEW_CORES and not any(_COLLECTOR.search(text) for text in given)
+    serial = (os.cpu_count() or 1) <= _FEW_CORES and not _COLLECTOR.search(_given_java_options(conf))
     return [*_QUICK_START, *(["-XX:+UseSerialGC"] if serial else [])]
+
+
+def _given_java_options(conf: Mapping[str, str]) -> str:
+    """Java options of Spark settings and of the environment."""
+    return " ".join([conf.get(_JAVA_OPTIONS, ""), *(os.environ.get(name, "") for name in _JAVA_VARIABLES)])
 
 
 def _log_config() -> str:
