@@ -240,6 +240,19 @@ def test_what_clean_took_is_an_error_that_names_it_and_the_choices(spark, tmp_pa
     assert {kind for kind, _, _ in told(table.changes(start, on_gap="snapshot"))} == {"insert"}
 
 
+@pytest.mark.parametrize("mode", ["net", "all", "latest"])
+def test_a_clean_of_the_end_of_a_window_is_a_gap_and_not_fewer_rows(spark, tmp_path, mode):
+    table = make(spark, tmp_path / "t")
+    start = table.upsert(frame(spark, (1, 1, "a", "one"))).instant
+    end = table.upsert(frame(spark, (2, 1, "b", "two"))).instant
+    assert [row for _, row, _ in told(table.changes(start, end, mode))] == [(2, 1, "b", "two")]
+    for number in range(2, 5):
+        table.upsert(frame(spark, (2, number, "b", f"v{number}")))
+    table.clean(retain_commits=1)
+    with pytest.raises(HistoryGapError, match=f"clean deleted the files of commit {end}.*partition 'b'"):
+        table.changes(start, end, mode)
+
+
 def test_a_start_that_was_rolled_back_is_a_gap(spark, tmp_path):
     table = make(spark, tmp_path / "t")
     table.upsert(frame(spark, (1, 1, "a", "one")))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.changes.columns import AFTER, CHANGE_TYPE, COMMITTED, INSERT, STEP, task_schema, told_columns
+from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, context_at
 from hudi_engine.changes.slices import StatesOfGroups
@@ -67,17 +68,22 @@ def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
     return _typed(frame, INSERT, commit)
 
 
-def newest_images(reading: Reading, step: Step) -> DataFrame:
-    """Return the rows that the step wrote and that are still there, as updates; nothing of before is opened."""
+def newest_images(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFrame:
+    """Return the rows that the step wrote and that are still there, as updates; nothing of before is opened.
+
+    Raises:
+        HistoryGapError: Files of the end of the step have gone.
+    """
     from pyspark.sql import functions as F
 
     states = StatesOfGroups(reading.state, {partition for partition, _ in step.groups})
-    found = (
-        states.slice_at(key, step.after)
-        for key in sorted(step.groups)
-        if not states.is_replaced(key, step.after)
-    )
-    slices = [each for each in found if each is not None]
+    slices = []
+    for key in sorted(step.groups):
+        if not states.is_replaced(key, step.after):
+            found = states.slice_at(key, step.after)
+            cleaned.check_after(step, key, found)
+            if found is not None:
+                slices.append(found)
     frame = slices_frame(reading.spark, reading.state, reading.at(step.after), slices)
     return _typed(frame.where(F.col(COMMIT_TIME).isin(sorted(step.writes))), AFTER, "")
 

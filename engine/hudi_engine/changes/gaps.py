@@ -6,11 +6,11 @@ touched file group as they were before. What is missing is an error: changes are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hudi_engine.changes.touched import Step
-from hudi_engine.changes.window import Window, order_of
+from hudi_engine.changes.window import Point, Window, order_of
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -116,7 +116,7 @@ class CleanedFiles:
                 for key, time in _deleted(told):
                     self._newest.setdefault(key, []).append(time)
 
-    def check(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
+    def check_before(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
         """Refuse a slice that is not the one the group had before the step.
 
         Args:
@@ -127,20 +127,42 @@ class CleanedFiles:
         Raises:
             HistoryGapError: A newer one, or a file of it, has gone.
         """
-        since = "" if found is None else found.base_instant
-        # a log that goes alone is one of the slice that its name says
-        gone = [time for time in self._newest.get(key, ()) if time >= since and step.before.visible(time)]
         previous = step.previous.get(key)
-        if previous is not None and previous > since and step.before.visible(previous):
-            gone.append(previous)
+        known = [] if previous is None or previous <= _since(found) else [previous]
+        self._refuse(key, self._gone(step.before, key, found, known), "which a later commit changed")
+
+    def check_after(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
+        """Refuse a slice that is not the one the group had after the step, which may have ended long ago.
+
+        Args:
+            step: The step.
+            key: The file group, live after the step.
+            found: Its newest slice then, by the files that are left; None when there is none.
+
+        Raises:
+            HistoryGapError: A newer one, or a file of it, has gone.
+        """
+        self._refuse(key, self._gone(step.after, key, found), "which the end of the changes needs")
+
+    def _gone(
+        self, point: Point, key: FileGroupKey, found: FileSlice | None, known: Iterable[str] = ()
+    ) -> list[str]:
+        # a log that goes alone is one of the slice that its name says
+        deleted = (time for time in self._newest.get(key, ()) if time >= _since(found))
+        return [time for time in (*deleted, *known) if point.visible(time)]
+
+    def _refuse(self, key: FileGroupKey, gone: list[str], needed: str) -> None:
         if gone:
             raise _gap(
                 self._state,
                 self._start,
-                f"clean deleted the files of commit {max(gone)} in file group {key[1]} of partition {key[0]!r}, which a "
-                "later commit changed",
+                f"clean deleted the files of commit {max(gone)} in file group {key[1]} of partition {key[0]!r}, {needed}",
                 self._oldest,
             )
+
+
+def _since(found: FileSlice | None) -> str:
+    return "" if found is None else found.base_instant
 
 
 def _deleted(told: dict[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:

@@ -90,7 +90,7 @@ def plan_changes(
     """Return the comparisons of some steps.
 
     Raises:
-        HistoryGapError: Files of before a step have gone.
+        HistoryGapError: Files of before or after a step have gone.
     """
     points = tuple((step.before, step.after, step.writes) for step in steps)
     return ChangePlan(read, points, tuple(_comparisons(state, steps, cleaned)), mode)
@@ -105,6 +105,8 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
                 for point in (step.before, step.after)
             )
             if not states.is_replaced(key, step.before):
-                cleaned.check(step, key, before)
+                cleaned.check_before(step, key, before)
+            if not states.is_replaced(key, step.after):
+                cleaned.check_after(step, key, after)
             if before is not None or after is not None:
                 yield Comparison(number, key[0], before, after, commit, key[0] in step.moving)

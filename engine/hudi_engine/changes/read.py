@@ -69,7 +69,7 @@ def _since(reading: Reading, start: Moment, end: Moment | None, mode: str, known
     state = reading.state
     steps, cleaned = steps_since(state, start, end, mode=mode, known=known)
     if mode == LATEST and steps and state.config.populate_meta_fields:
-        return newest_images(reading, steps[0])
+        return newest_images(reading, steps[0], cleaned)
     plan = plan_changes(state, reading.read, steps, cleaned, ALL if mode == ALL else NET)
     frame = compared_rows(reading, plan)
     return frame.where(F.col(CHANGE_TYPE) != DELETE) if mode == LATEST else frame
