@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
@@ -171,7 +172,7 @@ class TableServices:
         options = self.options
         if retain_commits is not None:
             keep = {
-                "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+                "hoodie.clean.policy": CleanPolicy.KEEP_LATEST_COMMITS,
                 "hoodie.clean.commits.retained": retain_commits,
             }
             options = options.merged(keep)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
+from hudi_engine.config.enums import SERVICE_OPERATIONS
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
 from hudi_engine.table_state import TableState
@@ -29,9 +30,6 @@ class Span(NamedTuple):
 
     start: Moment | None = None
     end: Moment | None = None
-
-
-_SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def order_of(instant: Instant) -> str:
 
 def moves_rows(metadata: CommitMetadata) -> bool:
     """Return whether a write may have changed rows, as the services that only move them do not."""
-    return not metadata.compacted and metadata.operation_type.upper() not in _SERVICES
+    return not metadata.compacted and metadata.operation_type.upper() not in SERVICE_OPERATIONS
 
 
 def digits_of(moment: Moment, config: TableConfig) -> str:

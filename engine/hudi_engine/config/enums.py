@@ -9,14 +9,24 @@ from __future__ import annotations
 from enum import Enum
 
 
-class TableType(str, Enum):
+class Name(str, Enum):
+    """A text of a closed set; in messages and files it is the text alone."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, format_spec: str) -> str:
+        return format(str(self.value), format_spec)
+
+
+class TableType(Name):
     """``hoodie.table.type``."""
 
     COPY_ON_WRITE = "COPY_ON_WRITE"
     MERGE_ON_READ = "MERGE_ON_READ"
 
 
-class KeyGeneratorType(str, Enum):
+class KeyGeneratorType(Name):
     """``hoodie.table.keygenerator.type``; older tables name a class, see :mod:`hudi_engine.config.table_config`."""
 
     SIMPLE = "SIMPLE"
@@ -27,7 +37,7 @@ class KeyGeneratorType(str, Enum):
     GLOBAL_DELETE = "GLOBAL_DELETE"
 
 
-class MergeMode(str, Enum):
+class MergeMode(Name):
     """How an older and a newer record of one key become one.
 
     The first two and CUSTOM are values of ``hoodie.record.merge.mode``; the others are what well-known
@@ -52,7 +62,11 @@ class MergeMode(str, Enum):
     """A payload or merger class that this engine does not know."""
 
 
-class WriteOperation(str, Enum):
+DECLARED_MERGE_MODES = (MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING, MergeMode.CUSTOM)
+"""``hoodie.record.merge.mode``."""
+
+
+class WriteOperation(Name):
     """``operationType`` of commit metadata."""
 
     INSERT = "INSERT"
@@ -75,13 +89,111 @@ class WriteOperation(str, Enum):
     UNKNOWN = "UNKNOWN"
 
 
-class IndexType(str, Enum):
+SERVICE_OPERATIONS = frozenset({WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.CLUSTER})
+"""Operations that move rows and change none."""
+
+
+class IndexType(Name):
     """``hoodie.index.type``: how a write finds the file group of a key."""
 
     SIMPLE = "SIMPLE"
-    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
     BLOOM = "BLOOM"
-    GLOBAL_BLOOM = "GLOBAL_BLOOM"
     BUCKET = "BUCKET"
-    RECORD_INDEX = "RECORD_INDEX"
-    INMEMORY = "INMEMORY"
+    GLOBAL_SIMPLE = "GLOBAL_SIMPLE"
+    GLOBAL_BLOOM = "GLOBAL_BLOOM"
+
+
+class BucketEngine(Name):
+    """``hoodie.index.bucket.engine``."""
+
+    SIMPLE = "SIMPLE"
+
+
+class BloomFilterType(Name):
+    """Values of the footer key ``hoodie_bloom_filter_type_code``; an absent key means ``SIMPLE``."""
+
+    SIMPLE = "SIMPLE"
+    DYNAMIC_V0 = "DYNAMIC_V0"
+
+
+class BulkSortMode(Name):
+    """``hoodie.bulkinsert.sort.mode``."""
+
+    NONE = "NONE"
+    PARTITION_SORT = "PARTITION_SORT"
+    GLOBAL_SORT = "GLOBAL_SORT"
+    PARTITION_PATH_REPARTITION = "PARTITION_PATH_REPARTITION"
+    PARTITION_PATH_REPARTITION_AND_SORT = "PARTITION_PATH_REPARTITION_AND_SORT"
+
+
+class ParquetCodec(Name):
+    """``hoodie.parquet.compression.codec``."""
+
+    ZSTD = "zstd"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    UNCOMPRESSED = "uncompressed"
+
+    @property
+    def arrow_name(self) -> str:
+        """The codec by pyarrow's name."""
+        return "none" if self is ParquetCodec.UNCOMPRESSED else self.value
+
+
+class LogBlockFormat(Name):
+    """``hoodie.logfile.data.block.format``."""
+
+    AVRO = "avro"
+    PARQUET = "parquet"
+
+
+class CompactionTrigger(Name):
+    """``hoodie.compact.inline.trigger.strategy``."""
+
+    NUM_COMMITS = "NUM_COMMITS"
+    NUM_COMMITS_AFTER_LAST_REQUEST = "NUM_COMMITS_AFTER_LAST_REQUEST"
+    TIME_ELAPSED = "TIME_ELAPSED"
+    NUM_AND_TIME = "NUM_AND_TIME"
+    NUM_OR_TIME = "NUM_OR_TIME"
+
+
+class CompactionOrder(Name):
+    """``hoodie.compaction.order``: which pending plan runs first."""
+
+    FIFO = "FIFO"
+    LIFO = "LIFO"
+
+
+class CleanPolicy(Name):
+    """``hoodie.clean.policy``: what a clean keeps."""
+
+    KEEP_LATEST_COMMITS = "KEEP_LATEST_COMMITS"
+    KEEP_LATEST_FILE_VERSIONS = "KEEP_LATEST_FILE_VERSIONS"
+    KEEP_LATEST_BY_HOURS = "KEEP_LATEST_BY_HOURS"
+
+
+class FailedWritesPolicy(Name):
+    """``hoodie.cleaner.policy.failed.writes``: who rolls back a dead writer's instant."""
+
+    EAGER = "EAGER"
+    LAZY = "LAZY"
+    NEVER = "NEVER"
+
+
+class ConcurrencyMode(Name):
+    """``hoodie.write.concurrency.mode``."""
+
+    SINGLE_WRITER = "SINGLE_WRITER"
+    OPTIMISTIC_CONCURRENCY_CONTROL = "OPTIMISTIC_CONCURRENCY_CONTROL"
+
+
+class SchemaChange(Name):
+    """``hoodie.engine.schema.evolution``: what a batch may do to the table's columns; new columns may always come."""
+
+    COLUMNS = "columns"
+    """No column changes its type."""
+    WIDEN = "widen"
+    """Numbers widen to numbers, but not in key, ordering and partition columns."""
+    ANY = "any"
+    """Whatever Hudi allows: numbers, dates and binary also become text, for good, in every column."""

@@ -15,20 +15,21 @@ TYPE_KEY = "hoodie.table.keygenerator.type"
 CLASS_KEY = "hoodie.table.keygenerator.class"
 KEY_GENERATOR_PACKAGE = "org.apache.hudi.keygen"
 
-_BY_CLASS = {
-    "SimpleKeyGenerator": KeyGeneratorType.SIMPLE,
-    "SimpleAvroKeyGenerator": KeyGeneratorType.SIMPLE,
-    "ComplexKeyGenerator": KeyGeneratorType.COMPLEX,
-    "ComplexAvroKeyGenerator": KeyGeneratorType.COMPLEX,
-    "TimestampBasedKeyGenerator": KeyGeneratorType.TIMESTAMP,
-    "TimestampBasedAvroKeyGenerator": KeyGeneratorType.TIMESTAMP,
-    "NonpartitionedKeyGenerator": KeyGeneratorType.NON_PARTITION,
-    "NonpartitionedAvroKeyGenerator": KeyGeneratorType.NON_PARTITION,
-    "CustomKeyGenerator": KeyGeneratorType.CUSTOM,
-    "CustomAvroKeyGenerator": KeyGeneratorType.CUSTOM,
-    "GlobalDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
-    "GlobalAvroDeleteKeyGenerator": KeyGeneratorType.GLOBAL_DELETE,
+_CLASSES = {
+    KeyGeneratorType.SIMPLE: ("SimpleKeyGenerator", "SimpleAvroKeyGenerator"),
+    KeyGeneratorType.COMPLEX: ("ComplexKeyGenerator", "ComplexAvroKeyGenerator"),
+    KeyGeneratorType.TIMESTAMP: ("TimestampBasedKeyGenerator", "TimestampBasedAvroKeyGenerator"),
+    KeyGeneratorType.NON_PARTITION: ("NonpartitionedKeyGenerator", "NonpartitionedAvroKeyGenerator"),
+    KeyGeneratorType.CUSTOM: ("CustomKeyGenerator", "CustomAvroKeyGenerator"),
+    KeyGeneratorType.GLOBAL_DELETE: ("GlobalDeleteKeyGenerator", "GlobalAvroDeleteKeyGenerator"),
 }
+"""Hudi's classes; the first is the one that a new table names."""
+_BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
+
+
+def key_generator_class(kind: KeyGeneratorType) -> str:
+    """Return the class that a new table names, with its package."""
+    return f"{KEY_GENERATOR_PACKAGE}.{_CLASSES[kind][0]}"
 
 
 def declared_key_generator(properties: Mapping[str, str]) -> KeyGeneratorType | None:

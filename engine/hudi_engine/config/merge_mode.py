@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.enums import DECLARED_MERGE_MODES, MergeMode
 from hudi_engine.errors import CorruptTableError
 
 EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
@@ -74,10 +74,9 @@ def _declared(properties: Mapping[str, str]) -> MergeMode | None:
     raw = properties.get("hoodie.record.merge.mode", "").strip().upper()
     if not raw:
         return None
-    legal = (MergeMode.COMMIT_TIME_ORDERING, MergeMode.EVENT_TIME_ORDERING, MergeMode.CUSTOM)
-    if raw not in [mode.value for mode in legal]:
+    if raw not in DECLARED_MERGE_MODES:
         raise CorruptTableError(
-            f"hoodie.record.merge.mode is {raw!r}; legal values: {', '.join(mode.value for mode in legal)}"
+            f"hoodie.record.merge.mode is {raw!r}; legal values: {', '.join(DECLARED_MERGE_MODES)}"
         )
     mode = MergeMode(raw)
     payload = properties.get("hoodie.compaction.payload.class", "").strip()
@@ -98,6 +97,6 @@ def _inferred(properties: Mapping[str, str]) -> MergeMode:
 def _with_partial_update(mode: MergeMode, partial: str, says_unavailable: bool) -> MergeMode:
     if partial in ("", "KEEP_VALUES"):
         return mode
-    if partial == "FILL_UNAVAILABLE" and mode is MergeMode.EVENT_TIME_ORDERING and says_unavailable:
+    if partial == MergeMode.FILL_UNAVAILABLE and mode is MergeMode.EVENT_TIME_ORDERING and says_unavailable:
         return MergeMode.FILL_UNAVAILABLE
     return _IGNORE_DEFAULTS.get(mode, MergeMode.CUSTOM) if partial == "IGNORE_DEFAULTS" else MergeMode.CUSTOM

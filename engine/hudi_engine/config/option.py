@@ -95,4 +95,7 @@ def choice_option(
     key: str, default: str | None, choices: Iterable[str], group: str, doc: str, aliases: tuple[str, ...] = ()
 ) -> Option:
     """Declare an option with a few legal values."""
-    return Option(key, "choice", default, doc, group, choices=tuple(choices), aliases=aliases)
+    legal = tuple(str(choice) for choice in choices)
+    return Option(
+        key, "choice", None if default is None else str(default), doc, group, choices=legal, aliases=aliases
+    )

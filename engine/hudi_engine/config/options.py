@@ -12,18 +12,22 @@ import logging
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TypeVar
 
 from hudi_engine.config.declared.engine_options import ENGINE_OPTIONS
 from hudi_engine.config.declared.hudi_keys import hudi_keys
 from hudi_engine.config.declared.service_options import SERVICE_OPTIONS
 from hudi_engine.config.declared.table_options import TABLE_OPTIONS
 from hudi_engine.config.declared.write_options import WRITE_OPTIONS
+from hudi_engine.config.enums import Name
 from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.other_keys import CHECKPOINT, DEFINED_ELSEWHERE, NOT_DONE
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
 logger = logging.getLogger(__name__)
+
+Member = TypeVar("Member", bound=Name)
 
 DECLARED = (*TABLE_OPTIONS, *WRITE_OPTIONS, *SERVICE_OPTIONS, *ENGINE_OPTIONS)
 
@@ -74,6 +78,13 @@ class Options:
         """Return a text or choice option, None when neither given nor defaulted."""
         value = self.value(key)
         return None if value is None else str(value)
+
+    def member(self, key: str, kind: type[Member]) -> Member:
+        """Return a choice option as the member of its enum; raises ConfigError when it is neither given nor defaulted."""
+        value = self.value(key)
+        if value is None:
+            raise ConfigError(f"{key} is not set; legal values: {', '.join(OPTIONS[key].choices)}")
+        return kind(value)
 
     def merged(self, raw: Mapping[str, object]) -> Options:
         """Return these options with ``raw`` on top."""

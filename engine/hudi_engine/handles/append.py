@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudi_engine.config.enums import LogBlockFormat
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import log_file_name
@@ -83,7 +84,7 @@ def append_log(
             context.instant,
             block_format=_block_format(task, stamped),
             max_block_bytes=context.options.int("hoodie.logfile.data.block.max.size"),
-            codec=context.base_files.parquet_codec,
+            codec=context.base_files.codec,
         )
     deleted = 0
     if deletes is not None and len(deletes.keys):
@@ -102,7 +103,7 @@ def append_log(
 
 def _block_format(task: WriteTask, rows: pa.Table) -> str:
     wanted = task.context.options.text("hoodie.logfile.data.block.format")
-    return wanted or ("parquet" if rows.nbytes > PARQUET_BLOCK_BYTES else "avro")
+    return wanted or (LogBlockFormat.PARQUET if rows.nbytes > PARQUET_BLOCK_BYTES else LogBlockFormat.AVRO)
 
 
 def _write_files(

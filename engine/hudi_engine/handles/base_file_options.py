@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import BloomFilterType, ParquetCodec
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
-from hudi_engine.index.filters.bloom import DEFAULT_FALSE_POSITIVE_RATE, DEFAULT_MAX_ENTRIES, BloomFilterType
 
-CODECS = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "uncompressed": "none"}
-"""Values of ``hoodie.parquet.compression.codec`` and the names pyarrow has for them."""
-
-_FAST_LEVELS = {"zstd": 1}
+_FAST_LEVELS = {ParquetCodec.ZSTD: 1}
 
 
 @dataclass(frozen=True)
@@ -19,7 +16,7 @@ class BaseFileOptions:
     """Layout of base files and of the index data in their footers; picklable.
 
     Args:
-        codec: Compression codec, a key of `CODECS`.
+        codec: Compression codec.
         row_group_bytes: A row group ends after about this many bytes of uncompressed rows.
         page_bytes: Size of a data page in bytes, before compression.
         max_file_bytes: Size in bytes at which callers begin a new file.
@@ -34,22 +31,18 @@ class BaseFileOptions:
         ConfigError: A value is outside its range.
     """
 
-    codec: str = "zstd"
-    row_group_bytes: int = 120 * 1024 * 1024
-    page_bytes: int = 1024 * 1024
-    max_file_bytes: int = 120 * 1024 * 1024
-    dictionary: bool = True
-    bloom_type: BloomFilterType = BloomFilterType.DYNAMIC_V0
-    bloom_entries: int | None = None
-    bloom_fpp: float = DEFAULT_FALSE_POSITIVE_RATE
-    bloom_max_entries: int = DEFAULT_MAX_ENTRIES
+    codec: ParquetCodec
+    row_group_bytes: int
+    page_bytes: int
+    max_file_bytes: int
+    dictionary: bool
+    bloom_type: BloomFilterType
+    bloom_entries: int | None
+    bloom_fpp: float
+    bloom_max_entries: int
     bloom_enabled: bool = True
 
     def __post_init__(self) -> None:
-        if self.codec not in CODECS:
-            raise ConfigError(
-                f"hoodie.parquet.compression.codec is {self.codec!r}; legal values: {', '.join(CODECS)}"
-            )
         if min(self.row_group_bytes, self.page_bytes, self.max_file_bytes) < 1:
             raise ConfigError(
                 f"sizes of base files must be positive: row group {self.row_group_bytes}, "
@@ -61,12 +54,12 @@ class BaseFileOptions:
         """Take the layout from the options of a write."""
         entries = options.value("hoodie.index.bloom.num_entries")
         return cls(
-            codec=options.text("hoodie.parquet.compression.codec") or "zstd",
+            codec=options.member("hoodie.parquet.compression.codec", ParquetCodec),
             row_group_bytes=options.int("hoodie.parquet.block.size"),
             page_bytes=options.int("hoodie.parquet.page.size"),
             max_file_bytes=options.int("hoodie.parquet.max.file.size"),
             dictionary=options.bool("hoodie.parquet.dictionary.enabled"),
-            bloom_type=BloomFilterType(options.text("hoodie.bloom.index.filter.type")),
+            bloom_type=options.member("hoodie.bloom.index.filter.type", BloomFilterType),
             bloom_entries=None if entries is None else int(entries),
             bloom_fpp=options.float("hoodie.index.bloom.fpp"),
             bloom_max_entries=options.int("hoodie.bloom.index.filter.dynamic.max.entries"),
@@ -75,7 +68,7 @@ class BaseFileOptions:
     @property
     def parquet_codec(self) -> str:
         """The codec by pyarrow's name."""
-        return CODECS[self.codec]
+        return self.codec.arrow_name
 
     @property
     def compression_level(self) -> int | None:

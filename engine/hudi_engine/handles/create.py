@@ -11,9 +11,7 @@ from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.schema.meta_fields import INSERTED, META_FIELDS, OPERATION, RECORD_KEY
-from hudi_engine.timeline.commit_metadata import WriteStat
-
-NO_PREVIOUS_COMMIT = "null"
+from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
 
 
 def create_files(

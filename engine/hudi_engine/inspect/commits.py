@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from hudi_engine.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.inspect.instants import instant_facts
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
@@ -52,7 +53,7 @@ class CommitFacts:
     @property
     def is_service(self) -> bool:
         """Whether the commit only moved rows: a compaction or clustering."""
-        return self.operation in ("COMPACT", "LOG_COMPACT", "CLUSTER")
+        return self.operation in SERVICE_OPERATIONS
 
 
 def commit_facts(state: TableState, limit: int | None = None) -> list[CommitFacts]:
@@ -82,7 +83,7 @@ def _facts(
     stats = [stat for _, stat in metadata.write_stats()]
     replaced = metadata.partition_to_replace_file_ids or {}
     added = {stat.file_id for stat in stats if _is_new(stat)}
-    moved = operation_of(metadata, action) in ("COMPACT", "LOG_COMPACT", "CLUSTER")
+    moved = operation_of(metadata, action) in SERVICE_OPERATIONS
     return CommitFacts(
         instant=instant,
         committed_at=completed_at,
@@ -105,9 +106,10 @@ def _facts(
 
 def operation_of(metadata: CommitMetadata, action: str) -> str:
     """Return Hudi's name of what a commit did; commits that do not say it are told by their action."""
-    if metadata.operation_type != "UNKNOWN":
+    if metadata.operation_type != WriteOperation.UNKNOWN:
         return metadata.operation_type
-    return "COMPACT" if metadata.compacted and action == "commit" else "UNKNOWN"
+    told = WriteOperation.COMPACT if metadata.compacted and action == "commit" else WriteOperation.UNKNOWN
+    return told.value
 
 
 def _is_new(stat: WriteStat) -> bool:

@@ -12,11 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_engine.config.enums import LogBlockFormat, ParquetCodec
 from hudi_engine.errors import ConfigError
 from hudi_engine.logformat.blocks import command, data_avro, data_parquet, delete
 from hudi_engine.logformat.format import LOG_FORMAT_VERSION, MAGIC, BlockType, HeaderKey
-
-BLOCK_FORMATS = ("avro", "parquet")
 
 
 def encode_data_blocks(
@@ -24,9 +23,9 @@ def encode_data_blocks(
     avro_schema_with_meta: Mapping[str, Any],
     instant: str,
     *,
-    block_format: str = "avro",
+    block_format: str = LogBlockFormat.AVRO,
     max_block_bytes: int = 256 * 1024 * 1024,
-    codec: str = "zstd",
+    codec: ParquetCodec = ParquetCodec.ZSTD,
     extra_header: Iterable[tuple[HeaderKey, str]] = (),
 ) -> list[bytes]:
     """Return data blocks that hold the rows of ``table`` in their order.
@@ -41,7 +40,7 @@ def encode_data_blocks(
         extra_header: Further header entries, for example the instants that a log compaction packs together.
 
     Raises:
-        ConfigError: The format or the codec is not known, or ``max_block_bytes`` is not positive.
+        ConfigError: The format is not known, or ``max_block_bytes`` is not positive.
         SchemaError: A value does not fit the schema.
     """
     if max_block_bytes < 1:
@@ -53,15 +52,15 @@ def encode_data_blocks(
     ]
     if table.num_rows == 0:
         return []
-    if block_format == "avro":
+    if block_format == LogBlockFormat.AVRO:
         contents: Iterable[bytes] = data_avro.encode(table, avro_schema_with_meta, max_block_bytes)
         return [encode_block(BlockType.AVRO_DATA, header, content) for content in contents]
-    if block_format == "parquet":
+    if block_format == LogBlockFormat.PARQUET:
         rows = max(1, int(table.num_rows * min(1.0, max_block_bytes / max(table.nbytes, 1))))
         pieces = (table.slice(start, rows) for start in range(0, table.num_rows, rows))
         contents = (data_parquet.encode(piece, codec) for piece in pieces)
         return [encode_block(BlockType.PARQUET_DATA, header, content) for content in contents]
-    raise ConfigError(f"block format {block_format!r} is not known; legal are {', '.join(BLOCK_FORMATS)}")
+    raise ConfigError(f"block format {block_format!r} is not known; legal are {', '.join(LogBlockFormat)}")
 
 
 def encode_delete_block(

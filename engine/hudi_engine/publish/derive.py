@@ -9,6 +9,7 @@ from typing import Protocol
 import pyarrow.parquet as pq
 
 from hudi_engine import parallel
+from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import StorageError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.base_reader import read_base_file
@@ -69,7 +70,7 @@ class ConversionTask:
         rows = read_base_file(self.context, self.base_file, names)
         try:
             with self.target.open_output(self.path) as sink:
-                pq.write_table(rows, sink, compression="zstd")
+                pq.write_table(rows, sink, compression=ParquetCodec.ZSTD.value)
         except FileExistsError:
             # Somebody else has converted the same file under the same schema meanwhile.
             pass

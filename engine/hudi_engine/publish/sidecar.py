@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import resolve_delta
@@ -82,7 +83,7 @@ class SidecarTask:
         schema = sidecar_schema(self.context.schema)
         with (
             self.target.open_output(self.path) as sink,
-            pq.ParquetWriter(sink, schema, compression="zstd") as writer,
+            pq.ParquetWriter(sink, schema, compression=ParquetCodec.ZSTD.value) as writer,
         ):
             mask = mask_table(delta.masked_positions, schema)
             if mask.num_rows:

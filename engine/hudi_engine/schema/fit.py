@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.config.enums import SchemaChange
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.evolution import evolve
 from hudi_engine.schema.spark_types import arrow_to_spark
@@ -21,17 +22,6 @@ from hudi_engine.schema.spark_types import arrow_to_spark
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
-
-
-class SchemaChange(str, Enum):
-    """``hoodie.engine.schema.evolution``: what a batch may do to the table's columns; new columns may always come."""
-
-    COLUMNS = "columns"
-    """No column changes its type."""
-    WIDEN = "widen"
-    """Numbers widen to numbers, but not in key, ordering and partition columns."""
-    ANY = "any"
-    """Whatever Hudi allows: numbers, dates and binary also become text, for good, in every column."""
 
 
 class Missing(Enum):

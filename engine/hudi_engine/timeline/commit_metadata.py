@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.timeline.avro_file import MAGIC, decode_avro_file
@@ -109,7 +110,7 @@ class CommitMetadata:
 
     partition_to_write_stats: dict[str, list[WriteStat]] = field(default_factory=dict)
     extra_metadata: dict[str, str] = field(default_factory=dict)
-    operation_type: str = "UNKNOWN"
+    operation_type: str = WriteOperation.UNKNOWN.value
     compacted: bool = False
     partition_to_replace_file_ids: dict[str, list[str]] | None = None
 
@@ -169,7 +170,7 @@ class CommitMetadata:
                     for partition, found in stats.items()
                 },
                 {key: value for key, value in (raw.get("extraMetadata") or {}).items() if value is not None},
-                raw.get("operationType") or "UNKNOWN",
+                raw.get("operationType") or WriteOperation.UNKNOWN.value,
                 bool(raw.get("compacted")),
                 None if replaced is None else {partition: list(ids) for partition, ids in replaced.items()},
             )

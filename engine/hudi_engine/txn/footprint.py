@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
@@ -30,22 +31,22 @@ class Kind(Enum):
 _NEW = (None, "", NO_PREVIOUS_COMMIT)
 
 _KINDS: Mapping[str, Kind] = {
-    "INSERT": Kind.APPEND,
-    "INSERT_PREPPED": Kind.APPEND,
-    "BULK_INSERT": Kind.APPEND,
-    "BULK_INSERT_PREPPED": Kind.APPEND,
-    "BOOTSTRAP": Kind.APPEND,
-    "UPSERT": Kind.UPSERT,
-    "UPSERT_PREPPED": Kind.UPSERT,
-    "DELETE": Kind.UPSERT,
-    "DELETE_PREPPED": Kind.UPSERT,
-    "INSERT_OVERWRITE": Kind.OVERWRITE_PARTITION,
-    "DELETE_PARTITION": Kind.OVERWRITE_PARTITION,
-    "INSERT_OVERWRITE_TABLE": Kind.OVERWRITE_TABLE,
-    "COMPACT": Kind.COMPACTION,
-    "LOG_COMPACT": Kind.COMPACTION,
-    "CLUSTER": Kind.CLUSTERING,
-    "ALTER_SCHEMA": Kind.SCHEMA,
+    WriteOperation.INSERT: Kind.APPEND,
+    WriteOperation.INSERT_PREPPED: Kind.APPEND,
+    WriteOperation.BULK_INSERT: Kind.APPEND,
+    WriteOperation.BULK_INSERT_PREPPED: Kind.APPEND,
+    WriteOperation.BOOTSTRAP: Kind.APPEND,
+    WriteOperation.UPSERT: Kind.UPSERT,
+    WriteOperation.UPSERT_PREPPED: Kind.UPSERT,
+    WriteOperation.DELETE: Kind.UPSERT,
+    WriteOperation.DELETE_PREPPED: Kind.UPSERT,
+    WriteOperation.INSERT_OVERWRITE: Kind.OVERWRITE_PARTITION,
+    WriteOperation.DELETE_PARTITION: Kind.OVERWRITE_PARTITION,
+    WriteOperation.INSERT_OVERWRITE_TABLE: Kind.OVERWRITE_TABLE,
+    WriteOperation.COMPACT: Kind.COMPACTION,
+    WriteOperation.LOG_COMPACT: Kind.COMPACTION,
+    WriteOperation.CLUSTER: Kind.CLUSTERING,
+    WriteOperation.ALTER_SCHEMA: Kind.SCHEMA,
 }
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import ConcurrencyMode, FailedWritesPolicy, WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, HudiError, TimelineError
@@ -54,7 +55,7 @@ def table_lock(storage: Storage, options: Options) -> TableLock:
         storage,
         options.int("hoodie.write.lock.wait_time_ms"),
         options.int("hoodie.write.lock.filesystem.expire") * 60_000,
-        single_writer=options.text("hoodie.write.concurrency.mode") == "SINGLE_WRITER",
+        single_writer=options.text("hoodie.write.concurrency.mode") == ConcurrencyMode.SINGLE_WRITER,
     )
 
 
@@ -147,10 +148,10 @@ def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> lis
         living: Judges the owners.
         options: ``hoodie.cleaner.policy.failed.writes``.
     """
-    policy = options.text("hoodie.cleaner.policy.failed.writes") or "EAGER"
-    if policy == "NEVER":
+    policy = options.text("hoodie.cleaner.policy.failed.writes")
+    if policy == FailedWritesPolicy.NEVER:
         return []
-    lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == "EAGER" else {OwnerState.DEAD}
+    lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == FailedWritesPolicy.EAGER else {OwnerState.DEAD}
     return [instant for instant in pending_writes(timeline) if living.of(instant) in lost]
 
 
@@ -171,7 +172,7 @@ def is_clustering(timeline: Timeline, instant: Instant) -> bool:
     except CorruptTableError:
         plan = None
     if plan is not None:
-        return plan.get("operationType") == "CLUSTER" or bool(plan.get("clusteringPlan"))
+        return plan.get("operationType") == WriteOperation.CLUSTER or bool(plan.get("clusteringPlan"))
     if instant.state is State.REQUESTED:
         return False
     try:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from hudi_engine.config.enums import TableType
+from hudi_engine.config.enums import TableType, WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, SchemaError
@@ -59,14 +59,14 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
         options,
         publication_of(storage),
         action="replacecommit",
-        operation="DELETE_PARTITION",
+        operation=WriteOperation.DELETE_PARTITION.value,
     ) as transaction:
         state = TableState(storage, transaction.config, transaction.timeline)
-        transaction.inflight(CommitMetadata(operation_type="DELETE_PARTITION"))
+        transaction.inflight(CommitMetadata(operation_type=WriteOperation.DELETE_PARTITION.value))
         replaced = _file_ids(state, wanted)
         metadata = CommitMetadata(
             extra_metadata=_schema(state),
-            operation_type="DELETE_PARTITION",
+            operation_type=WriteOperation.DELETE_PARTITION.value,
             partition_to_replace_file_ids=replaced,
         )
         rows = rows_of_groups(state, replaced)
@@ -90,11 +90,18 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
         _check_change(state, old, schema)
     action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
     with WriteTransaction.begin(
-        storage, state.config, options, publication_of(storage), action=action, operation="ALTER_SCHEMA"
+        storage,
+        state.config,
+        options,
+        publication_of(storage),
+        action=action,
+        operation=WriteOperation.ALTER_SCHEMA.value,
     ) as transaction:
-        transaction.inflight(CommitMetadata(operation_type="ALTER_SCHEMA"))
+        transaction.inflight(CommitMetadata(operation_type=WriteOperation.ALTER_SCHEMA.value))
         text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
-        metadata = CommitMetadata(extra_metadata={"schema": text}, operation_type="ALTER_SCHEMA")
+        metadata = CommitMetadata(
+            extra_metadata={"schema": text}, operation_type=WriteOperation.ALTER_SCHEMA.value
+        )
         transaction.commit(metadata)
     return summarise(transaction.instant, metadata, "metadata")
 
@@ -110,11 +117,18 @@ def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResul
     state = _writable_state(storage)
     action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
     with WriteTransaction.begin(
-        storage, state.config, options, publication_of(storage), action=action, operation="UPSERT"
+        storage,
+        state.config,
+        options,
+        publication_of(storage),
+        action=action,
+        operation=WriteOperation.UPSERT.value,
     ) as transaction:
-        transaction.inflight(CommitMetadata(operation_type="UPSERT"))
+        transaction.inflight(CommitMetadata(operation_type=WriteOperation.UPSERT.value))
         now = TableState(storage, transaction.config, transaction.timeline)
-        metadata = CommitMetadata(extra_metadata={**_schema(now), CHECKPOINT: text}, operation_type="UPSERT")
+        metadata = CommitMetadata(
+            extra_metadata={**_schema(now), CHECKPOINT: text}, operation_type=WriteOperation.UPSERT.value
+        )
         transaction.commit(metadata)
     return summarise(transaction.instant, metadata, "metadata")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_engine.config.enums import TableType, WriteOperation
@@ -58,3 +59,8 @@ INSERT_OVERWRITE_TABLE = Operation(
     replaces=WHOLE_TABLE,
     bulk=True,
 )
+BY_NAME: Mapping[str, Operation] = {
+    each.name.value.lower(): each
+    for each in (UPSERT, INSERT, BULK_INSERT, INSERT_OVERWRITE, INSERT_OVERWRITE_TABLE, DELETE)
+}
+"""The operations as ``hoodie.datasource.write.operation`` spells them."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
@@ -31,7 +32,7 @@ from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.publish.publication import publication_of
-from hudi_engine.schema.fit import FitPolicy, SchemaChange
+from hudi_engine.schema.fit import FitPolicy
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro

@@ -6,15 +6,17 @@ import datetime as dt
 import decimal
 import json
 import pickle
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hudi_engine.config.enums import BloomFilterType, ParquetCodec
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, CorruptTableError, InvalidKeyError, PathEscapeError, SchemaError
-from hudi_engine.handles.base_file_options import CODECS, BaseFileOptions
+from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import attach_meta_columns, read_key_footer, write_base_file
-from hudi_engine.index.filters.bloom import BloomFilter, BloomFilterType
+from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import key_range
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage import open_storage
@@ -41,6 +43,11 @@ NESTED = pa.schema(
 )
 
 
+def made_with(**changes):
+    """Return the layout that the options ask for when nothing is said, with some of it changed."""
+    return replace(BaseFileOptions.from_options(resolve_options({})), **changes)
+
+
 @pytest.fixture
 def storage(tmp_path):
     return open_storage(str(tmp_path))
@@ -59,7 +66,7 @@ def stamped(keys: list[str | None], data: pa.Table | None = None, **changes: obj
 
 
 def write(storage, rows, path: str = f"dt=2024/{NAME}", **changes):
-    options = changes.pop("options", BaseFileOptions())
+    options = changes.pop("options", made_with())
     return write_base_file(storage, path, rows, avro_schema_with_meta=AVRO, options=options, **changes)
 
 
@@ -169,7 +176,7 @@ def test_a_file_without_rows_is_legal(storage):
 def test_batches_are_written_as_they_come(storage):
     keys = [f"k{number:03d}" for number in range(100)]
     batches = (batch for batch in stamped(keys).to_batches(max_chunksize=7))
-    info = write(storage, batches, options=BaseFileOptions(row_group_bytes=8_000))
+    info = write(storage, batches, options=made_with(row_group_bytes=8_000))
     found = read(storage)
     assert found.read()["id"].to_pylist() == keys
     assert found.metadata.num_row_groups > 1
@@ -179,14 +186,14 @@ def test_batches_are_written_as_they_come(storage):
 
 def test_row_groups_have_about_the_size_asked_for(storage):
     rows = stamped([f"k{number:05d}" for number in range(5000)])
-    write(storage, rows, options=BaseFileOptions(row_group_bytes=rows.nbytes // 4))
+    write(storage, rows, options=made_with(row_group_bytes=rows.nbytes // 4))
     metadata = read(storage).metadata
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1250] * 4
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", ParquetCodec)
 def test_every_codec_is_written(storage, codec):
-    write(storage, stamped(["a"]), options=BaseFileOptions(codec=codec))
+    write(storage, stamped(["a"]), options=made_with(codec=codec))
     found = read(storage)
     expected = {"uncompressed": "UNCOMPRESSED", "lz4": "LZ4"}.get(codec, codec.upper())
     assert found.metadata.row_group(0).column(0).compression == expected
@@ -215,9 +222,9 @@ def test_a_given_filter_is_written_as_it_is(storage):
 @pytest.mark.parametrize(
     ("options", "bits"),
     [
-        (BaseFileOptions(), 87),
-        (BaseFileOptions(bloom_entries=60000), 2587966),
-        (BaseFileOptions(bloom_type=BloomFilterType.SIMPLE, bloom_entries=10), 432),
+        (made_with(), 87),
+        (made_with(bloom_entries=60000), 2587966),
+        (made_with(bloom_type=BloomFilterType.SIMPLE, bloom_entries=10), 432),
     ],
 )
 def test_the_filter_has_the_size_and_kind_of_the_options(storage, options, bits):
@@ -227,7 +234,7 @@ def test_the_filter_has_the_size_and_kind_of_the_options(storage, options, bits)
 
 
 def test_a_filter_can_be_left_out(storage):
-    info = write(storage, stamped(["a"]), options=BaseFileOptions(bloom_enabled=False))
+    info = write(storage, stamped(["a"]), options=made_with(bloom_enabled=False))
     footer = read_key_footer(storage, info.path)
     assert (footer.bloom, footer.min_key) == (None, "a")
 
@@ -303,7 +310,7 @@ def test_utf16_order_differs_from_utf8_beyond_the_basic_plane(storage, keys):
 def test_the_key_range_grows_from_batch_to_batch(storage):
     keys = ["\uff41", "\U0001f600", "b", "z", "a"]
     info = write(
-        storage, iter(stamped(keys).to_batches(max_chunksize=1)), options=BaseFileOptions(row_group_bytes=1)
+        storage, iter(stamped(keys).to_batches(max_chunksize=1)), options=made_with(row_group_bytes=1)
     )
     assert (info.min_key, info.max_key) == ("a", "\uff41")
 
@@ -314,23 +321,25 @@ def test_options_come_from_hudis_keys():
             "hoodie.parquet.compression.codec": "gzip",
             "hoodie.parquet.block.size": "1000",
             "hoodie.index.bloom.num_entries": "500",
+            "hoodie.index.bloom.fpp": "0.01",
             "hoodie.bloom.index.filter.type": "SIMPLE",
+            "hoodie.bloom.index.filter.dynamic.max.entries": "700",
+            "hoodie.parquet.dictionary.enabled": "false",
         }
     )
     found = BaseFileOptions.from_options(given_options)
     assert (found.codec, found.row_group_bytes, found.bloom_entries) == ("gzip", 1000, 500)
     assert found.bloom_type is BloomFilterType.SIMPLE
-    assert BaseFileOptions.from_options(resolve_options({})) == BaseFileOptions()
+    assert (found.bloom_fpp, found.bloom_max_entries, found.dictionary) == (0.01, 700, False)
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"codec": "brotli"}, "'brotli'; legal values: zstd, gzip"),
         ({"row_group_bytes": 0}, "must be positive"),
     ],
 )
 def test_options_without_sense_are_refused(changes, problem):
     with pytest.raises(ConfigError, match=problem):
-        BaseFileOptions(**changes)
+        made_with(**changes)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import IndexType
+
 from dbt.adapters.hudi.model.reading import Problems, choice, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
-INDEX_TYPES = ("simple", "bloom", "bucket", "global_simple", "global_bloom")
+INDEX_TYPES = tuple(each.value.lower() for each in IndexType)
 _TYPE = "hoodie.index.type"
 _MOVES: Mapping[str, str] = {
-    "GLOBAL_SIMPLE": "hoodie.simple.index.update.partition.path",
-    "GLOBAL_BLOOM": "hoodie.bloom.index.update.partition.path",
+    IndexType.GLOBAL_SIMPLE: "hoodie.simple.index.update.partition.path",
+    IndexType.GLOBAL_BLOOM: "hoodie.bloom.index.update.partition.path",
 }
 _BUCKET_KEYS: Mapping[str, str] = {
     "buckets": "hoodie.bucket.index.num.buckets",
@@ -56,7 +58,7 @@ def read_index(raw: RawConfig, table: ModelTable) -> IndexConfig:
     if given is None:
         lowered = {column.lower() for column in table.record_key}
         partition_local = all(column.split(":")[0].lower() in lowered for column in table.partition_by)
-        given = "SIMPLE" if partition_local else "GLOBAL_SIMPLE"
+        given = (IndexType.SIMPLE if partition_local else IndexType.GLOBAL_SIMPLE).value
     move_key = _MOVES.get(given)
     if move_key is not None and move_key not in raw.options:
         settings = {move_key: "true", **settings}
@@ -81,7 +83,7 @@ def _given_index(raw: RawConfig, problems: Problems) -> tuple[str | None, dict[s
     word = choice("index", configured if configured is not None else from_options, INDEX_TYPES, problems)
     if configured is not None and from_options is not None and str(from_options).lower() != word:
         problems.add(f"index is {configured!r} but options say {_TYPE} = {from_options!r}; give one of them")
-    if settings and word not in (None, "bucket"):
+    if settings and word not in (None, IndexType.BUCKET.value.lower()):
         problems.add(
             f"index settings {', '.join(_BUCKET_KEYS)} belong to type bucket, but the type is {word!r}"
         )

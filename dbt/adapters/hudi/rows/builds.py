@@ -31,15 +31,7 @@ from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
-OPERATIONS: Mapping[str, operations.Operation] = {
-    "upsert": operations.UPSERT,
-    "insert": operations.INSERT,
-    "bulk_insert": operations.BULK_INSERT,
-    "insert_overwrite": operations.INSERT_OVERWRITE,
-    "insert_overwrite_table": operations.INSERT_OVERWRITE_TABLE,
-    "insert_new": operations.INSERT,
-    "delete": operations.DELETE,
-}
+OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
 MICROBATCH_RETRIES = "20"
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}

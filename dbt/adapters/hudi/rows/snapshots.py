@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_engine import HudiTable
+from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -52,7 +53,7 @@ def write(
         )
         update = None
     result = table.write(
-        builds.OPERATIONS["upsert"], fit_to_table(rows, schema), plan.write_options, update_columns=update
+        operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=update
     )
     warehouse.register_plan(session, plan, table)
     return write_response(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
+from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
-from dbt.adapters.hudi.rows.builds import OPERATIONS, columns_of
+from dbt.adapters.hudi.rows.builds import columns_of
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import rows_to_merge
@@ -154,7 +155,7 @@ def merge(statement: Statement, target: Target) -> Routed:
     """MERGE INTO, as one upsert or one delete."""
     table = statement.table(target)
     rows = rows_to_merge(statement, target, table)
-    result = table.write(OPERATIONS[rows.operation], rows.frame, None, base=rows.base)
+    result = table.write(operations.BY_NAME[rows.operation], rows.frame, None, base=rows.base)
     return _done(statement, target, table, result)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.enums import ConcurrencyMode, FailedWritesPolicy, SchemaChange
 from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
 
 READ = "Reading and merging"
@@ -27,8 +28,8 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
     ),
     choice_option(
         "hoodie.cleaner.policy.failed.writes",
-        "EAGER",
-        ("EAGER", "LAZY", "NEVER"),
+        FailedWritesPolicy.EAGER,
+        FailedWritesPolicy,
         LOCKS,
         "Who rolls back a dead writer's instant: the next writer, the next clean, nobody.",
         aliases=("hoodie.clean.failed.writes.policy",),
@@ -69,15 +70,15 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
     choice_option(
         "hoodie.write.concurrency.mode",
         None,
-        ("SINGLE_WRITER", "OPTIMISTIC_CONCURRENCY_CONTROL"),
+        ConcurrencyMode,
         LOCKS,
         "Writers exclude each other where the storage can create a file exclusively, whatever is said here. An object store "
         "cannot: there SINGLE_WRITER says that one writer at a time works on the table, and writes are refused without it.",
     ),
     choice_option(
         "hoodie.engine.schema.evolution",
-        "widen",
-        ("columns", "widen", "any"),
+        SchemaChange.WIDEN,
+        SchemaChange,
         ENGINE,
         "What a batch may do to the table's columns: bring new ones; also widen numbers, but not in key, ordering and partition "
         "columns; also turn numbers, dates and binary into text, in any column.",

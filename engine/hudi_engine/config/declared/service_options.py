@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.enums import CleanPolicy, CompactionOrder, CompactionTrigger
 from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
 
 SERVICES = "Table services"
 COMPACTION = "Compaction"
 CLEAN = "Clean"
 ARCHIVE = "Archive"
-COMPACTION_TRIGGERS = (
-    "NUM_COMMITS",
-    "NUM_COMMITS_AFTER_LAST_REQUEST",
-    "TIME_ELAPSED",
-    "NUM_AND_TIME",
-    "NUM_OR_TIME",
-)
-CLEAN_POLICIES = ("KEEP_LATEST_COMMITS", "KEEP_LATEST_FILE_VERSIONS", "KEEP_LATEST_BY_HOURS")
 
 SERVICE_OPTIONS: tuple[Option, ...] = (
     bool_option(
@@ -39,8 +32,8 @@ SERVICE_OPTIONS: tuple[Option, ...] = (
     ),
     choice_option(
         "hoodie.compact.inline.trigger.strategy",
-        "NUM_COMMITS",
-        COMPACTION_TRIGGERS,
+        CompactionTrigger.NUM_COMMITS,
+        CompactionTrigger,
         COMPACTION,
         "When inline compaction fires.",
     ),
@@ -89,8 +82,8 @@ SERVICE_OPTIONS: tuple[Option, ...] = (
     ),
     choice_option(
         "hoodie.compaction.order",
-        "FIFO",
-        ("FIFO", "LIFO"),
+        CompactionOrder.FIFO,
+        CompactionOrder,
         COMPACTION,
         "Which pending plan runs first (this engine's own).",
     ),
@@ -113,8 +106,8 @@ SERVICE_OPTIONS: tuple[Option, ...] = (
     ),
     choice_option(
         "hoodie.clean.policy",
-        "KEEP_LATEST_COMMITS",
-        CLEAN_POLICIES,
+        CleanPolicy.KEEP_LATEST_COMMITS,
+        CleanPolicy,
         CLEAN,
         "What a clean keeps.",
         aliases=("hoodie.cleaner.policy",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.enums import DECLARED_MERGE_MODES, KeyGeneratorType
 from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
 from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION
 
@@ -36,7 +37,7 @@ TABLE_OPTIONS: tuple[Option, ...] = (
     choice_option(
         "hoodie.datasource.write.keygenerator.type",
         None,
-        ("SIMPLE", "COMPLEX", "TIMESTAMP", "CUSTOM", "NON_PARTITION", "GLOBAL_DELETE"),
+        KeyGeneratorType,
         TABLE,
         "Key generator by short name; the class wins when both are given.",
         aliases=("hoodie.table.keygenerator.type",),
@@ -58,7 +59,7 @@ TABLE_OPTIONS: tuple[Option, ...] = (
     choice_option(
         "hoodie.record.merge.mode",
         None,
-        ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING", "CUSTOM"),
+        DECLARED_MERGE_MODES,
         TABLE,
         "Merge rule of the table by mode; written to the table as the matching payload class.",
         aliases=("hoodie.write.record.merge.mode",),

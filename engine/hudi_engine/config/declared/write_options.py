@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.enums import (
+    BloomFilterType,
+    BucketEngine,
+    BulkSortMode,
+    IndexType,
+    LogBlockFormat,
+    ParquetCodec,
+)
 from hudi_engine.config.option import (
     Option,
     bool_option,
@@ -14,7 +22,6 @@ from hudi_engine.config.option import (
 WRITE = "Writing"
 INDEX = "Index"
 STORAGE = "File sizes and Parquet"
-INDEX_TYPES = ("SIMPLE", "GLOBAL_SIMPLE", "BLOOM", "GLOBAL_BLOOM", "BUCKET")
 
 WRITE_OPTIONS: tuple[Option, ...] = (
     bool_option(
@@ -46,14 +53,8 @@ WRITE_OPTIONS: tuple[Option, ...] = (
     ),
     choice_option(
         "hoodie.bulkinsert.sort.mode",
-        "NONE",
-        (
-            "NONE",
-            "PARTITION_SORT",
-            "GLOBAL_SORT",
-            "PARTITION_PATH_REPARTITION",
-            "PARTITION_PATH_REPARTITION_AND_SORT",
-        ),
+        BulkSortMode.NONE,
+        BulkSortMode,
         WRITE,
         "Order of the rows in a bulk_insert; sorted files prune better and load slower.",
     ),
@@ -81,7 +82,7 @@ WRITE_OPTIONS: tuple[Option, ...] = (
     choice_option(
         "hoodie.index.type",
         None,
-        INDEX_TYPES,
+        IndexType,
         INDEX,
         "How rows find their file group; SIMPLE when absent. Global types make a key unique over all partitions.",
     ),
@@ -107,8 +108,8 @@ WRITE_OPTIONS: tuple[Option, ...] = (
     ),
     choice_option(
         "hoodie.index.bucket.engine",
-        "SIMPLE",
-        ("SIMPLE",),
+        BucketEngine.SIMPLE,
+        BucketEngine,
         INDEX,
         "Only the simple bucket engine is written.",
     ),
@@ -122,8 +123,8 @@ WRITE_OPTIONS: tuple[Option, ...] = (
     float_option("hoodie.index.bloom.fpp", 1e-9, INDEX, "False positive rate of a Bloom filter."),
     choice_option(
         "hoodie.bloom.index.filter.type",
-        "DYNAMIC_V0",
-        ("DYNAMIC_V0", "SIMPLE"),
+        BloomFilterType.DYNAMIC_V0,
+        BloomFilterType,
         INDEX,
         "Kind of Bloom filter.",
     ),
@@ -153,8 +154,8 @@ WRITE_OPTIONS: tuple[Option, ...] = (
     int_option("hoodie.parquet.page.size", 1024 * 1024, STORAGE, "Page size in bytes.", minimum=1),
     choice_option(
         "hoodie.parquet.compression.codec",
-        "zstd",
-        ("zstd", "gzip", "snappy", "lz4", "uncompressed"),
+        ParquetCodec.ZSTD,
+        ParquetCodec,
         STORAGE,
         "Codec of base files (Hudi's default is gzip, which writes many times slower).",
     ),
@@ -196,7 +197,7 @@ WRITE_OPTIONS: tuple[Option, ...] = (
     choice_option(
         "hoodie.logfile.data.block.format",
         None,
-        ("avro", "parquet"),
+        LogBlockFormat,
         STORAGE,
         "Format of log data blocks; by size when absent (small blocks Avro, large ones Parquet).",
     ),

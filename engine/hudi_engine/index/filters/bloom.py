@@ -12,12 +12,12 @@ import base64
 import binascii
 import math
 import struct
-from enum import Enum
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_engine.config.enums import BloomFilterType
 from hudi_engine.errors import ConfigError, CorruptTableError, UnsupportedTableError
 from hudi_engine.index.filters.murmur import KeyBlock, key_blocks
 
@@ -31,13 +31,6 @@ _MURMUR = 1
 _MAX_BITS = (1 << 31) - 1
 
 Bits = npt.NDArray[np.uint8]
-
-
-class BloomFilterType(str, Enum):
-    """Values of the footer key ``hoodie_bloom_filter_type_code``; an absent key means ``SIMPLE``."""
-
-    SIMPLE = "SIMPLE"
-    DYNAMIC_V0 = "DYNAMIC_V0"
 
 
 class BloomFilter:

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hudi_engine.config.enums import BloomFilterType
 from hudi_engine.errors import CorruptTableError, InvalidKeyError
-from hudi_engine.index.filters.bloom import BloomFilter, BloomFilterType
+from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 

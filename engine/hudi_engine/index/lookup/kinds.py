@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import Options
 from hudi_engine.index.lookup.tagging import KeyPruning
+
+_MOVES = {
+    IndexType.GLOBAL_SIMPLE: "hoodie.simple.index.update.partition.path",
+    IndexType.GLOBAL_BLOOM: "hoodie.bloom.index.update.partition.path",
+}
+"""The global types, and the option that says whether a key that arrives with another partition moves there."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +27,7 @@ class IndexKind:
         moves_partition: Global only: a key that arrives with another partition moves there.
     """
 
-    name: str
+    name: IndexType
     is_global: bool = False
     uses_footers: bool = False
     buckets: int | None = None
@@ -33,18 +40,12 @@ class IndexKind:
 
 def index_kind(options: Options) -> IndexKind:
     """Return the index of a write: what the options (of call and table) say, else SIMPLE."""
-    name = options.text("hoodie.index.type") or "SIMPLE"
-    return {
-        "SIMPLE": lambda: IndexKind("SIMPLE"),
-        "BLOOM": lambda: IndexKind("BLOOM", uses_footers=True),
-        "GLOBAL_SIMPLE": lambda: IndexKind(
-            "GLOBAL_SIMPLE", True, moves_partition=options.bool("hoodie.simple.index.update.partition.path")
-        ),
-        "GLOBAL_BLOOM": lambda: IndexKind(
-            "GLOBAL_BLOOM",
-            True,
-            True,
-            moves_partition=options.bool("hoodie.bloom.index.update.partition.path"),
-        ),
-        "BUCKET": lambda: IndexKind("BUCKET", buckets=options.int("hoodie.bucket.index.num.buckets")),
-    }[name]()
+    kind = IndexType(options.text("hoodie.index.type") or IndexType.SIMPLE)
+    is_global = kind in _MOVES
+    return IndexKind(
+        kind,
+        is_global,
+        kind in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM),
+        options.int("hoodie.bucket.index.num.buckets") if kind is IndexType.BUCKET else None,
+        options.bool(_MOVES[kind]) if is_global else True,
+    )

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_engine.errors import ConfigError, CorruptTableError
-
-_CODECS = {
-    "none": "NONE",
-    "uncompressed": "NONE",
-    "snappy": "SNAPPY",
-    "gzip": "GZIP",
-    "zstd": "ZSTD",
-    "lz4": "LZ4",
-}
+from hudi_engine.config.enums import ParquetCodec
+from hudi_engine.errors import CorruptTableError
 
 
 def decode(content: memoryview) -> pa.Table:
@@ -35,24 +27,18 @@ def decode(content: memoryview) -> pa.Table:
         ) from error
 
 
-def encode(table: pa.Table, codec: str) -> bytes:
+def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
     """Return content of a block that holds the rows of ``table``.
 
     Args:
         table: Rows with the meta columns first.
-        codec: ``none``, ``snappy``, ``gzip``, ``zstd`` or ``lz4``.
-
-    Raises:
-        ConfigError: The codec is none of these.
+        codec: Compression of the columns.
     """
-    name = _CODECS.get(codec.lower())
-    if name is None:
-        raise ConfigError(f"Parquet codec {codec!r} is not known; legal are {', '.join(_CODECS)}")
     sink = pa.BufferOutputStream()
     pq.write_table(
         table,
         sink,
-        compression=name,
+        compression=codec.arrow_name,
         store_schema=False,
         row_group_size=max(table.num_rows, 1),
         version="2.6",

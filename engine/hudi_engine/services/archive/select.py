@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hudi_engine.config.enums import TableType
+from hudi_engine.config.enums import CleanPolicy, TableType
 from hudi_engine.config.options import Options
 from hudi_engine.services.archive.replaced import ReplacedGroups
-from hudi_engine.services.clean.policy import BY_COMMITS, Policy
+from hudi_engine.services.clean.policy import Policy
 from hudi_engine.services.clean.scope import LastClean
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
@@ -134,7 +134,7 @@ def _kept_for_clean(timeline: Timeline, options: Options, now: str) -> int | Non
     if retained is None:
         return None
     later = sum(write.requested_time > retained.time for write in timeline.completed_writes)
-    return max(later, policy.amount if policy.name == BY_COMMITS else 0) + 2
+    return max(later, policy.amount if policy.name is CleanPolicy.KEEP_LATEST_COMMITS else 0) + 2
 
 
 def _by_action(timeline: Timeline) -> dict[str, list[Instant]]:

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.filegroup.view import FileSystemView
@@ -76,7 +77,7 @@ def clean(
     if retain_commits is not None:
         options = options.merged(
             {
-                "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+                "hoodie.clean.policy": CleanPolicy.KEEP_LATEST_COMMITS,
                 "hoodie.clean.commits.retained": retain_commits,
             }
         )
@@ -186,7 +187,7 @@ def make_plan(
     if savepoints:
         extra[SAVEPOINTED] = savepoints
     last = state.timeline.completed_writes[-1].requested_time
-    return CleanPlan(policy.name, retained, last, files, extra)
+    return CleanPlan(policy.name.value, retained, last, files, extra)
 
 
 def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
@@ -18,12 +19,6 @@ from hudi_engine.services.clean.plan import RetainedInstant
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import format_instant, parse_instant_time
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS
-
-BY_COMMITS, BY_VERSIONS, BY_HOURS = (
-    "KEEP_LATEST_COMMITS",
-    "KEEP_LATEST_FILE_VERSIONS",
-    "KEEP_LATEST_BY_HOURS",
-)
 
 
 @dataclass(frozen=True)
@@ -35,24 +30,24 @@ class Policy:
         amount: Commits, file versions or hours to keep.
     """
 
-    name: str
+    name: CleanPolicy
     amount: int
 
     @classmethod
     def from_options(cls, options: Options) -> Policy:
         """Take ``hoodie.clean.policy`` and the figure that belongs to it."""
-        name = options.text("hoodie.clean.policy") or BY_COMMITS
+        name = options.member("hoodie.clean.policy", CleanPolicy)
         key = {
-            BY_COMMITS: "hoodie.clean.commits.retained",
-            BY_VERSIONS: "hoodie.clean.fileversions.retained",
-            BY_HOURS: "hoodie.clean.hours.retained",
+            CleanPolicy.KEEP_LATEST_COMMITS: "hoodie.clean.commits.retained",
+            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: "hoodie.clean.fileversions.retained",
+            CleanPolicy.KEEP_LATEST_BY_HOURS: "hoodie.clean.hours.retained",
         }[name]
         return cls(name, options.int(key))
 
     @property
     def retains_instants(self) -> bool:
         """Whether the policy says which instants stay readable."""
-        return self.name != BY_VERSIONS
+        return self.name != CleanPolicy.KEEP_LATEST_FILE_VERSIONS
 
     def earliest_retained(self, timeline: Timeline, now: str) -> RetainedInstant | None:
         """Return the oldest instant to retain, None when all of them are retained, or none by this policy.
@@ -65,11 +60,11 @@ class Policy:
             now: The present as an instant.
         """
         writes = timeline.completed_writes
-        if self.name == BY_COMMITS:
+        if self.name == CleanPolicy.KEEP_LATEST_COMMITS:
             if len(writes) <= self.amount:
                 return None
             chosen = writes[len(writes) - self.amount]
-        elif self.name == BY_HOURS:
+        elif self.name == CleanPolicy.KEEP_LATEST_BY_HOURS:
             zone = timeline.zone
             limit = format_instant(parse_instant_time(now, zone) - timedelta(hours=self.amount), zone)
             later = [write for write in writes if write.requested_time >= limit]

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError, StorageError
 from hudi_engine.handles.base_file_options import BaseFileOptions
@@ -204,7 +205,7 @@ class _Claim:
         partitions: dict[str, list[WriteStat]] = {}
         for stat in stats:
             partitions.setdefault(stat.partition_path or "", []).append(stat)
-        return CommitMetadata(partitions, {}, "COMPACT", compacted=True)
+        return CommitMetadata(partitions, {}, WriteOperation.COMPACT.value, compacted=True)
 
     def _tidy(self, wanted: frozenset[str]) -> None:
         storage = self.state.storage

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from hudi_engine.config.enums import CompactionOrder, FailedWritesPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import CorruptTableError, ServiceError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
@@ -62,7 +63,7 @@ def show_compactions(storage: Storage) -> list[PendingCompaction]:
 def pending_compactions(timeline: Timeline, options: Options) -> list[Instant]:
     """Return planned compactions in the order of ``hoodie.compaction.order``."""
     found = [instant for instant in timeline.pending if instant.action == "compaction"]
-    return found[::-1] if options.text("hoodie.compaction.order") == "LIFO" else found
+    return found[::-1] if options.text("hoodie.compaction.order") == CompactionOrder.LIFO else found
 
 
 def read_plan(state: TableState, instant: Instant) -> CompactionPlan:
@@ -132,7 +133,7 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
         return False
     owner = Liveness(state.storage, state.config, options).of(instant)
     if owner is OwnerState.UNKNOWN:
-        return options.text("hoodie.cleaner.policy.failed.writes") != "EAGER"
+        return options.text("hoodie.cleaner.policy.failed.writes") != FailedWritesPolicy.EAGER
     return owner is not OwnerState.DEAD
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from hudi_engine.config.enums import CompactionTrigger
 from hudi_engine.config.options import Options
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import parse_instant_time
@@ -29,9 +30,9 @@ def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
         options: Trigger, number of delta commits, seconds.
         now: The present as an instant.
     """
-    trigger = options.text("hoodie.compact.inline.trigger.strategy")
+    trigger = options.member("hoodie.compact.inline.trigger.strategy", CompactionTrigger)
     enough = options.int("hoodie.compact.inline.max.delta.commits")
-    if trigger == "NUM_COMMITS_AFTER_LAST_REQUEST":
+    if trigger is CompactionTrigger.NUM_COMMITS_AFTER_LAST_REQUEST:
         return since_last_compaction(timeline, requested=True).count >= enough
     commits = since_last_compaction(timeline)
     by_number = commits.count >= enough
@@ -39,11 +40,11 @@ def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
         "hoodie.compact.inline.max.delta.seconds"
     )
     return {
-        "NUM_COMMITS": by_number,
-        "TIME_ELAPSED": by_time,
-        "NUM_AND_TIME": by_number and by_time,
-        "NUM_OR_TIME": by_number or by_time,
-    }[str(trigger)]
+        CompactionTrigger.NUM_COMMITS: by_number,
+        CompactionTrigger.TIME_ELAPSED: by_time,
+        CompactionTrigger.NUM_AND_TIME: by_number and by_time,
+        CompactionTrigger.NUM_OR_TIME: by_number or by_time,
+    }[trigger]
 
 
 def since_last_compaction(timeline: Timeline, *, requested: bool = False) -> DeltaCommits:

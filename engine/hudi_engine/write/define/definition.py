@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import TableType
+
 NAME_OPTIONS = ("hoodie.table.name", "hoodie.datasource.write.table.name")
 KEY_OPTIONS = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
 ORDERING_OPTIONS = (
@@ -17,10 +19,9 @@ ORDERING_OPTIONS = (
 PARTITION_OPTIONS = ("hoodie.datasource.write.partitionpath.field", "hoodie.table.partition.fields")
 TYPE_OPTIONS = ("hoodie.datasource.write.table.type", "hoodie.table.type")
 TABLE_TYPES = {
-    "cow": "COPY_ON_WRITE",
-    "copy_on_write": "COPY_ON_WRITE",
-    "mor": "MERGE_ON_READ",
-    "merge_on_read": "MERGE_ON_READ",
+    "cow": TableType.COPY_ON_WRITE.value,
+    "mor": TableType.MERGE_ON_READ.value,
+    **{each.value.lower(): each.value for each in TableType},
 }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_engine.config.enums import KeyGeneratorType, MergeMode
+from hudi_engine.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import OPERATION_OPTION, TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
@@ -98,11 +98,11 @@ def _unwritten_problems(options: Options) -> list[str]:
 def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
     mode = options.text("hoodie.record.merge.mode")
     named = options.text("hoodie.engine.merge.rule") or options.text("hoodie.datasource.write.payload.class")
-    if mode == "CUSTOM" and not named:
+    if mode == MergeMode.CUSTOM and not named:
         return [
             "hoodie.record.merge.mode is CUSTOM, which needs hoodie.engine.merge.rule or a payload class this engine knows"
         ]
-    if mode == "EVENT_TIME_ORDERING" and not orderings:
+    if mode == MergeMode.EVENT_TIME_ORDERING and not orderings:
         return ["hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field"]
     return []
 
@@ -110,7 +110,7 @@ def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
 def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
     """Say why a table cannot be in changelog mode; empty when it can."""
     problems = []
-    if kind == "COPY_ON_WRITE":
+    if kind == TableType.COPY_ON_WRITE:
         problems.append(
             f"{OPERATION_OPTION} is true, but table_type is cow, which has no logs to keep changes in; legal value: false. "
             "Leave the option out, or use table_type mor"
@@ -140,7 +140,7 @@ def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
     file_format = options.raw.get("hoodie.table.base.file.format", "PARQUET")
     if file_format.upper() != "PARQUET":
         problems.append(f"hoodie.table.base.file.format is {file_format!r}; only PARQUET is written")
-    if options.text("hoodie.index.type") != "BUCKET":
+    if options.text("hoodie.index.type") != IndexType.BUCKET:
         return problems
     if not keys:
         problems.append("hoodie.index.type is BUCKET, which needs a record_key")

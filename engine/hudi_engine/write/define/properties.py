@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from hudi_engine.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hudi_engine.config.key_generator import key_generator_class
+from hudi_engine.config.merge_mode import EVENT_TIME_STRATEGY, PAYLOAD_PACKAGE
 from hudi_engine.config.options import Options, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.config.properties import table_checksum
@@ -24,22 +27,9 @@ from hudi_engine.write.define.problems import (
 )
 from hudi_engine.write.define.table_options import STICKY_INDEX
 
-PACKAGE = "org.apache.hudi"
+EVENT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
 
-KEYGEN_CLASSES = {
-    "SIMPLE": f"{PACKAGE}.keygen.SimpleKeyGenerator",
-    "COMPLEX": f"{PACKAGE}.keygen.ComplexKeyGenerator",
-    "TIMESTAMP": f"{PACKAGE}.keygen.TimestampBasedKeyGenerator",
-    "CUSTOM": f"{PACKAGE}.keygen.CustomKeyGenerator",
-    "NON_PARTITION": f"{PACKAGE}.keygen.NonpartitionedKeyGenerator",
-    "GLOBAL_DELETE": f"{PACKAGE}.keygen.GlobalDeleteKeyGenerator",
-}
-
-EVENT_TIME_PAYLOAD = f"{PACKAGE}.common.model.DefaultHoodieRecordPayload"
-
-COMMIT_TIME_PAYLOAD = f"{PACKAGE}.common.model.OverwriteWithLatestAvroPayload"
-
-EVENT_TIME_STRATEGY = "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"
+COMMIT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 
 _PROPERTY_OPTIONS = (
     "hoodie.datasource.write.hive_style_partitioning",
@@ -168,13 +158,14 @@ def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[st
         return given
     short = options.text("hoodie.datasource.write.keygenerator.type")
     if short:
-        return KEYGEN_CLASSES[short]
+        return key_generator_class(KeyGeneratorType(short))
     if not partitions:
-        return KEYGEN_CLASSES["NON_PARTITION"]
+        return key_generator_class(KeyGeneratorType.NON_PARTITION)
     if any(":" in each for each in partitions) or (len(partitions) > 1 and len(keys) == 1):
         # CustomKeyGenerator writes the bare key in every Hudi release; ComplexKeyGenerator with one key field does not.
-        return KEYGEN_CLASSES["CUSTOM"]
-    return KEYGEN_CLASSES["SIMPLE" if len(partitions) == 1 and len(keys) <= 1 else "COMPLEX"]
+        return key_generator_class(KeyGeneratorType.CUSTOM)
+    simple = len(partitions) == 1 and len(keys) <= 1
+    return key_generator_class(KeyGeneratorType.SIMPLE if simple else KeyGeneratorType.COMPLEX)
 
 
 def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> list[str]:
@@ -188,15 +179,15 @@ def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[st
     given = options.text("hoodie.datasource.write.payload.class")
     mode = options.text("hoodie.record.merge.mode")
     payload = given or (
-        COMMIT_TIME_PAYLOAD if mode == "COMMIT_TIME_ORDERING" or not orderings else EVENT_TIME_PAYLOAD
+        COMMIT_TIME_PAYLOAD if mode == MergeMode.COMMIT_TIME_ORDERING or not orderings else EVENT_TIME_PAYLOAD
     )
-    if kind == "COPY_ON_WRITE" and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
+    if kind == TableType.COPY_ON_WRITE and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
         return {}
     rule = options.text("hoodie.engine.merge.rule")
     if rule:
-        return {"hoodie.record.merge.mode": "CUSTOM", "hoodie.engine.merge.rule": rule}
+        return {"hoodie.record.merge.mode": MergeMode.CUSTOM.value, "hoodie.engine.merge.rule": rule}
     properties = {"hoodie.compaction.payload.class": payload}
-    if kind == "MERGE_ON_READ":
+    if kind == TableType.MERGE_ON_READ:
         properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY
     return properties
 
@@ -210,7 +201,7 @@ def _sticky(options: Options) -> dict[str, str]:
     kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
     if options.bool(OPERATION_OPTION):
         kept[CHANGELOG_PROPERTY] = "true"
-    if options.text("hoodie.index.type") == "BUCKET":
+    if options.text("hoodie.index.type") == IndexType.BUCKET:
         kept["hoodie.bucket.index.num.buckets"] = str(options.int("hoodie.bucket.index.num.buckets"))
     for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):
         if options.is_set(key):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.enums import IndexType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.base import Storage
@@ -39,7 +40,7 @@ def _columns(config: TableConfig) -> list[list[str]]:
 
 def _buckets(config: TableConfig) -> list[str | None] | None:
     """Return settings of the bucket index, which decide where rows are; None for the others."""
-    if config.properties.get("hoodie.index.type", "").upper() != "BUCKET":
+    if config.properties.get("hoodie.index.type", "").upper() != IndexType.BUCKET:
         return None
     return [config.properties.get(key) for key in STICKY_INDEX]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
@@ -65,7 +66,7 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
             f"hoodie.datasource.write.operation is {wanted!r}, but {operation.lower()} was called; leave the option out"
         )
     kept = {key: config.properties[key] for key in STICKY_INDEX if key in config.properties}
-    if kept.get("hoodie.index.type") == "BUCKET":
+    if kept.get("hoodie.index.type") == IndexType.BUCKET:
         problems += [
             f"{key} is {options.raw[key]!r}, but table {config.name!r} was made with {value!r}, which decides where its rows "
             "are; leave the option out, or rebuild the table"
@@ -96,9 +97,8 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
         said["hoodie.datasource.write.payload.class"] = (payload, config.payload_class)
     mode = options.text("hoodie.record.merge.mode")
     if mode is not None:
-        stored = config.merge_mode.value
-        plain = stored in ("COMMIT_TIME_ORDERING", "EVENT_TIME_ORDERING")
-        said["hoodie.record.merge.mode"] = (mode, stored if plain else "CUSTOM")
+        stored = config.merge_mode if config.merge_mode in DECLARED_MERGE_MODES else MergeMode.CUSTOM
+        said["hoodie.record.merge.mode"] = (mode, stored.value)
     return [
         f"{key} is {given!r}, but table {config.name!r} has {stored!r}; leave the option out, or rebuild the table"
         for key, (given, stored) in said.items()

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.casting import cast_batch
-from hudi_engine.schema.fit import FitPolicy, Missing, SchemaChange, fit_frame, fit_schema, quoted
+from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
@@ -76,7 +77,7 @@ def fit_policy(config: TableConfig, options: Options) -> FitPolicy:
     allows = options.bool("hoodie.write.set.null.for.missing.columns")
     return FitPolicy(
         Missing.NULL if allows else Missing.REFUSE,
-        SchemaChange(options.text("hoodie.engine.schema.evolution")),
+        options.member("hoodie.engine.schema.evolution", SchemaChange),
         tuple(definition_columns(config)),
     )
 

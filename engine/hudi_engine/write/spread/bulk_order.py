@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from hudi_engine.config.enums import BulkSortMode
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan
@@ -12,7 +13,7 @@ from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KEY_SORTS = ("GLOBAL_SORT", "PARTITION_SORT")
+KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 """Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
@@ -30,16 +31,18 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
     from pyspark.sql import functions as F
 
     options = context.options
-    mode = options.text("hoodie.bulkinsert.sort.mode")
+    mode = options.member("hoodie.bulkinsert.sort.mode", BulkSortMode)
     tasks = options.int("hoodie.bulkinsert.shuffle.parallelism")
     order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
-    if mode == "GLOBAL_SORT":
+    if mode is BulkSortMode.GLOBAL_SORT:
         return frame.sort(*order)
-    if mode == "PARTITION_SORT":
+    if mode is BulkSortMode.PARTITION_SORT:
         return frame.sortWithinPartitions(*order)
-    if mode != "NONE" or (context.config.is_partitioned and _gathers_partitions(frame, context, source)):
+    if mode is not BulkSortMode.NONE or (
+        context.config.is_partitioned and _gathers_partitions(frame, context, source)
+    ):
         shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
-        sorts = mode == "PARTITION_PATH_REPARTITION_AND_SORT"
+        sorts = mode is BulkSortMode.PARTITION_PATH_REPARTITION_AND_SORT
         return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
     return frame.repartition(tasks) if tasks else frame
 

@@ -1,0 +1,119 @@
+"""What is legal is written down once, and every option that is declared does something."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from enum import Enum
+from pathlib import Path
+
+from hudi_engine.config import enums
+from hudi_engine.config.options import DECLARED
+from hudi_engine.write.define import properties
+
+ROOT = Path(__file__).resolve().parents[3]
+HOME = ROOT / "engine/hudi_engine/config/enums.py"
+DECLARATIONS = ROOT / "engine/hudi_engine/config/declared"
+CODE = [
+    path
+    for room in ("engine/hudi_engine", "dbt/adapters/hudi")
+    for path in (ROOT / room).rglob("*.py")
+    if path != HOME
+]
+# Other things of that name: a codec of HFile blocks, the code of dbt's answer.
+OTHERS = {("block.py", "NONE"), ("services.py", "COMPACT")}
+
+# Options whose behaviour no test asks for by their key yet.
+WITHOUT_TEST = {
+    "hoodie.archive.merge.small.file.limit.bytes",
+    "hoodie.bulkinsert.shuffle.by.partition",
+    "hoodie.bulkinsert.sort.mode",
+    "hoodie.clean.incremental.enabled",
+    "hoodie.client.heartbeat.tolerable.misses",
+    "hoodie.combine.before.delete",
+    "hoodie.commits.archival.batch",
+    "hoodie.copyonwrite.record.size.estimate",
+    "hoodie.datasource.write.commitmeta.key.prefix",
+    "hoodie.engine.insert.packing.max.bytes",
+    "hoodie.engine.max.partitions.per.commit",
+    "hoodie.keygen.timebased.input.dateformat",
+    "hoodie.keygen.timebased.input.dateformat.list.delimiter.regex",
+    "hoodie.keygen.timebased.input.timezone",
+    "hoodie.keygen.timebased.output.timezone",
+    "hoodie.keygen.timebased.timestamp.scalar.time.unit",
+    "hoodie.keygen.timebased.timezone",
+    "hoodie.logfile.data.block.max.size",
+    "hoodie.logfile.max.size",
+    "hoodie.memory.merge.max.size",
+    "hoodie.memory.spillable.map.path",
+    "hoodie.parquet.page.size",
+    "hoodie.write.lock.filesystem.expire",
+    "hoodie.write.set.null.for.missing.columns",
+}
+
+
+def texts(path: Path) -> list[str]:
+    """Return the string literals of a program."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+
+
+def registries() -> list[type[Enum]]:
+    return [each for each in vars(enums).values() if isinstance(each, type) and issubclass(each, enums.Name)]
+
+
+def test_legal_values_are_typed_in_their_registry_alone() -> None:
+    # Words in small letters, such as parquet, are words of other things too.
+    values = {str(member) for registry in registries() for member in registry if str(member).isupper()}
+    found = defaultdict(list)
+    for path in CODE:
+        for text in texts(path):
+            if text in values and (path.name, text) not in OTHERS:
+                found[text].append(path.name)
+
+    assert len(values) > 50
+    assert dict(found) == {}
+
+
+def test_the_legal_values_of_an_option_are_those_of_a_registry() -> None:
+    legal = {tuple(map(str, registry)) for registry in registries()} | {
+        tuple(map(str, enums.DECLARED_MERGE_MODES))
+    }
+
+    assert {
+        option.key for option in DECLARED if option.kind == "choice" and option.choices not in legal
+    } == set()
+
+
+def test_every_declared_option_is_read_by_the_code() -> None:
+    read = {text for path in CODE if DECLARATIONS not in path.parents for text in texts(path)}
+    # All settings of the timestamp key generator are kept with the table, and read there under shorter names.
+    kept = properties._STICKY_PREFIXES
+    short = {
+        option.key
+        for option in DECLARED
+        if option.key.startswith(kept) and option.key.split(".", 3)[-1] in read
+    }
+
+    # An option with one legal value is there to refuse the others.
+    choosable = {option.key for option in DECLARED if len(option.choices) != 1}
+
+    assert choosable - read - short == set()
+
+
+def test_every_declared_option_is_named_in_a_test() -> None:
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__)]
+    tested = "\n".join(path.read_text(encoding="utf-8") for path in tests)
+    spelled = tested.replace("__", ".")  # as keyword arguments: parquet__page__size
+
+    def is_named(key: str) -> bool:
+        return key in spelled or key.removeprefix("hoodie.") in spelled
+
+    # A key that a test names now has to leave the list, and a new option does not get on it.
+    assert {
+        option.key for option in DECLARED if not any(map(is_named, (option.key, *option.aliases)))
+    } == WITHOUT_TEST
