@@ -17,7 +17,12 @@ FUNCTIONS = [
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
 ]
 # The public front, where everything is given by name.
-MANY_ARGUMENTS = {"create", "rebuild_table", "write", "register_table"}
+MANY_ARGUMENTS = {
+    "engine/hudi_engine/table.py:create",
+    "engine/hudi_engine/table_rebuild.py:rebuild_table",
+    "engine/hudi_engine/front/writes.py:write",
+    "engine/hudi_engine/catalog/spark_table.py:register_table",
+}
 # The same pair of functions for each type of log block.
 SAME_NAME = {"decode", "encode"}
 
@@ -53,10 +58,10 @@ def test_no_function_has_more_than_seven_parameters() -> None:
     for path, node in FUNCTIONS:
         arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         names = [each.arg for each in arguments if each.arg not in ("self", "cls")]
-        if len(names) > 7 and node.name not in MANY_ARGUMENTS:
+        if len(names) > 7:
             found[f"{shown(path)}:{node.name}"] = names
 
-    assert found == {}
+    assert found.keys() == MANY_ARGUMENTS
 
 
 def test_a_public_name_of_the_engine_means_one_thing() -> None:
