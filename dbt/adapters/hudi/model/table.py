@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.enums import MergeMode
+
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
 
 TABLE_TYPES: Mapping[str, str] = {
@@ -17,11 +19,11 @@ TABLE_TYPES: Mapping[str, str] = {
 }
 _MERGE_MODE = "hoodie.record.merge.mode"
 _MERGE_MODES: Mapping[str, str] = {
-    "event_time": "EVENT_TIME_ORDERING",
-    "commit_time": "COMMIT_TIME_ORDERING",
-    "EVENT_TIME_ORDERING": "EVENT_TIME_ORDERING",
-    "COMMIT_TIME_ORDERING": "COMMIT_TIME_ORDERING",
-    "CUSTOM": "CUSTOM",
+    "event_time": MergeMode.EVENT_TIME_ORDERING.value,
+    "commit_time": MergeMode.COMMIT_TIME_ORDERING.value,
+    MergeMode.EVENT_TIME_ORDERING.value: MergeMode.EVENT_TIME_ORDERING.value,
+    MergeMode.COMMIT_TIME_ORDERING.value: MergeMode.COMMIT_TIME_ORDERING.value,
+    MergeMode.CUSTOM.value: MergeMode.CUSTOM.value,
 }
 _COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
 _HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
