@@ -17,12 +17,12 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.buckets import bucket_ids
-from hudi_engine.index.lookup.tagging import StoredKeys, tag_slice
+from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
-from hudi_engine.write.place.deletes import check_rewritable, deletes_of, split_deletes
+from hudi_engine.write.place.deletes import check_rewritable, deletes_of, split_deletes, takes_several
 
 
 def write_buckets(
@@ -82,7 +82,7 @@ def _run_bucket(
     if plan.skip_existing:
         rows, tag, deletes = rows.filter(pa.array(~known)), None, None
         known = np.zeros(rows.num_rows, dtype=bool)
-    if _goes_to_log(task, plan, unit, file_slice, rows):
+    if _goes_to_log(task, plan, unit, file_slice, rows, tag):
         yield from _append_bucket(task, plan, unit, file_slice, rows, known, deletes)
         return
     fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
@@ -96,7 +96,12 @@ def _run_bucket(
 
 
 def _goes_to_log(
-    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, file_slice: FileSlice, rows: pa.Table
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    file_slice: FileSlice,
+    rows: pa.Table,
+    tag: SliceTag | None,
 ) -> bool:
     """Tell whether rows are appended to the log; where it cannot hold them, the base file is written anew.
 
@@ -109,20 +114,22 @@ def _goes_to_log(
     """
     if task.context.config.table_type is not TableType.MERGE_ON_READ:
         return False
+    if tag is not None and not task.context.config.keeps_operations and takes_several(plan, unit, rows, tag):
+        return False
     if DELETE_FLAG not in rows.column_names:
         _check_new_keys(task, plan, file_slice, rows)
         return True
     keys = rows.column(RECORD_KEY).filter(rows.column(INSERT_FLAG)).combine_chunks()
     if len(keys) == 0:
         return True
-    tag = tag_slice(
+    stored = tag_slice(
         task.context.read,
         file_slice,
         keys,
         plan.index.pruning(task.context.options),
         StoredKeys.BASE_AND_LOGS,
     )
-    if tag is None and pc.count_distinct(keys).as_py() == len(keys):
+    if stored is None and pc.count_distinct(keys).as_py() == len(keys):
         return True
     check_rewritable(unit, file_slice)
     return False

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.handles.append import LogDeletes, append_log
@@ -16,11 +15,11 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.tagging import SliceTag
-from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
+from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
-from hudi_engine.write.place.deletes import check_rewritable, deletes_of, split_deletes
+from hudi_engine.write.place.deletes import deletes_of, split_deletes, takes_several
 from hudi_engine.write.place.packing import share_inserts
 
 
@@ -79,21 +78,11 @@ def _place(
 
 
 def _appends(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, tag: SliceTag, batch: pa.Table) -> bool:
-    """Tell whether the rows of a slice go to its log.
-
-    Readers apply a log's delete to the first row with its key in the base file, so of several none would go but that one:
-    such a base file is written anew.
-    """
+    """Tell whether the rows of a slice go to its log."""
     config = task.context.config
     if config.table_type is not TableType.MERGE_ON_READ:
         return False
-    if config.keeps_operations or not (plan.delete_only or DELETE_FLAG in batch.column_names):
-        return True
-    hits = tag.batch_rows.drop_null()
-    if tag.file_slice.base_file is None or pc.count_distinct(hits).as_py() == len(hits):
-        return True
-    check_rewritable(unit, tag.file_slice)
-    return False
+    return config.keeps_operations or not takes_several(plan, unit, batch, tag)
 
 
 def _pack(

@@ -10,6 +10,7 @@ from hudi_engine.errors import DataError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.append import LogDeletes
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -24,6 +25,23 @@ def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array
         return marked
     flagged = batch.column(DELETE_FLAG).combine_chunks()
     return flagged if marked is None else pc.or_(flagged, marked.fill_null(False))
+
+
+def takes_several(plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tag: SliceTag) -> bool:
+    """Tell whether a batch takes out several rows of one key of a base file, which then has to be written anew.
+
+    Readers apply a log's delete to the first row with its key, so of several none would go but that one.
+
+    Raises:
+        DataError: A compaction of the file group is pending.
+    """
+    if not (plan.delete_only or DELETE_FLAG in batch.column_names):
+        return False
+    hits = tag.batch_rows.drop_null()
+    if tag.file_slice.base_file is None or pc.count_distinct(hits).as_py() == len(hits):
+        return False
+    check_rewritable(unit, tag.file_slice)
+    return True
 
 
 def check_rewritable(unit: PartitionUnit, file_slice: FileSlice) -> None:
