@@ -163,9 +163,15 @@ class TestChainOfModels:
                 "run-operation",
                 "hudi_checkpoint",
                 "--args",
-                f"{{table: doubled, input: {source}, set: '{noted}'}}",
+                f"{{table: doubled, input: orders, set: '{noted}'}}",
             ]
         )
+        assert read_checkpoint(chain.state("doubled")) == {source: noted}
+        never = "{table: doubled, input: orders, set: '20200101000000000'}"
+        _, output = run_dbt_and_capture(
+            ["run-operation", "hudi_checkpoint", "--args", never], expect_pass=False
+        )
+        assert "no commit of its timeline is that instant" in output
         assert read_checkpoint(chain.state("doubled")) == {source: noted}
 
     def test_what_was_rolled_back_in_the_input_is_a_gap_with_choices(self, chain: Chain) -> None:

@@ -14,6 +14,7 @@ from hudi_engine.catalog import TableName
 from hudi_engine.changes.as_of import instant_as_of
 from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
 from hudi_engine.changes.columns import MODES
+from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.read import changes_between
 from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
@@ -131,6 +132,8 @@ class ChangeFeeds(metaclass=AdapterMeta):
         with self.connections.work(f"checkpoint of {name.label}") as session:
             found = warehouse.require_table(session, name.database, name.name)
             noted = read_checkpoint(TableState.load(found.storage))
+            if source is not None:
+                source = self._input(session, source, instant)
             changed = _changed(noted, source, instant, reset)
             if changed != noted:
                 with warehouse.one_writer(session, found.path):
@@ -138,6 +141,14 @@ class ChangeFeeds(metaclass=AdapterMeta):
                     warehouse.show(session, name.database, name.name, found)
         shown = (each for each in sorted(changed) if source is None or each == source.lower())
         return [f"{each}  {changed[each]}" for each in shown]
+
+    def _input(self, session: SparkSession, source: str, instant: str | None) -> str:
+        """The name under which an input is noted; a given instant must be one that the input had."""
+        name: TableName = self._names(source)  # type: ignore[attr-defined]
+        if instant is not None:
+            table = self.connections.warehouse.require_table(session, name.database, name.name)
+            check_known(TableState.load(table.storage), str(instant))
+        return name.label.lower()
 
     def feed_of(self, target: BaseRelation | Any) -> Feed:
         """What a model takes in this run; an empty feed when it reads no changes."""

@@ -41,7 +41,7 @@
     {% for line in lines %}
       {% do log('  ' ~ line, info=true) %}
     {% else %}
-      {% do log('  none: the next run takes all rows', info=true) %}
+      {% do log('  none; a model with hudi_changes takes all rows in its next run', info=true) %}
     {% endfor %}
   {% endif %}
 {% endmacro %}
