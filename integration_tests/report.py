@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine import HudiTable
+from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.report import write_report
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.write.result import summarise
 
@@ -44,6 +47,15 @@ def timelines(spark: Any, tables: Mapping[str, Path]) -> None:
                 done = summarise(instant.requested_time, metadata, "metadata")
                 effect = f"{metadata.operation_type.lower():18}" + counts("", vars(done)).strip()
             print(f"  {instant.requested_time}  {instant.action:12}{effect}")
+
+
+def page(table: Path, folder: Path) -> Path:
+    """Write the page about a table into a folder; returns where it is."""
+    storage = open_storage(str(table))
+    written = write_report(
+        TableState.load(storage), resolve_options(None), folder / f"{table.name}.html", count_rows=True
+    )
+    return written.path
 
 
 def answers(spark: Any, schema: str) -> None:

@@ -51,6 +51,7 @@ def main() -> int:
     failed += read_back(project, spark, tables, months, None if arguments.quick else arguments.hudi_version)
     heading("5. Who makes up most delay in the air, and where and when was it worst to leave?")
     report.answers(spark, SCHEMA)
+    print(f"A page about the table flights_live: {report.page(tables['flights_live'], HERE / 'target')}")
     outcome = f"{failed} THINGS WENT WRONG" if failed else "everything agrees"
     print(f"\n{outcome}; {time.monotonic() - start:.0f} s")
     return 1 if failed else 0

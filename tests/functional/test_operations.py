@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +45,10 @@ class TestOperations:
         assert "day=d2" in operate("hudi_show_partitions", "")
         assert "file groups" in operate("hudi_stats", "count: true")
         assert "timeline and files agree" in operate("hudi_validate", "keys: true")
+        assert "orders-report.html" in operate("hudi_report", "")
+        operate("hudi_report", "output: seen/orders.html, count: true")
+        page = (Path(project.project_root) / "seen" / "orders.html").read_text(encoding="utf-8")
+        assert newest[0] in page and "day=d2" in page
         assert "0 repairs would be made" in operate("hudi_repair", "")
 
         operate("hudi_delete_savepoint", f"instant: '{newest[0]}'")

@@ -7,6 +7,7 @@ what would go.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.base.meta import available
@@ -14,8 +15,10 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
+from hudi_engine.catalog import TableName
 from hudi_engine.cli.ask import ask
 from hudi_engine.inspect import partition_facts
+from hudi_engine.report import default_name
 from hudi_engine.table_state import TableState
 
 from dbt.adapters.hudi.table_services import TableServices, listed
@@ -38,6 +41,19 @@ class Operations(TableServices):
         with self._table(relation, f"{what} of") as (_, table):
             lines, ok = ask(table.services(), what, given or {})
         return {"lines": lines, "ok": ok}
+
+    @available.parse_none
+    def hudi_report(
+        self, relation: BaseRelation | str, output: str | None = None, count: bool = False
+    ) -> str:
+        """Write a page about a table; a relative file counts from the project, and without one it goes to dbt's target folder."""
+        name = self._names(relation)
+        root = Path(self.config.project_root)
+        chosen = (
+            root / output if output else root / self.config.target_path / "hudi_reports" / _page_name(name)
+        )
+        with self._table(relation, "report on") as (_, table):
+            return str(table.report(chosen, count_rows=count))
 
     @available.parse_none
     def hudi_savepoint(
@@ -102,3 +118,7 @@ class Operations(TableServices):
             found = table.services().repair(chosen, dry_run=dry_run)
         what = "repairs would be made" if dry_run else "repairs made"
         return listed(what, [f"{each.path}: {each.done}" for each in found])
+
+
+def _page_name(name: TableName) -> str:
+    return default_name(f"{name.database}-{name.name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.cli import look, services
+from hudi_engine.cli import look, page, services
 from hudi_engine.cli.command import Command
 
 COMMANDS = (
@@ -17,6 +17,7 @@ COMMANDS = (
         look.validation,
         look.validate_arguments,
     ),
+    Command("report", "write a page about the table, for a browser", page.report, page.report_arguments),
     Command("savepoints", "the saved commits", look.savepoints),
     Command("compact", "merge logs into base files", services.compact, services.compact_arguments),
     Command("clean", "delete files nobody needs", services.clean, services.clean_arguments),

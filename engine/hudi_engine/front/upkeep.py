@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.front.base import RawOptions, TableBase
+from hudi_engine.report import write_report
 from hudi_engine.services import (
     ArchiveResult,
     CleanResult,
     CompactionResult,
     PendingCompaction,
 )
+from hudi_engine.table_state import TableState
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult
 from hudi_engine.txn.savepoint import Savepoint
@@ -132,6 +135,26 @@ class Upkeep(TableBase):
             ConfigError: Limits that make no sense.
         """
         return self.services(options).archive(min_commits, max_commits, dry_run=dry_run)
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        *,
+        count_rows: bool = False,
+        options: RawOptions | None = None,
+    ) -> Path:
+        """Write one HTML page about the table to a file of this machine, and return where it is.
+
+        Args:
+            path: The file; None for ``<table>-report.html`` in the working directory.
+            count_rows: Whether logs are merged to know the rows of a merge-on-read table.
+            options: ``hoodie.*`` options of this call: limits and triggers of the services that the page tells of.
+
+        Raises:
+            ConfigError: The file would lie in the table, or is a folder.
+        """
+        state = TableState.load(self.storage)
+        return write_report(state, self._resolved(options), path, count_rows=count_rows).path
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""

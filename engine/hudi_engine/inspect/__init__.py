@@ -3,9 +3,10 @@
 Operations, procedures, the command line and reports show the same facts.
 """
 
-from hudi_engine.inspect.commits import CommitFacts, commit_facts
+from hudi_engine.inspect.commits import CommitFacts, archived_commit_facts, commit_facts
 from hudi_engine.inspect.files import FileFacts, PartitionFacts, file_facts, partition_facts
 from hudi_engine.inspect.instants import InstantFacts, instant_facts, moment_of
+from hudi_engine.inspect.snapshot import Snapshot
 from hudi_engine.inspect.stats import ServiceDue, TableStats, table_stats
 from hudi_engine.inspect.validation import Finding, duplicate_keys, validate
 
@@ -16,7 +17,9 @@ __all__ = [
     "InstantFacts",
     "PartitionFacts",
     "ServiceDue",
+    "Snapshot",
     "TableStats",
+    "archived_commit_facts",
     "commit_facts",
     "duplicate_keys",
     "file_facts",

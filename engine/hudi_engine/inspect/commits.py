@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from hudi_engine.config.enums import SERVICE_OPERATIONS, WriteOperation
-from hudi_engine.inspect.instants import instant_facts
+from hudi_engine.inspect.instants import InstantFacts, instant_facts, moment_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.timeline.instant import WRITE_ACTIONS
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class CommitFacts:
         partitions: Partition paths touched, sorted.
         seconds: From begin to completion.
         extra: Texts that travel with the commit, without the schema.
+        archived: Whether it has left the active timeline.
     """
 
     instant: str
@@ -49,6 +51,7 @@ class CommitFacts:
     partitions: tuple[str, ...] = ()
     seconds: float | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    archived: bool = False
 
     @property
     def is_service(self) -> bool:
@@ -56,17 +59,20 @@ class CommitFacts:
         return self.operation in SERVICE_OPERATIONS
 
 
-def commit_facts(state: TableState, limit: int | None = None) -> list[CommitFacts]:
+def commit_facts(
+    state: TableState, limit: int | None = None, instants: Sequence[InstantFacts] | None = None
+) -> list[CommitFacts]:
     """Return what the completed writes of the active timeline did, newest first.
 
     Args:
         state: The table.
         limit: How many; None for all. The body of each is read.
+        instants: The active timeline when the caller has looked at it.
 
     Raises:
         CorruptTableError: A commit cannot be read.
     """
-    times = {(each.instant, each.action): each for each in instant_facts(state)}
+    times = {(each.instant, each.action): each for each in instants or instant_facts(state)}
     found = []
     for instant in list(reversed(state.timeline.completed_writes))[:limit]:
         told = times[instant.requested_time, instant.action]
@@ -74,6 +80,35 @@ def commit_facts(state: TableState, limit: int | None = None) -> list[CommitFact
         found.append(
             _facts(instant.requested_time, instant.action, metadata, told.completed_at, told.seconds)
         )
+    return found
+
+
+def archived_commit_facts(state: TableState, limit: int | None = None) -> list[CommitFacts]:
+    """Return what the completed writes in the archive did, newest first.
+
+    Args:
+        state: The table.
+        limit: How many; None for all.
+
+    Raises:
+        CorruptTableError: A file of the archive cannot be read.
+    """
+    archived = state.timeline.archived
+    active = {each.requested_time for each in state.timeline.completed_writes}
+    writes = [
+        each
+        for each in reversed(archived.instants)
+        if each.is_completed and each.action in WRITE_ACTIONS and each.requested_time not in active
+    ]
+    found = []
+    for each in writes[:limit]:
+        begun = moment_of(state.config, each.requested_time)
+        done = moment_of(state.config, archived.changed_at(each))
+        seconds = max(0.0, (done - begun).total_seconds()) if begun and done else None
+        facts = _facts(
+            each.requested_time, each.action, archived.commit_metadata(each), done or begun, seconds
+        )
+        found.append(replace(facts, archived=True))
     return found
 
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
-from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.inspect.files import PartitionFacts, partition_facts
+from hudi_engine.inspect.snapshot import Snapshot
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.services.archive.select import archive_due
 from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
-from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.recovery import next_instant
-
-_READING_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -103,20 +95,22 @@ class TableStats:
         return self.log_bytes / total if total else 0.0
 
 
-def table_stats(state: TableState, options: Options, *, count_rows: bool = False) -> TableStats:
+def table_stats(
+    state: TableState, options: Options, *, count_rows: bool = False, snapshot: Snapshot | None = None
+) -> TableStats:
     """Return a table in numbers, from its timeline, one listing and the footers of its base files.
 
     Args:
         state: The table.
         options: Limit of small files, and the triggers of the services.
         count_rows: Whether logs are merged to know the rows; without, ``rows`` is None where there are logs.
+        snapshot: The table's files when the caller has listed them.
 
     Raises:
         CorruptTableError: The footer of a base file cannot be read.
     """
-    slices = state.view().latest_slices()
-    bases = [each.base_file for each in slices if each.base_file is not None]
-    counts = dict(zip((base.path for base in bases), footer_rows(state.storage, bases)))
+    snapshot = snapshot or Snapshot.of(state)
+    slices, counts = snapshot.slices, snapshot.base_rows
     limit = options.int("hoodie.parquet.small.file.limit")
     writes = state.timeline.completed_writes
     return TableStats(
@@ -128,7 +122,7 @@ def table_stats(state: TableState, options: Options, *, count_rows: bool = False
         pending=len(state.timeline.pending),
         rows=_rows(state, options, slices, counts, count_rows),
         base_rows=sum(counts.values()),
-        small_files=sum(base.size < limit for base in bases),
+        small_files=sum(base.size < limit for base in snapshot.bases),
         partitions=tuple(partition_facts(slices)),
         services=tuple(services_due(state, options)),
     )
@@ -160,33 +154,8 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
     return found
 
 
-def footer_rows(storage: Storage, bases: Sequence[BaseFile]) -> list[int]:
-    """Return the rows of base files, from their footers, in the same order.
-
-    Raises:
-        CorruptTableError: A footer cannot be read.
-        TimelineError: A file has gone since it was listed.
-    """
-    if not bases:
-        return []
-    with ThreadPoolExecutor(min(_READING_THREADS, len(bases))) as pool:
-        return list(pool.map(lambda base: _footer_rows(storage, base), bases))
-
-
-def _footer_rows(storage: Storage, base: BaseFile) -> int:
-    try:
-        with storage.open_input(base.path) as source:
-            return int(pq.read_metadata(source).num_rows)
-    except FileNotFoundError as error:
-        raise TimelineError(
-            f"base file {base.path!r} has gone since the table was listed; look again"
-        ) from error
-    except (pa.ArrowInvalid, OSError) as error:
-        raise CorruptTableError(f"the footer of base file {base.path!r} cannot be read: {error}") from error
-
-
 def _rows(
-    state: TableState, options: Options, slices: Sequence[FileSlice], counts: dict[str, int], merge: bool
+    state: TableState, options: Options, slices: Sequence[FileSlice], counts: Mapping[str, int], merge: bool
 ) -> int | None:
     logged = [each for each in slices if each.log_files]
     if logged and not merge:

@@ -60,6 +60,19 @@ def test_looking_works_on_every_table_and_changes_none(
     assert listing(folder) == before
 
 
+def test_the_report_is_a_page_beside_the_table_that_changes_nothing(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, output = listing(table), tmp_path / "page.html"
+
+    told = answer(capsys, table, "report", "--output", str(output), "--count")
+
+    assert told == {"report": str(output.resolve()), "bytes": output.stat().st_size}
+    assert listing(table) == before
+    code, _, error = run(capsys, table, "report", "--output", f"{table}/page.html")
+    assert code == 2 and "would lie in the table" in error
+
+
 def test_the_timeline_is_shown_newest_first(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     shown = answer(capsys, table, "timeline", "-n", "2")
 

@@ -108,17 +108,30 @@ def schedule_compaction(
 def schedule_locked(state: TableState, options: Options) -> CompactionResult:
     """Plan a compaction of a table that was just read; the caller holds its lock."""
     require_merge_on_read(state)
-    slices, reason = candidates(state)
-    new_file_bytes = options.int("hoodie.parquet.max.file.size")
-    possible = [CompactionOperation.of(each, new_file_bytes) for each in slices]
-    plan = CompactionPlan(tuple(choose(possible, options)))
+    operations, reason = choose_operations(state, options)
+    plan = CompactionPlan(tuple(operations))
     if not plan.operations:
-        return CompactionResult(reason=reason or "the strategy takes none of the file slices with log files")
+        return CompactionResult(reason=reason)
     config = drop_foreign_metadata_table(state.storage, state.config)
     # A plan has no owner before it runs.
     opened = OpenInstant.announce(state.storage, config, state.timeline, "compaction", plan.to_bytes())
     logger.info("scheduled compaction %s of %d file groups", opened.time, len(plan.operations))
     return plan.describe(opened.time, "scheduled")
+
+
+def choose_operations(state: TableState, options: Options) -> tuple[Sequence[CompactionOperation], str]:
+    """Return what a compaction planned now would merge, or nothing and the reason; nothing is written.
+
+    Args:
+        state: The table, merge-on-read.
+        options: Those of the compaction's strategy.
+    """
+    slices, reason = candidates(state)
+    new_file_bytes = options.int("hoodie.parquet.max.file.size")
+    chosen = choose([CompactionOperation.of(each, new_file_bytes) for each in slices], options)
+    if chosen:
+        return chosen, ""
+    return (), reason or "the strategy takes none of the file slices with log files"
 
 
 def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:

@@ -24,6 +24,12 @@
   {% endif %}
 {% endmacro %}
 
+{% macro hudi_report(table, output=none, count=false) %}
+  {% if execute %}
+    {% do log('report on ' ~ table ~ ': ' ~ adapter.hudi_report(table, output, count), info=true) %}
+  {% endif %}
+{% endmacro %}
+
 {% macro hudi_savepoints(table) %}
   {% do hudi__say(table, 'savepoints', {}) %}
 {% endmacro %}

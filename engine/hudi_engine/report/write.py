@@ -1,0 +1,67 @@
+"""The report as a file of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError
+from hudi_engine.report.facts import gather
+from hudi_engine.report.page import page
+from hudi_engine.table_state import TableState
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page that was written.
+
+    Args:
+        path: Where it is.
+        bytes: How large it is.
+    """
+
+    path: Path
+    bytes: int
+
+
+def default_name(table: str) -> str:
+    """Return a file name for the report of a table; what is no plain letter or digit in its name becomes an underscore."""
+    return f"{re.sub(r'[^A-Za-z0-9_-]', '_', table)[:100] or 'table'}-report.html"
+
+
+def write_report(
+    state: TableState, options: Options, output: str | Path | None = None, *, count_rows: bool = False
+) -> Report:
+    """Write the report of a table; a file of that name is replaced as a whole.
+
+    Args:
+        state: The table.
+        options: Limits and triggers of its services.
+        output: The file; None for ``<table>-report.html`` in the working directory. Its folder is made.
+        count_rows: Whether logs are merged to know the rows of a merge-on-read table.
+
+    Raises:
+        ConfigError: The file would lie in the table, or is a folder.
+        CorruptTableError: The table cannot be read.
+    """
+    path = Path(output or default_name(state.config.name)).expanduser().resolve()
+    base = state.storage.base
+    if "://" not in base and path.is_relative_to(Path(base).resolve()):
+        raise ConfigError(f"the report would lie in the table, at {str(path)!r}; name a file outside of it")
+    if path.is_dir():
+        raise ConfigError(f"the report cannot be written to {str(path)!r}, which is a folder; name a file")
+    body = page(gather(state, options, count_rows=count_rows)).encode("utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}.", delete=False) as file:
+        file.write(body)
+    try:
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+    except OSError:
+        os.unlink(file.name)
+        raise
+    return Report(path, len(body))
