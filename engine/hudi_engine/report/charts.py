@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hudi_engine.report.markup import NOTHING, Markup, join, number, tag
+from hudi_engine.report.markup import NOTHING, Markup, glued, number, tag
 
 WIDTH, HEIGHT, LANE = 720, 180, 14
 MOST_COLUMNS = 120
@@ -123,7 +123,7 @@ def _lane(label: str, boxes: Sequence[Markup], shown: str) -> Markup:
 def _svg(height: int, title: str, content: Sequence[Markup], kind: str | None = None) -> Markup:
     return tag(
         "svg",
-        join(list(content)),
+        glued(list(content)),
         viewBox=f"0 0 {WIDTH} {height}",
         preserveAspectRatio="none",
         role="img" if title else None,

@@ -26,7 +26,7 @@ _EDGES = (
 )
 
 
-def charts(facts: Facts) -> list[Markup]:
+def file_charts(facts: Facts) -> list[Markup]:
     """Return sizes of base files, the share of logs, and rows over file groups."""
     if not facts.snapshot.slices:
         return [tag("p", "There is no file yet.")]

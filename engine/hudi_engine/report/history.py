@@ -13,7 +13,7 @@ from hudi_engine.report.markup import NOTHING, Markup, moment, number, plural, s
 from hudi_engine.report.tables import MOST_ROWS, Bytes, Cell, cut, table
 
 
-def charts(facts: Facts) -> list[Markup]:
+def history_charts(facts: Facts) -> list[Markup]:
     """Return the instants by kind along time, the rows of the table, and rows and bytes by commit."""
     if not facts.commits:
         return [tag("p", "There is no commit yet.")]

@@ -48,7 +48,7 @@ def tag(name: str, *children: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{given}>{''.join(map(text, children))}</{name}>")
 
 
-def join(parts: list[Markup]) -> Markup:
+def glued(parts: list[Markup]) -> Markup:
     """Return pieces of markup after each other."""
     return Markup("".join(parts))
 

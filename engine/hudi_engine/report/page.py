@@ -6,7 +6,7 @@ import base64
 import hashlib
 
 from hudi_engine.report.facts import Facts
-from hudi_engine.report.markup import Markup, join, tag, text
+from hudi_engine.report.markup import Markup, glued, tag, text
 from hudi_engine.report.sections import sections
 from hudi_engine.report.style import CSS, SCRIPT
 
@@ -23,7 +23,7 @@ def page(facts: Facts) -> str:
     ]
     foot = tag("footer", "Made by hudi-engine. Times are in UTC, sizes in decimal units.")
     body = [tag("main", sections(facts), foot), tag("script", Markup(SCRIPT))]
-    whole = tag("html", tag("head", *head), tag("body", join(body)), lang="en")
+    whole = tag("html", tag("head", *head), tag("body", glued(body)), lang="en")
     return text(Markup(f"<!DOCTYPE html>\n{whole}\n"))
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from hudi_engine.report import files, history
 from hudi_engine.report.facts import Facts
-from hudi_engine.report.markup import NOTHING, Markup, join, moment, number, plural, share, size, tag
+from hudi_engine.report.markup import NOTHING, Markup, glued, moment, number, plural, share, size, tag
 from hudi_engine.report.tables import names
 
 
 def sections(facts: Facts) -> Markup:
     """Return everything between the head of the page and its foot."""
-    return join(
+    return glued(
         [
             _header(facts),
             _figures(facts),
             _section("Services", "services", [_services(facts)]),
-            _section("History", "history", history.charts(facts)),
+            _section("History", "history", history.history_charts(facts)),
             _section("Commits", "commits", history.tables(facts)),
-            _section("Files", "files", files.charts(facts)),
+            _section("Files", "files", files.file_charts(facts)),
             _section("Partitions", "partitions", files.partitions(facts)),
         ]
     )

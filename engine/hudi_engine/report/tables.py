@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
-from hudi_engine.report.markup import NOTHING, Markup, join, moment, number, size, tag, text
+from hudi_engine.report.markup import NOTHING, Markup, glued, moment, number, size, tag, text
 
 MOST_ROWS = 500
 MOST_NAMES = 100
@@ -39,8 +39,8 @@ def table(label: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> M
         tag("th", tag("button", head, type="button"), scope="col", class_="n" if to_right else None)
         for head, to_right in zip(heads, right)
     ]
-    body = [join([_cell(cell, to_right) for cell, to_right in zip(row, right)]) for row in rows]
-    lines = join([tag("tr", cells) for cells in body])
+    body = [glued([_cell(cell, to_right) for cell, to_right in zip(row, right)]) for row in rows]
+    lines = glued([tag("tr", cells) for cells in body])
     inner = tag("table", tag("thead", tag("tr", *titles)), tag("tbody", lines))
     return tag("div", inner, class_="scroll", tabindex=0, role="region", aria_label=label)
 
