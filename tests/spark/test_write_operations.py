@@ -428,7 +428,7 @@ def test_characters_with_a_meaning_in_patterns_are_plain_in_partition_folders(sp
 def test_rows_that_are_no_dataframe_are_refused(spark, tmp_path):
     table = create(spark, tmp_path)
     for rows in (None, [(1, "a")]):
-        with pytest.raises(ConfigError, match="Spark DataFrame"):
+        with pytest.raises(ConfigError, match="Spark, pandas or Polars DataFrame"):
             table.upsert(rows)
 
 
