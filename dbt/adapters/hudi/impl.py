@@ -39,6 +39,7 @@ from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows
 from dbt.adapters.hudi.spark.folders import probe_writable
+from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -420,13 +421,8 @@ class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
         self, sources: list[BaseRelation], macro_resolver: Any = None
     ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, Any]]:
         now = datetime.datetime.now(datetime.timezone.utc)
-        found = {}
-        with self._work("freshness") as session:
-            for source in sources:
-                name = named(source)
-                table = self._warehouse.require_table(session, name.database, name.name)
-                last = catalog_rows.last_commit_time(table)
-                found[source] = self._create_freshness_response(last, now)
+        times = last_changes(self._warehouse, self._work, sources)
+        found = {source: self._create_freshness_response(time, now) for source, time in times.items()}
         return [AdapterResponse("OK")], found
 
     def debug_query(self) -> None:

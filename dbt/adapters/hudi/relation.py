@@ -10,7 +10,8 @@ from dbt.adapters.spark.relation import SparkRelation
 from hudi_engine.catalog import TableName
 
 from dbt.adapters.hudi.model.selected import SELECTED
-from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
+from dbt.adapters.hudi.model.source import source_place
+from dbt.adapters.hudi.spark.sources import NOTED
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -23,9 +24,7 @@ class HudiRelation(SparkRelation):
         # while dbt parses, a source has no relation name yet and is not used
         used = getattr(relation_config, "relation_name", None)
         if used and getattr(relation_config, "resource_type", None) == "source":
-            location = getattr(getattr(relation_config, "external", None), "location", None)
-            place = str(location) if location else None
-            NOTED.note(SourcePlace(relation_config.schema, relation_config.identifier, place))
+            NOTED.note(source_place(relation_config))
         else:
             SELECTED.note(relation_config)
         return super().create_from(quoting, relation_config, **kwargs)

@@ -3,6 +3,7 @@
 from hudi_engine.catalog.directory import DirectoryCatalog, LoadReport
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.foreign import register_foreign
+from hudi_engine.catalog.plain_files import FORMATS, PlainFiles, mark_of, register_files
 from hudi_engine.catalog.session import session_conf, sidecar_runner
 from hudi_engine.catalog.spark_entry import find_entry, list_entries
 from hudi_engine.catalog.spark_table import (
@@ -20,9 +21,11 @@ from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
 
 __all__ = [
     "CatalogEntry",
+    "FORMATS",
     "DirectoryCatalog",
     "Layout",
     "LoadReport",
+    "PlainFiles",
     "Published",
     "TableName",
     "drop_table",
@@ -33,9 +36,11 @@ __all__ = [
     "list_entries",
     "literal",
     "live_manifest_files",
+    "mark_of",
     "obsolete_sidecars",
     "publish",
     "refresh_table",
+    "register_files",
     "register_foreign",
     "register_table",
     "registered_base",

@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.foreign import register_foreign
+from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
@@ -168,9 +169,12 @@ class DirectoryCatalog:
         """Remove a pointer; nothing happens when there is none."""
         self._storage.delete(_file(schema, table, _POINTER))
 
-    def save_source(self, schema: str, table: str, base: str) -> None:
-        """Remember the table of another writer that a session shows under a name, for the views that read it."""
-        body = json.dumps({"format": 1, "base": base}, indent=2).encode()
+    def save_source(self, schema: str, table: str, source: str | PlainFiles) -> None:
+        """Remember the table of another writer, or the files, that a session shows under a name, for the views that read it."""
+        told: dict[str, object] = {"base": source}
+        if isinstance(source, PlainFiles):
+            told = {"source": {**vars(source), "options": dict(source.options)}}
+        body = json.dumps({"format": 1, **told}, indent=2).encode()
         path = _file(schema, table, _SOURCE)
         if not self._storage.exists(path) or self._storage.read(path) != body:
             self._storage.replace(path, body)
@@ -282,6 +286,14 @@ class DirectoryCatalog:
                 "delete it and build the table again"
             ) from error
 
+    def _source_files(self, name: TableName) -> PlainFiles | None:
+        """Return the files a source stands for, None for a Hudi table and for what cannot be read."""
+        try:
+            told = json.loads(self._storage.read(_file(name.database, name.name, _SOURCE)))["source"]
+            return PlainFiles(str(told["location"]), str(told["format"]), dict(told["options"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
     def _load_views(
         self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
     ) -> list[TableName]:
@@ -328,6 +340,10 @@ class DirectoryCatalog:
         from pyspark.errors import PySparkException
 
         try:
+            files = self._source_files(name)
+            if files is not None:
+                register_files(spark, name, files)
+                return
             base = self._pointed_base(name.database, name.name, _SOURCE)
             if base is not None:
                 register_foreign(spark, name, base, source_cache(self.root, name.database, name.name))

@@ -51,15 +51,16 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """An external Parquet table.
+    """An external table of files.
 
     Args:
         name: Its name.
         columns: Its columns in order.
         location: URI of the folder with the manifest, not percent-encoded.
-        options: Options of Spark's Parquet source.
+        options: Options of Spark's reader.
         comment: Table comment, ``""`` for none.
         properties: Table properties.
+        using: Format of the files.
     """
 
     name: TableName
@@ -68,13 +69,14 @@ class TableSpec:
     options: Mapping[str, str]
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    using: str = "parquet"
 
     def statement(self, location: str | None = None) -> str:
         """Return the CREATE TABLE; ``location`` stands in for the spec's own."""
         columns = ", ".join(column.definition for column in self.columns)
         properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
         return (
-            f"CREATE TABLE {self.name.sql} ({columns}) USING parquet OPTIONS ({_pairs(self.options)})"
+            f"CREATE TABLE {self.name.sql} ({columns}) USING {self.using}{_options(self.options)}"
             f" LOCATION {literal(location if location is not None else self.location)}"
             f"{_comment(self.comment)} TBLPROPERTIES ({_pairs(properties)})"
         )
@@ -268,6 +270,10 @@ def _entry(handle: Any, database: str) -> CatalogEntry:
 
 def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{literal(key)} {literal(value)}" for key, value in sorted(values.items()))
+
+
+def _options(values: Mapping[str, str]) -> str:
+    return f" OPTIONS ({_pairs(values)})" if values else ""
 
 
 def _comment(text: str) -> str:

@@ -10,6 +10,7 @@ import threading
 from dataclasses import dataclass
 
 from dbt_common.events.contextvars import get_node_info
+from hudi_engine.catalog import FORMATS
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,24 @@ class SourcePlace:
     Args:
         schema: Schema of its name.
         name: Identifier of its name.
-        location: Base path of the Hudi table; None when the name is one of the warehouse or of Spark's catalog.
+        location: Base path of the Hudi table or folder of files; None when the name is one of the warehouse or of
+            Spark's catalog.
+        using: Format of the files, ``hudi`` or None for a Hudi table.
+        options: Options of Spark's reader of the files.
+        problem: What is wrong with what the project says of it, ``""`` for nothing.
     """
 
     schema: str
     name: str
     location: str | None
+    using: str | None = None
+    options: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+
+    @property
+    def is_files(self) -> bool:
+        """Whether it is a folder of files and no Hudi table."""
+        return self.using in FORMATS
 
     @property
     def label(self) -> str:
@@ -37,6 +50,7 @@ class SourcePlaces:
 
     def __init__(self) -> None:
         self._noted: dict[str, dict[tuple[str, str], SourcePlace]] = {}
+        self._known: dict[tuple[str, str], SourcePlace] = {}
         self._lock = threading.Lock()
 
     def note(self, place: SourcePlace) -> None:
@@ -44,11 +58,17 @@ class SourcePlaces:
         with self._lock:
             used = self._noted.setdefault(_node(), {})
             used[place.schema.lower(), place.name.lower()] = place
+            self._known[place.schema.lower(), place.name.lower()] = place
 
     def clear(self) -> None:
         """Forget the uses of an earlier dbt run in this process."""
         with self._lock:
             self._noted.clear()
+            self._known.clear()
+
+    def known(self, schema: str, name: str) -> SourcePlace | None:
+        """The place last noted for a source, None when it was not used."""
+        return self._known.get((schema.lower(), name.lower()))
 
     def of_this_node(self) -> tuple[SourcePlace, ...]:
         """The sources the node dbt is at has used since this was last asked; none outside of nodes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import threading
 from collections.abc import Iterator, Mapping
@@ -13,20 +14,25 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import (
+    FORMATS,
     CatalogEntry,
     DirectoryCatalog,
+    PlainFiles,
     TableName,
     drop_table,
     find_entry,
     list_entries,
     literal,
+    mark_of,
+    register_files,
     register_foreign,
     register_table,
     registered_base,
     session_conf,
 )
 from hudi_engine.catalog.directory import source_cache
-from hudi_engine.errors import HudiError
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.errors import HudiError, TableNotFoundError
 from hudi_engine.storage import open_storage
 from hudi_engine.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
@@ -134,6 +140,8 @@ class Warehouse:
     def _register_source(self, session: SparkSession, place: SourcePlace) -> None:
         with self._lock:
             try:
+                if place.problem:
+                    raise DbtRuntimeError(place.problem)
                 self._show_newest(session, place)
             except (HudiError, DbtRuntimeError) as error:
                 where = f" at {place.location}" if place.location else ""
@@ -148,18 +156,41 @@ class Warehouse:
             base = absolute_location(base, self.places.project_root)
         if base is None:
             return
-        mark = timeline_mark(base)
+        files = PlainFiles(base, str(place.using), dict(place.options)) if place.is_files else None
+        mark = timeline_mark(base) if files is None else mark_of(files.list())
         if self._sources.get(place) == mark:
             return
         if place.location is None:
             self.register(session, place.schema, name, self.table(session, base))
         else:
             self.create_schema(session, place.schema)
-            self._show_foreign(session, place.schema, name, base)
-            if self._directory is not None:
-                self._directory.save_source(place.schema.lower(), name, base)
-            self.changed()
+            self._show_outside(session, TableName(place.schema, name), files or base, place.using)
         self._sources[place] = mark
+
+    def _show_outside(
+        self, session: SparkSession, name: TableName, source: PlainFiles | str, using: str | None
+    ) -> None:
+        """Show a table of another writer, or files, and remember them for views."""
+        if isinstance(source, PlainFiles):
+            register_files(session, name, source)
+        elif using is None and not open_storage(source).exists(PROPERTIES_PATH):
+            raise TableNotFoundError(
+                f"there is no Hudi table at {source!r}; for other files say external.using: hudi, {', '.join(FORMATS)}"
+            )
+        else:
+            self._show_foreign(session, name.database, name.name, source)
+        if self._directory is not None:
+            self._directory.save_source(name.database.lower(), name.name, source)
+        self.changed()
+
+    def newest_file_time(self, schema: str, name: str) -> datetime.datetime | None:
+        """Return when the newest file of a source of files was written (UTC), None when the name is no such source."""
+        place = NOTED.known(schema, name)
+        if place is None or not place.is_files or place.location is None:
+            return None
+        base = absolute_location(place.location, self.places.project_root)
+        newest = max(each.modified_ms for each in PlainFiles(base, str(place.using)).list())
+        return datetime.datetime.fromtimestamp(newest / 1000, datetime.timezone.utc)
 
     def _show_foreign(self, session: SparkSession, schema: str, name: str, base: str) -> None:
         cache = source_cache(self.places.location_root, schema, name)
@@ -324,6 +355,7 @@ class Warehouse:
             session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
             if entry.reads_only and self._directory is not None:
                 self._directory.remove_view(schema.lower(), name)
+            self._forget_pointer(schema, name)
         elif entry is not None and entry.is_face:
             session.sql(f"drop {'view' if entry.is_view else 'table'} if exists `{schema}`.`{name}`")
         else:

@@ -1,0 +1,83 @@
+"""What a source of a project says of the place of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hudi_engine.catalog.plain_files import FORMATS
+
+from dbt.adapters.hudi.model.reading import option_text
+from dbt.adapters.hudi.spark.sources import SourcePlace
+
+HUDI = "hudi"
+USING = (HUDI, *FORMATS)
+_KEYS = ("location", "using", "options")
+_PLACED_BY_US = ("path", "paths")
+_WORDS: Mapping[str, str] = {
+    "file_format": "say it as using",
+    "format": "say it as using",
+    "partitions": "folders named column=value become columns by themselves",
+}
+
+
+def source_place(source: Any) -> SourcePlace:
+    """Return the place of a source; what is wrong with it stands in ``problem``.
+
+    ``external`` of the table counts first, then that of its ``config``, then that of its ``meta``.
+
+    Args:
+        source: dbt's source.
+    """
+    given = _external(source)
+    if not given:
+        return SourcePlace(source.schema, source.identifier, None)
+    location, using, options = (given.get(key) for key in _KEYS)
+    problem = _problem(given)
+    if problem:
+        return SourcePlace(source.schema, source.identifier, str(location or ""), problem=problem)
+    pairs = tuple(sorted((str(key), option_text(value)) for key, value in (options or {}).items()))
+    return SourcePlace(
+        source.schema, source.identifier, str(location), None if using is None else str(using).lower(), pairs
+    )
+
+
+def _external(source: Any) -> dict[str, Any]:
+    config = getattr(source, "config", None)
+    places = (
+        getattr(source, "external", None),
+        None if config is None else config.get("external", None),
+        (getattr(source, "meta", None) or {}).get("external"),
+        {} if config is None else (config.get("meta", None) or {}).get("external"),
+    )
+    for place in places:
+        given = place if isinstance(place, Mapping) else _as_mapping(place)
+        said = {str(key): value for key, value in given.items() if value is not None}
+        if "location" in said or "using" in said:
+            return said
+    return {}
+
+
+def _as_mapping(place: Any) -> Mapping[str, Any]:
+    return place.to_dict(omit_none=True) if hasattr(place, "to_dict") else {}
+
+
+def _problem(given: Mapping[str, Any]) -> str:
+    location, using, options = (given.get(key) for key in _KEYS)
+    further = next((key for key in given if key not in _KEYS), None)
+    if further is not None:
+        word = _WORDS.get(further, f"legal keys: {', '.join(_KEYS)}")
+        return f"external.{further} is not a key that dbt-hudi reads; {word}"
+    if not isinstance(location, str) or not location.strip():
+        return f"external.location is {location!r}; give a folder, counted from dbt_project.yml, or a URI"
+    if using is not None and str(using).lower() not in USING:
+        return f"external.using is {using!r}; legal values: {', '.join(USING)}"
+    if options is not None and not (
+        isinstance(options, Mapping)
+        and all(isinstance(value, (str, int, float)) for value in options.values())
+    ):
+        return f"external.options is {options!r}; give a mapping of options of Spark's reader, such as {{header: true}}"
+    if options and using in (None, HUDI):
+        return f"external.options are for files, and using is {using!r}; legal values with options: {', '.join(FORMATS)}"
+    taken = next((key for key in options or {} if str(key).lower() in _PLACED_BY_US), None)
+    return f"external.options has {taken!r}; external.location says where the files are" if taken else ""

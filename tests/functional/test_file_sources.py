@@ -1,0 +1,88 @@
+"""Folders of files as sources: the five minutes of the README in processes of their own, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from dbt.tests.util import run_dbt
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = re.compile(r"```\w+\n(?:#|--) ([\w/]+\.(?:py|yml|sql))\n(.*?)```", re.DOTALL)
+
+
+class TestFiveMinutesOfTheReadme:
+    def test_its_files_are_all_that_a_reader_needs(self, tmp_path: Path) -> None:
+        files = dict(FILE.findall((ROOT / "README.md").read_text("utf-8")))
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text, "utf-8")
+        env = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+        for command in (["land.py"], ["-m", "dbt.cli.main", "run"]):
+            done = subprocess.run(
+                [sys.executable, *command], cwd=tmp_path, env=env, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert "+2 rows" in done.stdout
+        assert (tmp_path / "warehouse/analytics/orders/.hoodie/hoodie.properties").exists()
+
+
+SOURCES = """
+sources:
+  - name: landed
+    freshness: {warn_after: {count: 1, period: day}}
+    tables:
+      - {name: orders, external: {location: landing/orders, using: parquet}, columns: [{name: id, data_tests: [not_null]}]}
+      - {name: people, external: {location: landing/people.csv, using: csv, options: {header: true, quote: "'"}}}
+      - name: events
+        meta: {external: {location: "landing/ev'ents", using: json}}
+      - {name: wrong, external: {location: landing/orders, using: csv}}
+      - {name: nothing, external: {location: landing/nothing, using: json}}
+"""
+
+
+class TestFoldersOfFiles:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        reads = "select * from {{ source('landed', '%s') }}"
+        return {
+            "sources.yml": SOURCES,
+            **{f"{name}.sql": reads % name for name in ("orders", "people", "events", "wrong", "nothing")},
+        }
+
+    def test_they_are_read_and_their_new_files_too(self, project: Any) -> None:
+        landing = Path(project.project_root) / "landing"
+        land(landing / "orders" / "day=2026-01-01" / "1.parquet", id=[1])
+        (landing / "ev'ents").mkdir()
+        (landing / "ev'ents" / "1.json").write_text('{"id": 7}\n')
+        (landing / "people.csv").write_text("id,name\n1,'A, B'\n")
+        results = {each.node.name: each for each in run_dbt(["run"], expect_pass=False)}
+
+        assert "is a Parquet file, but using is 'csv'" in results["wrong"].message
+        assert f"there is no folder {landing / 'nothing'}" in results["nothing"].message
+        assert tuple(project.run_sql("select * from {schema}.people", fetch="one")) == ("1", "A, B")
+        assert project.run_sql("select id from {schema}.events", fetch="one")[0] == 7
+
+        land(landing / "orders" / "day=2026-01-02" / "2.parquet", id=[2, 3])
+        run_dbt(["build", "-s", "orders", "source:landed.orders"])
+        rows = project.run_sql("select id, cast(day as string) from {schema}.orders order by id", fetch="all")
+        assert [tuple(row) for row in rows] == [(1, "2026-01-01"), (2, "2026-01-02"), (3, "2026-01-02")]
+
+        (fresh,) = run_dbt(["source", "freshness", "-s", "source:landed.orders"])
+        assert fresh.status == "pass" and fresh.age < 3600
+        told = json.loads((Path(project.project_root) / "target" / "sources.json").read_text())
+        assert told["results"][0]["status"] == "pass"
+        assert "source.test.landed.people" in run_dbt(["docs", "generate"]).sources
+
+
+def land(path: Path, **columns: list[Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)

@@ -1,0 +1,58 @@
+"""What a source says of its place: read from where dbt lets it be said, and refused by name."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.hudi.model.source import source_place
+
+
+def source(external: Any = None, meta: Any = None, config: Any = None) -> Any:
+    return SimpleNamespace(
+        schema="lake", identifier="events", external=external, meta=meta or {}, config=config
+    )
+
+
+def test_options_become_text_as_spark_wants_it() -> None:
+    place = source_place(
+        source({"location": "in", "using": "CSV", "options": {"header": True, "maxColumns": 9}})
+    )
+
+    assert (place.using, place.options) == ("csv", (("header", "true"), ("maxColumns", "9")))
+    assert place.is_files
+
+
+def test_config_and_meta_can_say_the_place_and_external_goes_first() -> None:
+    by_meta, by_config = {"external": {"location": "a"}}, {"external": {"location": "b"}}
+
+    assert source_place(source(None, by_meta)).location == "a"
+    assert source_place(source(None, by_meta, by_config)).location == "b"
+    assert source_place(source({"location": "c"}, by_meta, by_config)).location == "c"
+    assert source_place(source()).location is None
+
+
+@pytest.mark.parametrize(
+    ("external", "said"),
+    [
+        (
+            {"location": "in", "using": "delta"},
+            "external.using is 'delta'; legal values: hudi, parquet, csv, json",
+        ),
+        ({"using": "csv"}, "external.location is None; give a folder"),
+        ({"location": 5}, "external.location is 5"),
+        ({"location": "in", "file_format": "csv"}, "external.file_format is not a key .* say it as using"),
+        ({"location": "in", "optoins": {}}, "external.optoins .* legal keys: location, using, options"),
+        (
+            {"location": "in", "using": "csv", "options": "header"},
+            "external.options is 'header'; give a mapping",
+        ),
+        ({"location": "in", "using": "csv", "options": {"path": "x"}}, "external.options has 'path'"),
+        ({"location": "in", "options": {"header": True}}, "external.options are for files"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(external: dict[str, Any], said: str) -> None:
+    assert re.search(said, source_place(source(external)).problem)
