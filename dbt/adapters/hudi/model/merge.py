@@ -90,6 +90,11 @@ class MergeConfig:
         return " AND ".join(f"({predicate})" for predicate in self.predicates) or None
 
 
+def is_known(strategy: str) -> bool:
+    """Tell whether a strategy is ours, or one that is refused by name."""
+    return strategy in STRATEGIES or strategy in _REFUSED
+
+
 def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str] = ()) -> MergeConfig:
     """The incremental run a model asks for; collects every contradiction.
 
@@ -179,7 +184,8 @@ def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str],
         near = nearest(strategy, STRATEGIES)
         problems.add(
             f"incremental_strategy is {strategy!r}; {f'did you mean {near!r}? ' if near else ''}"
-            f"legal values: {', '.join(STRATEGIES)}; for one of your own write the macro get_incremental_{strategy}_sql"
+            f"legal values: {', '.join(STRATEGIES)}; for one of your own, dbt could not find an incremental strategy "
+            f'macro with the name "get_incremental_{strategy}_sql"'
         )
     if strategy in ("upsert", "delete", "insert_new") and not table.record_key:
         problems.add(

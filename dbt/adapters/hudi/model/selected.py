@@ -12,7 +12,8 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.model.known_configs import unused_configs
+from dbt.adapters.hudi.model.known_configs import nearest, unused_configs
+from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
 _OF_OTHERS: Mapping[str, str] = dict.fromkeys(
@@ -35,9 +36,15 @@ class SelectedNodes:
 
     def note(self, node: Any) -> None:
         """Note a node that is named outside of any node's own work."""
-        if getattr(node, "resource_type", None) in _KINDS and not get_node_info().get("unique_id"):
+        # What stands in for a node of another run, as in `dbt clone`, has no id: that run looked at its configs.
+        unique_id = getattr(node, "unique_id", None)
+        if (
+            unique_id
+            and getattr(node, "resource_type", None) in _KINDS
+            and not get_node_info().get("unique_id")
+        ):
             with self._lock:
-                self._noted[node.unique_id] = node
+                self._noted[unique_id] = node
 
     def clear(self) -> None:
         """Forget the nodes named before, while dbt parsed or ran something else."""
@@ -67,6 +74,21 @@ def own_strategies(macros: Iterable[Any]) -> frozenset[str]:
     return frozenset(found)
 
 
+def lacks_macro(strategy: object, macros: Iterable[Any]) -> bool:
+    """Tell whether a strategy is neither ours nor nearly so: the user's own, whose macro dbt does not find.
+
+    That is told by the node itself, as dbt does; the other nodes run.
+
+    Args:
+        strategy: The incremental strategy of a node, None for the default.
+        macros: The macros of the project and its packages.
+    """
+    name = str(strategy or "default")
+    if name == "default" or is_known(name) or name in own_strategies(macros):
+        return False
+    return nearest(name, STRATEGIES) is None
+
+
 def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callable[[Any], object]) -> None:
     """Refuse the nodes that cannot be built, all in one message, and say which configs nothing uses.
 
@@ -87,6 +109,8 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         config = node_config(node)
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)
+        if lacks_macro(config.get("incremental_strategy"), macros):
+            continue
         try:
             _check_materialization(node, config, resolve)
         except DbtRuntimeError as error:
