@@ -100,10 +100,10 @@ def having(kind: object) -> dict[str, object]:
 def test_a_plan_that_would_make_work_or_memory_out_of_little_is_refused_at_once(
     data: bytes, reason: str
 ) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(CorruptTableError, match=reason):
         decode_avro_file(data, "1.clean.requested")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 5
 
 
 def test_a_deflated_plan_of_ordinary_growth_is_read() -> None:
@@ -120,15 +120,15 @@ def test_a_table_schema_without_end_is_refused_at_once(kind: object) -> None:
 
 def test_a_log_full_of_magics_is_scanned_in_time_that_grows_with_its_size() -> None:
     data = MAGIC * 80_000
-    started = time.perf_counter()
+    started = time.process_time()
     assert [place.content_length for place in scan_blocks(FileSource(pa.BufferReader(data)))] == [len(data)]
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 10
 
 
 def test_properties_of_nothing_but_continued_lines_are_read_in_time_that_grows_with_their_size() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert parse_properties(b"a\\\n" * 300_000) == {"a" * 300_000: ""}
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 10
 
 
 def test_an_archive_whose_entries_go_backwards_is_refused() -> None:

@@ -132,18 +132,18 @@ def test_the_page_asks_nobody_for_anything_and_has_light_and_dark(tmp_path: Path
     assert " style=" not in shown
 
 
-def test_ten_thousand_commits_and_five_thousand_partitions_take_three_seconds_and_five_megabytes(
+def test_ten_thousand_commits_and_five_thousand_partitions_stay_a_page_of_a_few_megabytes(
     tmp_path: Path,
 ) -> None:
     days = [f"day={each}" for each in range(5000)]
     table = busy_table(tmp_path / "t", commits=10_000, partitions=days)
-    # Seconds of this process, so that a busy machine fails nothing.
+    # About 2.5 s of one core where this was written; the bound catches what grows with the square of the commits.
     start = time.process_time()
     written = write_report(state_of(table), DEFAULTS, tmp_path / "page.html")
     took = time.process_time() - start
 
     assert written.bytes < 5_000_000
-    assert took < 3
+    assert took < 20
     shown = written.path.read_text(encoding="utf-8")
     assert "The 500 newest commits of 10,000 are shown." in shown
     assert "The 500 largest partitions of 5,000 are shown." in shown
