@@ -70,4 +70,4 @@ def test_a_file_that_has_gone_without_a_clean_is_noticed(folder: Path) -> None:
     for step in steps:
         for key in step.groups:
             with pytest.raises(HistoryGapError, match=f"files of commit {written[1]}"):
-                cleaned.check(step, key, None)
+                cleaned.check_before(step, key, None)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.inspect import CommitFacts
 from hudi_engine.report.charts import Series, columns, lane, runs
 from hudi_engine.report.facts import Facts, rows_over_time
@@ -60,7 +61,7 @@ def _row(each: CommitFacts) -> tuple[Cell, ...]:
 
 def operation(each: CommitFacts) -> str:
     """Return what a commit did in words, its action when it does not say."""
-    return each.action if each.operation == "UNKNOWN" else each.operation.lower().replace("_", " ")
+    return each.action if each.operation == WriteOperation.UNKNOWN else each.operation.lower().replace("_", " ")
 
 
 def _pending(facts: Facts) -> Markup:
