@@ -61,7 +61,9 @@ def _row(each: CommitFacts) -> tuple[Cell, ...]:
 
 def operation(each: CommitFacts) -> str:
     """Return what a commit did in words, its action when it does not say."""
-    return each.action if each.operation == WriteOperation.UNKNOWN else each.operation.lower().replace("_", " ")
+    return (
+        each.action if each.operation == WriteOperation.UNKNOWN else each.operation.lower().replace("_", " ")
+    )
 
 
 def _pending(facts: Facts) -> Markup:
