@@ -125,7 +125,7 @@ def test_a_process_without_the_engine_reads_tables_and_views_of_a_hive_metastore
         ["mor", "snapshot", "it's mor"],
         ["mor__hudi_files", "files", "it's mor"],
         ["mor_ro", "read_optimized", "it's mor"],
-        ["mor_rt", "snapshot", "it's mor"],
+        ["mor_rt", "realtime", "it's mor"],
         ["retyped", "table", "it's retyped"],
         ["v", "view", None],
     ]

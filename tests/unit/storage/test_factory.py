@@ -86,7 +86,10 @@ def endpoint(base: str) -> object:
     return storage._filesystem.__reduce__()[1][0].get("endpoint_override")
 
 
-def test_settings_of_a_uri_hold_for_the_table_its_folder_and_its_neighbours() -> None:
+def test_settings_of_a_uri_hold_for_the_table_its_folder_and_its_neighbours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)  # set by a server of other tests of this process
     settings = "?region=us-east-1&endpoint_override=localhost:7"
     table = open_storage(f"s3://key:secret@one-bucket/wh/orders{settings}")
     for place in (table.base, "s3a://one-bucket/wh", "s3://one-bucket/wh/.orders.rebuild-1", table.uri()):
