@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import subprocess
@@ -14,9 +13,10 @@ from dataclasses import dataclass, field
 
 from tools.apache_hudi import ensure_apache_hudi
 from tools.changelog import release
-from tools.class_archive import class_archive_variables, ensure_class_archive
+from tools.class_archive import class_archive_variables
 from tools.console import CACHE, SetupError, detail, in_background, say, seconds_since, shown
 from tools.environments import MAIN, SPARK35, ensure, for_demo
+from tools.preparation import Preparation
 from tools.tiers import TIERS, Tier, pick
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
@@ -136,16 +136,8 @@ def _test(arguments: list[str]) -> int:
 
     start = time.monotonic()
     tiers = pick(arguments, complain, long=long)
-    outcomes = []
-    later: threading.Thread | None = None
-    for tier in tiers:
-        if later is not None and _needs_more(tier):
-            later.join()
-        outcomes.append(_run_tier(tier))
-        if later is None and (any(map(_needs_more, tiers)) or len(tiers) > 2):
-            # Downloads, and the installer's one core, fit beside tests of the cheap tiers.
-            later = threading.Thread(target=_prepare, args=(tiers,), daemon=True)
-            later.start()
+    preparation = Preparation(tiers)
+    outcomes = [_run_tier(tier, preparation) for tier in tiers]
     print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
     for outcome in outcomes:
         counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
@@ -164,26 +156,15 @@ def _test(arguments: list[str]) -> int:
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
-def _needs_more(tier: Tier) -> bool:
-    return tier.environment is not MAIN or tier.needs_apache_hudi
-
-
-def _prepare(tiers: tuple[Tier, ...]) -> None:
-    """Set up what later tiers need; what goes wrong here comes up again, and is told, when they run."""
-    for tier in tiers:
-        with contextlib.suppress(SetupError):
-            ensure_class_archive(tier.environment, ensure(tier.environment))
-            if tier.needs_apache_hudi:
-                ensure_apache_hudi()
-
-
-def _run_tier(tier: Tier) -> _Outcome:
+def _run_tier(tier: Tier, preparation: Preparation) -> _Outcome:
     outcome = _Outcome(tier)
     start = time.monotonic()
     say(f"{tier.name}: {tier.what}")
+    preparation.wait_for(tier)
     try:
         # The tests themselves run in the main environment; the other one holds PySpark 3.5.
         env = ensure(tier.environment)
+        preparation.main_is_ready()
         if tier.needs_apache_hudi:
             outcome.left_out = ensure_apache_hudi()
             _announce(outcome.left_out)

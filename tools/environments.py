@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,7 +36,11 @@ _FOREIGN = (
     "PYSPARK_PYTHON",
     "PYSPARK_DRIVER_PYTHON",
     "PYSPARK_SUBMIT_ARGS",
+    # Each of the many processes of a run would compile the same sources again.
+    "PYTHONDONTWRITEBYTECODE",
 )
+_ONE_AT_A_TIME = threading.Lock()
+"""Environments are made beside each other, but for what writes into the checkout or asks the operating system's packages."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +100,13 @@ def ensure(environment: Environment) -> dict[str, str]:
     full = replace(environment, requirements=Environment.requirements)
     if found not in (_fingerprint(environment), _fingerprint(full)):
         if found != _fingerprint(for_demo(environment)):
-            _make(environment)
+            with _ONE_AT_A_TIME:
+                _make(environment)
         _install(environment)
         stamp.write_text(_fingerprint(environment))
-    return variables(environment, ensure_java(environment.python))
+    with _ONE_AT_A_TIME:
+        java_home = ensure_java(environment.python)
+    return variables(environment, java_home)
 
 
 def variables(environment: Environment, java_home: Path) -> dict[str, str]:
@@ -201,14 +209,17 @@ def _install(environment: Environment) -> None:
 
 def _install_with(environment: Environment, log: Path) -> None:
     """Install with `uv` where there is one, which takes a third of the time, else or if that fails with pip."""
-    package = ["--no-build-isolation", "-r", environment.requirements, "-e", "."]
+    needed = ["--no-build-isolation", "-r", environment.requirements, *_dependencies()]
+    package = ["--no-build-isolation", "--no-deps", "-e", "."]
     constraints = ["-c", environment.constraints]
     uv = shutil.which("uv")
     if uv is not None:
         quick = [uv, "pip", "install", "--python", str(environment.python), *constraints]
         try:
             logged([*quick, "setuptools", "wheel"], log)
-            logged([*quick, *package], log)
+            logged([*quick, *needed], log)
+            with _ONE_AT_A_TIME:
+                logged([*quick, *package], log)
             return
         except subprocess.CalledProcessError:
             # It does not know the mirrors of pip's configuration.
@@ -216,7 +227,17 @@ def _install_with(environment: Environment, log: Path) -> None:
     quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
     pip = [str(environment.python), "-m", "pip", "install", *quiet, *constraints]
     logged([*pip, "setuptools", "wheel"], log)
-    logged([*pip, *package], log, on_line=_show_download)
+    logged([*pip, *needed], log, on_line=_show_download)
+    with _ONE_AT_A_TIME:
+        logged([*pip, *package], log)
+
+
+def _dependencies() -> list[str]:
+    """Give what the package needs, as it says itself; before Python 3.11 there is no reader of its file."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    found = re.search(r"^dependencies = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return re.findall(r'"([^"]+)"', found.group(1))
 
 
 def _show_download(line: str) -> None:

@@ -17,6 +17,8 @@ _SETTINGS = {
     "AWS_EC2_METADATA_DISABLED": "true",
     "AWS_REGION": "us-east-1",
 }
+_NUMBERS = itertools.count()
+"""No two servers of a process have a bucket of the same name."""
 
 
 class S3Server:
@@ -28,11 +30,10 @@ class S3Server:
 
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
-        self._numbers = itertools.count()
 
     def new_bucket(self) -> str:
         """Make a bucket; returns its URI. Clients find the server by the environment."""
-        name = f"bucket-{os.getpid()}-{next(self._numbers)}"
+        name = f"bucket-{os.getpid()}-{next(_NUMBERS)}"
         boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1").create_bucket(Bucket=name)
         return f"s3://{name}"
 
