@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,27 @@ if TYPE_CHECKING:
 # A busy machine is slow to draw examples; that says nothing about the code under test.
 settings.register_profile("shared-machine", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("shared-machine")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the tests marked long too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the long tests out unless they are wanted, and let the slow modules go first."""
+    if not config.getoption("--long"):
+        late = [item for item in items if item.get_closest_marker("long")]
+        if late:
+            items[:] = [item for item in items if item not in late]
+            config.hook.pytest_deselected(items=late)
+    # Workers end together when what takes long does not begin last.
+    sizes = Counter(map(_scope, items))
+    items.sort(key=lambda item: (item.get_closest_marker("slow") is None, -sizes[_scope(item)]))
+
+
+def _scope(item: pytest.Item) -> str:
+    """The module or class that one worker runs as a whole."""
+    return item.nodeid.rpartition("::")[0]
 
 
 @pytest.fixture(scope="module")

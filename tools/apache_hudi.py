@@ -13,6 +13,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from tools.class_archive import java_variables
 from tools.console import CACHE, SetupError, detail, logged, say, seconds_since
 from tools.environments import SPARK35, Environment, ensure
 
@@ -24,7 +25,7 @@ DESCRIPTION = CACHE / "apache-hudi.json"
 def ensure_apache_hudi(environment: Environment = SPARK35) -> str | None:
     """Make Apache Hudi usable: its environment and the jar of each version.
 
-    Writes ``.cache/apache-hudi.json`` (``python``, ``java_home``, ``jars`` by version) for tests and demo.
+    Writes ``.cache/apache-hudi.json`` (``python``, ``java_home``, ``jars`` by version, ``variables``) for tests and demo.
 
     Args:
         environment: The environment it runs in.
@@ -40,7 +41,15 @@ def ensure_apache_hudi(environment: Environment = SPARK35) -> str | None:
         return str(error)
     DESCRIPTION.parent.mkdir(parents=True, exist_ok=True)
     DESCRIPTION.write_text(
-        json.dumps({"python": str(SPARK35.python), "java_home": env["JAVA_HOME"], "jars": jars}, indent=1)
+        json.dumps(
+            {
+                "python": str(SPARK35.python),
+                "java_home": env["JAVA_HOME"],
+                "jars": jars,
+                "variables": java_variables(SPARK35, env),
+            },
+            indent=1,
+        )
     )
     return None
 

@@ -1,4 +1,4 @@
-"""A class-data-sharing archive for Spark's JVM, so that each of the many sessions of the tests starts in less time.
+"""What makes the JVMs of the tests quick: a class-data-sharing archive for their start, and options for a life of minutes.
 
 The JVM checks an archive against its own build and the jars; one that does not fit is left unused, without a word.
 """
@@ -15,6 +15,11 @@ from tools.console import CACHE, logged
 from tools.environments import Environment
 
 _FOLDER = CACHE / "classes"
+# Tests run everything a few times. The quick compiler's code needs more room than it gets by itself, or the JVM sweeps and
+# compiles again; young garbage of many small queries goes in a few collections.
+_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:NewSize=256m -Xlog:disable"
+)
 # What most sessions of the tests load: SQL, a shuffle, a join, Parquet.
 _TRAINING = """
 import sys
@@ -46,7 +51,7 @@ def ensure_class_archive(environment: Environment, env: dict[str, str]) -> None:
         return
     _FOLDER.mkdir(parents=True, exist_ok=True)
     part = archive.with_suffix(".part")
-    made = {**env, "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={part} -Xlog:disable"}
+    made = {**env, "SPARK_SUBMIT_OPTS": f"-XX:ArchiveClassesAtExit={part} {_OPTIONS}"}
     command = [str(environment.python), "-c", _TRAINING, str(archive.with_suffix(".rows"))]
     try:
         logged(command, CACHE / "logs" / "classes.log", env=made)
@@ -57,13 +62,12 @@ def ensure_class_archive(environment: Environment, env: dict[str, str]) -> None:
         part.replace(archive)
 
 
-def class_archive_variables(environment: Environment, env: dict[str, str]) -> dict[str, str]:
-    """Give the variables that make Spark's JVM use the archive; none while there is no archive."""
+def java_variables(environment: Environment, env: dict[str, str]) -> dict[str, str]:
+    """Give the variables that make Spark's JVM quick: its options, and the archive where there is one."""
     archive = _archive(environment, env)
-    if archive is None or not archive.exists():
-        return {}
+    shared = f"-XX:SharedArchiveFile={archive}" if archive is not None and archive.exists() else ""
     given = env.get("SPARK_SUBMIT_OPTS", "")
-    return {"SPARK_SUBMIT_OPTS": f"{given} -XX:SharedArchiveFile={archive} -Xlog:disable".strip()}
+    return {"SPARK_SUBMIT_OPTS": " ".join(filter(None, (given, shared, _OPTIONS)))}
 
 
 def _archive(environment: Environment, env: dict[str, str]) -> Path | None:

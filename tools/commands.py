@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from tools.apache_hudi import ensure_apache_hudi
 from tools.changelog import release
-from tools.class_archive import class_archive_variables
+from tools.class_archive import java_variables
 from tools.console import CACHE, SetupError, detail, in_background, say, seconds_since, shown
 from tools.environments import MAIN, SPARK35, ensure, for_demo
 from tools.preparation import Preparation
+from tools.scratch import scratch
 from tools.tiers import TIERS, Tier, pick
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
@@ -137,7 +138,8 @@ def _test(arguments: list[str]) -> int:
     start = time.monotonic()
     tiers = pick(arguments, complain, long=long)
     preparation = Preparation(tiers)
-    outcomes = [_run_tier(tier, preparation) for tier in tiers]
+    with scratch() as variables:
+        outcomes = [_run_tier(tier, preparation, variables) for tier in tiers]
     print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
     for outcome in outcomes:
         counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
@@ -156,7 +158,7 @@ def _test(arguments: list[str]) -> int:
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
-def _run_tier(tier: Tier, preparation: Preparation) -> _Outcome:
+def _run_tier(tier: Tier, preparation: Preparation, variables: dict[str, str]) -> _Outcome:
     outcome = _Outcome(tier)
     start = time.monotonic()
     say(f"{tier.name}: {tier.what}")
@@ -168,7 +170,7 @@ def _run_tier(tier: Tier, preparation: Preparation) -> _Outcome:
         if tier.needs_apache_hudi:
             outcome.left_out = ensure_apache_hudi()
             _announce(outcome.left_out)
-        env |= class_archive_variables(tier.environment, env)
+        env |= java_variables(tier.environment, env)
     except SetupError as error:
         detail(str(error))
         outcome.failed.append("set-up")
@@ -176,7 +178,7 @@ def _run_tier(tier: Tier, preparation: Preparation) -> _Outcome:
     for command in tier.commands:
         detail("$ " + " ".join(command))
         program = tier.environment.bin / command[0]
-        if shown([str(program), *command[1:]], {**env, **_quiet()}, outcome.count) != 0:
+        if shown([str(program), *command[1:]], {**env, **variables, **_quiet()}, outcome.count) != 0:
             outcome.failed.append(" ".join(command))
     outcome.seconds = time.monotonic() - start
     return outcome

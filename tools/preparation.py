@@ -44,10 +44,9 @@ class Preparation:
             self._second.join()
 
     def _set_up_second(self) -> None:
-        ensure(SPARK35)
+        _archive(SPARK35)
         if self._needs_apache_hudi:
             ensure_apache_hudi()
-        _archive(SPARK35)
 
 
 def needs_more(tier: Tier) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tools.environments import MAIN, SPARK35, Environment
 
 # Two processes, each with a Spark session of its own: most tests wait for one core's planning, not for data.
-_PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope")
+_PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder")
 _CORE_SPARK = (
     "tests/spark/test_write_operations.py",
     "tests/spark/test_services.py",
@@ -79,7 +79,7 @@ TIERS = (
     Tier(
         "long",
         "what takes too long for every change: installations from nothing, long random runs (with --long)",
-        ((*_PYTEST, "tests/long"),),
+        ((*_PYTEST, "tests/long"), (*_PYTEST, "--long", "-m", "long", "tests")),
         needs_apache_hudi=True,
         long=True,
     ),

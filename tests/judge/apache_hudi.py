@@ -59,6 +59,7 @@ class ApacheHudi:
             "JAVA_HOME": described["java_home"],
             "TZ": timezone,
             "PYSPARK_PYTHON": described["python"],
+            **described.get("variables", {}),
         }
         self._errors = Path(self._folder.name, "stderr.txt").open("w+b")
         self._process = subprocess.Popen(

@@ -15,20 +15,22 @@ from tests.judge.rows import difference, without_meta
 from tests.judge.shapes import COLUMNS, SHAPES, Shape, row
 
 STEPS, LOOK_EVERY = 12, 4
-PLAYED = [
-    (SHAPES[0], 1),
+# Unpartitioned tables and explicit Avro logs differ from others of these in one thing that other judge tests look at.
+SHORT = [(SHAPES[0], 1), (SHAPES[3], 3), (SHAPES[5], 5), (SHAPES[6], 6), (SHAPES[8], 8)]
+LONG = [
     (SHAPES[1], 2),
-    (SHAPES[3], 3),
     (SHAPES[4], 4),
-    (SHAPES[5], 5),
-    (SHAPES[6], 6),
     (SHAPES[7], 7),
-    (SHAPES[8], 8),
+    *((shape, 10 + n) for n, shape in enumerate(SHAPES) if n != 2),
+]
+PLAYED = [
+    *(pytest.param(*each) for each in SHORT),
+    *(pytest.param(*each, marks=pytest.mark.long) for each in LONG),
 ]
 
 
 @pytest.mark.parametrize(
-    ("shape", "seed"), PLAYED, ids=[f"{shape.name}, seed {seed}" for shape, seed in PLAYED]
+    ("shape", "seed"), PLAYED, ids=[f"{shape.name}, seed {seed}" for shape, seed in (*SHORT, *LONG)]
 )
 def test_every_reader_gives_the_rows_of_the_dictionary(
     shape: Shape, seed: int, spark: Any, tmp_path: Path, apache_hudi: Judges

@@ -15,6 +15,8 @@ import pytest
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage.factory import open_storage
 
+pytestmark = pytest.mark.slow
+
 SPARK = Path(pyspark.__file__).parent
 PROGRAM = Path(__file__).with_name("cluster_program.py")
 ENGINE = Path(__file__).parents[2] / "engine"

@@ -13,6 +13,8 @@ from hudi_engine.txn.owner import Owner
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = "id int, ts bigint, dt string, name string"
 NAMES = ["id", "ts", "dt", "name"]
 OLD = [(1, 1, "a", "one"), (2, 1, "a", "two"), (3, 1, "b", "three")]
@@ -52,19 +54,23 @@ def replace_keys(table, batch):
     table.replace(batch, keys="id")
 
 
+# Each is killed at every call or at every n-th: the tests of faults kill the same steps at every call without Spark.
+SHORT = [(upsert, "before", 3), (upsert, "after", 6), (upsert, "torn", 6), (replace_keys, "before", 4)]
+LONG = [(upsert, "before", 1), (upsert, "after", 3), (upsert, "torn", 3), (replace_keys, "before", 1)]
+
+
 @pytest.mark.parametrize(
-    ("write", "when"),
-    [(upsert, "before"), (upsert, "after"), (upsert, "torn"), (replace_keys, "before")],
+    ("write", "when", "step"), [*SHORT, *(pytest.param(*each, marks=pytest.mark.long) for each in LONG)]
 )
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
-def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, table_type, write, when):
+def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, table_type, write, when, step):
     batch = change(spark).cache()
     probe = fresh_table(spark, str(tmp_path / "probe"), table_type)
     probe.storage = FaultInjectingStorage(probe.storage)
     write(probe, batch)
     calls = len(probe.storage.calls)
     assert calls >= 8
-    for call in range(1, calls + 1, 1 if when == "before" else 3):
+    for call in range(1, calls + 1, step):
         path = str(tmp_path / f"{when}{call}")
         table = fresh_table(spark, path, table_type)
         table.storage = FaultInjectingStorage(table.storage, FaultPlan(call, when, crash=raise_crash))

@@ -49,9 +49,20 @@ def batch(random_, clock, key, count):
     return distinct(rows, key)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE", "BLOOM"])
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+SHORT = [("cow", "SIMPLE", 0), ("mor", "SIMPLE", 1), ("cow", "GLOBAL_SIMPLE", 1), ("mor", "BLOOM", 0)]
+LONG = [
+    (table_type, index, seed)
+    for table_type in ("cow", "mor")
+    for index in ("SIMPLE", "GLOBAL_SIMPLE", "BLOOM")
+    for seed in range(4)
+    if (table_type, index, seed) not in SHORT
+]
+
+
+@pytest.mark.parametrize(
+    ("table_type", "index", "seed"),
+    [*SHORT, *(pytest.param(*each, marks=pytest.mark.long) for each in LONG)],
+)
 def test_any_sequence_gives_the_rows_of_the_dictionary(spark, tmp_path, table_type, index, seed):
     random_ = random.Random(f"{seed}-{index}-{table_type}")
     is_global = index.startswith("GLOBAL")

@@ -110,7 +110,17 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize("shape", TABLES.values(), ids=list(TABLES))
+# Each type, index and way of spreading once; the other pairs of them are for the long tier.
+SHORT = {"cow-executors-simple", "cow-global", "cow-unpartitioned", "mor-executors-global", "mor-bucket"}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, id=name, marks=() if name in SHORT else pytest.mark.long)
+        for name, shape in TABLES.items()
+    ],
+)
 def test_after_every_step_the_rows_are_those_that_did_not_go_and_those_that_came(spark, tmp_path, shape):
     table = make(spark, tmp_path / "t", *shape)
     expected = list(FIRST)

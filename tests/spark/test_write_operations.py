@@ -47,7 +47,8 @@ def table_type(request):
     return request.param
 
 
-# The small-batch path on the driver and the distributed path give the same table.
+# The small-batch path on the driver and the distributed path give the same table. Of type, path and partitions every pair is
+# there; the rest is for the long tier.
 SHAPES = {
     "cow-driver-partitioned": ("cow", None, ["dt"]),
     "cow-executors-partitioned": ("cow", "0", ["dt"]),
@@ -58,7 +59,15 @@ SHAPES = {
 }
 
 
-@pytest.fixture(params=SHAPES.values(), ids=SHAPES)
+SECOND = {"cow-executors-partitioned", "mor-driver-partitioned"}
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(shape, id=name, marks=pytest.mark.long if name in SECOND else ())
+        for name, shape in SHAPES.items()
+    ]
+)
 def table(request, spark, tmp_path):
     kind, small_rows, partition_by = request.param
     return HudiTable.create(

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tools import environments
+from tools import environments, scratch
 from tools.environments import MAIN, SPARK35, for_demo
+from tools.preparation import Preparation
 from tools.tiers import TIERS, pick
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,6 +28,39 @@ def test_long_tiers_run_only_when_they_are_asked_for() -> None:
     assert names(long=True) == everything
     assert names("long") == ["long"]
     assert names("unit", long=True) == ["unit", "long"]
+
+
+def test_the_long_tier_runs_what_the_others_leave_out() -> None:
+    long = next(tier for tier in TIERS if tier.long)
+    everywhere = [command for command in long.commands if "tests" in command]
+
+    assert [command[-4:] for command in everywhere] == [("--long", "-m", "long", "tests")]
+    assert not [tier for tier in TIERS if not tier.long and any("--long" in each for each in tier.commands)]
+
+
+def test_tables_of_tests_are_kept_in_memory_only_where_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "_MEMORY", tmp_path)
+    monkeypatch.setattr(scratch, "_ROOM_BYTES", 1)
+    with scratch.scratch() as variables:
+        folder = Path(variables["PYTEST_DEBUG_TEMPROOT"])
+        assert folder.parent == tmp_path and folder.is_dir()
+    assert not folder.exists()
+    monkeypatch.setattr(scratch, "_ROOM_BYTES", 10**18)
+    with scratch.scratch() as variables:
+        assert variables == {}
+
+
+def test_a_tier_of_the_main_environment_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(Preparation, "_set_up_second", lambda self: done.append("second"))
+    by_name = {tier.name: tier for tier in TIERS}
+
+    Preparation([by_name["unit"], by_name["spark"]]).wait_for(by_name["spark"])
+    assert done == []
+    Preparation([by_name["unit"], by_name["judge"]]).wait_for(by_name["judge"])
+    assert done == ["second"]
 
 
 def test_an_unknown_tier_is_told_with_the_known_ones() -> None:
