@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     import agate
 
 _BEFORE_RUN = "master"
+# Commands that run nothing but what a model or macro asks for while it is compiled, and those sure to run something.
+_ONLY_LOOK = ("compile", "list", "parse", "freshness", "source", "run-operation")
+_RUN = ("run", "build", "test", "seed", "snapshot", "show", "retry", "clone", "generate")
 
 
 class HudiConnectionManager(SparkConnectionManager):
@@ -44,6 +47,10 @@ class HudiConnectionManager(SparkConnectionManager):
         assert isinstance(profile.credentials, HudiCredentials)
         self.warehouse = Warehouse(profile.credentials, getattr(profile, "project_root", None))
         self.router = StatementRouter(self.warehouse)
+        command = getattr(getattr(profile, "args", None), "which", None)
+        self.only_looks = command in _ONLY_LOOK
+        if command in _RUN:
+            self.warehouse.start_early()
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]
         """Attach a handle; Spark starts when the first statement comes."""

@@ -13,11 +13,9 @@ from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import CatalogEntry
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
@@ -28,7 +26,8 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
-from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config, own_strategies
+from dbt.adapters.hudi.model.selected import own_strategies
+from dbt.adapters.hudi.names import Names
 from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
@@ -38,6 +37,7 @@ from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows
+from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -65,7 +65,7 @@ class HudiConfig(SparkConfig):
     archive: Any | None = None
 
 
-class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
+class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
@@ -99,53 +99,12 @@ class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
     def _warehouse(self) -> Warehouse:
         return self.connections.warehouse
 
-    # --- schemas and relations ----------------------------------------------------------------------------------
-
-    def list_schemas(self, database: str | None) -> list[str]:
-        # dbt asks for the schemas when it has named the nodes of a run and before anything else needs Spark
-        self._check_selected()
-        with self._work("list schemas") as session:
-            return self._warehouse.schemas(session)
-
-    def _check_selected(self) -> None:
-        nodes = SELECTED.take()
-        if nodes:
-            check_nodes(
-                nodes, self._macros(), lambda node: self._resolve(node.schema, node.alias, node_config(node))
-            )
-
     def _macros(self) -> list[Any]:
         # dbt's manifest, which the protocol says less of
         manifest: Any = self.get_macro_resolver()
         return [] if manifest is None else list(manifest.macros.values())
 
-    def check_schema_exists(self, database: str | None, schema: str) -> bool:
-        return schema.lower() in (name.lower() for name in self.list_schemas(database))
-
-    def create_schema(self, relation: BaseRelation) -> None:
-        with self._work(f"create schema {relation.schema}") as session:
-            self._warehouse.create_schema(session, named(relation).database)
-
-    def drop_schema(self, relation: BaseRelation) -> None:
-        with self._work(f"drop schema {relation.schema}") as session:
-            self._warehouse.drop_schema(session, named(relation).database)
-        self.cache.drop_schema(relation.database, relation.schema)
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        with self._work(f"list relations of {schema_relation.schema}") as session:
-            entries = self._warehouse.entries(session, named(schema_relation).database)
-        return [self._relation(entry) for entry in entries]
-
-    def _relation(self, entry: CatalogEntry) -> BaseRelation:
-        # Spark keeps names in lower case, and so does dbt where it looks for one that is not quoted
-        quoted = bool(self.config.quoting.get("schema"))
-        schema = entry.name.database
-        return self.Relation.create(
-            schema=schema if quoted else schema.lower(),
-            identifier=entry.name.name,
-            type=RelationType.View if entry.reads_only else RelationType.Table,
-            is_hudi=entry.is_hudi_table or None,
-        )
+    # --- schemas and relations ----------------------------------------------------------------------------------
 
     @available.parse_none
     def drop_relation(self, relation: BaseRelation) -> None:
@@ -429,7 +388,7 @@ class HudiAdapter(Operations, ChangeFeeds, SparkAdapter):
         with self._work("write probe") as session:
             probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
-            told = self._warehouse.described(session)
+            told = described(self._warehouse, session)
         logger.info("{}", told)
 
     @classmethod

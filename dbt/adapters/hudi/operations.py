@@ -18,7 +18,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
 from hudi_engine.cli.ask import ask
 from hudi_engine.inspect import partition_facts
-from hudi_engine.report import default_name
+from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
 
 from dbt.adapters.hudi.table_services import TableServices, listed
@@ -38,8 +38,8 @@ class Operations(TableServices):
             what: A command of ``hudi-engine`` that only looks.
             given: Its arguments by name.
         """
-        with self._table(relation, f"{what} of") as (_, table):
-            lines, ok = ask(table.services(), what, given or {})
+        with self._look(relation, f"{what} of") as services:
+            lines, ok = ask(services, what, given or {})
         return {"lines": lines, "ok": ok}
 
     @available.parse_none
@@ -52,8 +52,9 @@ class Operations(TableServices):
         chosen = (
             root / output if output else root / self.config.target_path / "hudi_reports" / _page_name(name)
         )
-        with self._table(relation, "report on") as (_, table):
-            return str(table.report(chosen, count_rows=count))
+        with self._look(relation, "report on") as services:
+            state = TableState.load(services.storage)
+            return str(write_report(state, services.options, chosen, count_rows=count).path)
 
     @available.parse_none
     def hudi_savepoint(
@@ -61,23 +62,23 @@ class Operations(TableServices):
     ) -> str:
         """Keep a commit, the newest when none is named."""
         chosen = None if instant is None else str(instant)
-        with self._table(relation, "savepoint of") as (_, table):
-            saved = table.services().savepoint(chosen, user=user, comments=comments)
+        with self._look(relation, "savepoint of") as services:
+            saved = services.savepoint(chosen, user=user, comments=comments)
         return f"SAVEPOINT of {saved.instant}, {sum(map(len, saved.files.values()))} files"
 
     @available.parse_none
     def hudi_delete_savepoint(self, relation: BaseRelation | str, instant: str) -> str:
         """Give a saved commit free to clean."""
-        with self._table(relation, "delete the savepoint of") as (_, table):
-            table.services().delete_savepoint(str(instant))
+        with self._look(relation, "delete the savepoint of") as services:
+            services.delete_savepoint(str(instant))
         return f"SAVEPOINT of {instant} deleted"
 
     @available.parse_none
     def hudi_restore(self, relation: BaseRelation | str, instant: str, *, dry_run: bool = False) -> str:
         """Take a table back to a commit; every later write goes."""
         if dry_run:
-            with self._table(relation, "restore") as (_, table):
-                going = table.services().would_be_undone(str(instant))
+            with self._look(relation, "restore") as services:
+                going = services.would_be_undone(str(instant))
             return listed("instants would go", [f"{time}  {action}" for time, action in going])
 
         def run(table: HudiTable) -> AdapterResponse:
@@ -96,8 +97,8 @@ class Operations(TableServices):
                 f"partitions is {partitions!r}; give a list of partition paths such as ['day=2026-01-01']"
             )
         if dry_run:
-            with self._table(relation, "delete partitions of") as (_, table):
-                found = partition_facts(TableState.load(table.storage).view(partitions).latest_slices())
+            with self._look(relation, "delete partitions of") as services:
+                found = partition_facts(TableState.load(services.storage).view(partitions).latest_slices())
             return listed(
                 "partitions would go", [f"{each.partition}  {each.file_groups} file groups" for each in found]
             )
@@ -114,8 +115,8 @@ class Operations(TableServices):
     ) -> str:
         """Repair what a look finds; only say what would be done unless ``dry_run`` is false."""
         chosen = None if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
-        with self._table(relation, "repair") as (_, table):
-            found = table.services().repair(chosen, dry_run=dry_run)
+        with self._look(relation, "repair") as services:
+            found = services.repair(chosen, dry_run=dry_run)
         what = "repairs would be made" if dry_run else "repairs made"
         return listed(what, [f"{each.path}: {each.done}" for each in found])
 

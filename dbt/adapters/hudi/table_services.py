@@ -13,7 +13,10 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
+from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
+from hudi_engine.table_services import TableServices as Services
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.instant import Instant
 from pyspark.sql import SparkSession
 
@@ -21,6 +24,7 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.services import archive, clean, compact, rollback
+from dbt.adapters.hudi.spark.errors import dbt_errors
 
 Change = Callable[[HudiTable], AdapterResponse]
 # A service asked for in a way that makes no sense is no failure of the service.
@@ -71,6 +75,25 @@ class TableServices(metaclass=AdapterMeta):
         with self.connections.work(f"{what} {name.label}") as session:
             yield session, self.connections.warehouse.require_table(session, name.database, name.name)
 
+    @contextmanager
+    def _look(
+        self, relation: BaseRelation | str, what: str, options: Mapping[str, str] | None = None
+    ) -> Iterator[Services]:
+        """The services of a table that need its files alone: without Spark where the folders know the table."""
+        folders, name = self.connections.warehouse.folders, self._names(relation)
+        with dbt_errors(f"{what} {name.label}"):
+            storage = None if folders is None else folders.table(name.database, name.name)
+            if storage is not None:
+                yield Services(storage, resolve_options(options))
+                return
+            if folders is not None and self.connections.only_looks:
+                known = ", ".join(folders.tables(name.database)) or "none"
+                raise DbtRuntimeError(
+                    f"{name.label} is not a Hudi table; Hudi tables of {name.database}: {known}"
+                )
+        with self._table(relation, what) as (_, table):
+            yield table.services(options)
+
     def _names(self, relation: BaseRelation | str) -> TableName:
         if not isinstance(relation, (str, BaseRelation)) or not str(relation):
             raise DbtRuntimeError(
@@ -93,8 +116,8 @@ class TableServices(metaclass=AdapterMeta):
     @available.parse_list
     def hudi_compactions(self, relation: BaseRelation | str) -> list[str]:
         """Compactions of a table, pending and done, one line each."""
-        with self._table(relation, "compactions of") as (_, table):
-            found = table.compactions()
+        with self._look(relation, "compactions of") as services:
+            found = services.compactions()
         return [
             f"{item.instant}  compaction  {item.state}  {item.file_groups} file groups, {item.log_files} log files"
             for item in found
@@ -112,8 +135,8 @@ class TableServices(metaclass=AdapterMeta):
         """Remove files that no retained commit needs, or say which would go."""
         given = _options(options)
         if dry_run:
-            with self._table(relation, "clean of") as (_, table):
-                going = table.services(given).would_be_cleaned(retain_commits)
+            with self._look(relation, "clean of", given) as services:
+                going = services.would_be_cleaned(retain_commits)
             return AdapterResponse(listed("files would be deleted", going))
         return self._service(relation, "clean", given, lambda table: clean(table, retain_commits, given))
 
@@ -139,8 +162,8 @@ class TableServices(metaclass=AdapterMeta):
     ) -> AdapterResponse:
         """Undo the newest commit; a table whose only commit it was is as if it had never been built."""
         if dry_run:
-            with self._table(relation, "rollback of") as (_, table):
-                going = table.services().would_be_rolled_back(str(instant))
+            with self._look(relation, "rollback of") as services:
+                going = services.would_be_rolled_back(str(instant))
             touched = (*going.deleted_paths, *going.voided_paths)
             told = listed("files would be deleted or made void", touched)
             return AdapterResponse(f"{going.action} {going.instant} would be undone, {told}")
@@ -149,8 +172,8 @@ class TableServices(metaclass=AdapterMeta):
     @available.parse_list
     def hudi_timeline(self, relation: BaseRelation | str) -> list[Instant]:
         """Instants of a table, newest last."""
-        with self._table(relation, "timeline of") as (_, table):
-            return table.timeline()
+        with self._look(relation, "timeline of") as services:
+            return list(TableState.load(services.storage).timeline.instants)
 
 
 def _options(options: Mapping[str, Any] | None) -> dict[str, str]:

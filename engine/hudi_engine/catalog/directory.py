@@ -26,6 +26,7 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
+from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
@@ -33,6 +34,7 @@ from hudi_engine.publish.derive import RunTasks
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -115,6 +117,23 @@ class DirectoryCatalog:
     def schemas(self) -> list[str]:
         """Return names of the schemas: every folder of the root that is not hidden."""
         return [each.name for each in self._storage.list("") if each.is_dir and not each.name.startswith(".")]
+
+    def names(self, schema: str) -> dict[TableName, str | None]:
+        """Return what `load` would show of a schema: tables with their places, all that only reads with None."""
+        statuses = self._storage.list(checked_name(schema))
+        places = self._places(schema, statuses, [])
+        with ThreadPoolExecutor(max_workers=_THREADS) as pool:
+            types = dict(zip(places, pool.map(_type_when_shown, places.values())))
+        views = [each.name for each in statuses if not each.is_dir and each.name.endswith(_VIEW)]
+        found: dict[TableName, str | None] = {
+            TableName(schema, unquote(view.removesuffix(_VIEW))): None for view in views
+        }
+        for name, base in places.items():
+            if types[name] is not None:
+                found[name] = base
+            if types[name] is TableType.MERGE_ON_READ:
+                found.update({TableName(schema, name.name + suffix): None for suffix in _SECOND_FACES})
+        return found
 
     def create_schema(self, schema: str) -> None:
         """Make a schema's folder; nothing happens when it is there."""
@@ -382,6 +401,15 @@ def _tables_of(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 def _file(schema: str, name: str, suffix: str) -> str:
     """Return the path of a definition file; Spark's names do not tell upper from lower case."""
     return f"{checked_name(schema)}/{quote(checked_name(name).lower(), safe=' ')}{suffix}"
+
+
+def _type_when_shown(base: str) -> TableType | None:
+    """Return the type of a table that sessions show, None for one without a schema yet or one that cannot be read."""
+    try:
+        state = TableState.load(open_storage(base))
+        return None if state.schema_json() is None else state.config.table_type
+    except (HudiError, OSError):
+        return None
 
 
 def _prepare(name: TableName, base: str, run_sidecars: RunTasks) -> _Found:

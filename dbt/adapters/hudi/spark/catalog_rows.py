@@ -11,6 +11,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import CatalogEntry, live_manifest_files
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import HudiError
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -148,7 +149,7 @@ def _statistics(session: SparkSession, entry: CatalogEntry) -> dict[str, Any]:
 
 def _figures(table: HudiTable) -> dict[str, Any]:
     """Figures of a table for its documentation; what is not known is left out."""
-    config, last = table.config, last_commit_time(table)
+    config, last = table.config, last_commit_time(TableState.load(table.storage))
     sizes = _live_file_sizes(table)
     return {
         "bytes": sum(sizes),
@@ -160,10 +161,10 @@ def _figures(table: HudiTable) -> dict[str, Any]:
     }
 
 
-def last_commit_time(table: HudiTable) -> datetime.datetime | None:
+def last_commit_time(state: TableState) -> datetime.datetime | None:
     """Return the UTC time of the newest completed instant, None for a table without one."""
-    done = [item.requested_time for item in table.timeline() if item.is_completed]
-    return parse_instant_time(done[-1], table.config.timeline_zone) if done else None
+    done = [item.requested_time for item in state.timeline.instants if item.is_completed]
+    return parse_instant_time(done[-1], state.config.timeline_zone) if done else None
 
 
 def _live_file_sizes(table: HudiTable) -> list[int]:

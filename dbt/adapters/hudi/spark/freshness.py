@@ -7,12 +7,21 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
 from dbt.adapters.base.relation import BaseRelation
+from hudi_engine.catalog import TableName
+from hudi_engine.storage import open_storage
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
 from pyspark.sql import SparkSession
 
+from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark.catalog_rows import last_commit_time
 from dbt.adapters.hudi.spark.errors import dbt_errors
+from dbt.adapters.hudi.spark.sources import NOTED
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+UNKNOWN = datetime.datetime.min
+"""Stands for a time that the files do not tell."""
 
 
 def last_changes(
@@ -24,7 +33,7 @@ def last_changes(
 
     Args:
         warehouse: The warehouse.
-        work: Opens a session; Spark is not started when all sources are files.
+        work: Opens a session; Spark is not started for files and for tables whose folder is known.
         sources: The sources.
 
     Raises:
@@ -32,13 +41,25 @@ def last_changes(
     """
     names = {source: named(source) for source in sources}
     with dbt_errors("freshness"):
-        found = {
-            source: warehouse.newest_file_time(name.database, name.name) for source, name in names.items()
-        }
-    tables = [source for source, written in found.items() if written is None]
-    if tables:
+        found = {source: _without_spark(warehouse, name) for source, name in names.items()}
+    unknown = [source for source, written in found.items() if written is UNKNOWN]
+    if unknown:
         with work("freshness") as session:
-            for source in tables:
+            for source in unknown:
                 table = warehouse.require_table(session, names[source].database, names[source].name)
-                found[source] = last_commit_time(table)
+                found[source] = last_commit_time(TableState.load(table.storage))
     return found
+
+
+def _without_spark(warehouse: Warehouse, name: TableName) -> datetime.datetime | None:
+    """When a source last changed, by its files alone; UNKNOWN where only Spark's catalog knows it."""
+    written = warehouse.newest_file_time(name.database, name.name)
+    if written is not None:
+        return written
+    place = NOTED.known(name.database, name.name)
+    storage: Storage | None = None
+    if place is not None and place.location is not None and not place.problem:
+        storage = open_storage(absolute_location(place.location, warehouse.places.project_root))
+    elif warehouse.folders is not None:
+        storage = warehouse.folders.table(name.database, name.name)
+    return UNKNOWN if storage is None else last_commit_time(TableState.load(storage))

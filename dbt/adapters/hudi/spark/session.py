@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextvars
 import os
 import re
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from importlib import resources
 from pathlib import Path
 
@@ -59,6 +61,7 @@ _METASTORE_KEYS = (
 
 _lock = threading.Lock()
 _owned: SparkSession | None = None
+_early: Future[None] | None = None
 
 
 def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
@@ -79,6 +82,19 @@ def base_session(
     Returns:
         The session and whether dbt started it.
     """
+    global _early
+    try:
+        if _early is not None:
+            _early.result()
+    except BaseException:
+        _early = None
+        raise
+    return _session(credentials, engine_conf, folder)
+
+
+def _session(
+    credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
+) -> tuple[SparkSession, bool]:
     global _owned
     with _lock:
         running = _running_session()
@@ -87,6 +103,48 @@ def base_session(
         _use_this_python()
         _owned = _start(credentials, engine_conf, folder)
         return _owned, True
+
+
+def early_session(
+    credentials: HudiCredentials,
+    engine_conf: Mapping[str, str],
+    folder: str | None,
+    check: Callable[[], None],
+) -> None:
+    """Start Spark in a thread of its own, unless one runs; who asks for a session first is told what went wrong.
+
+    Args:
+        credentials: The profile.
+        engine_conf: Settings the engine wants before start.
+        folder: Folder that relative paths in SQL count from.
+        check: Called first; what it raises keeps Spark from being started.
+    """
+    global _early
+    if (_early is not None and not _early.done()) or _running_session() is not None:
+        return
+    done: Future[None] = Future()
+    _early = done
+    words = contextvars.copy_context()
+
+    def start() -> None:
+        try:
+            check()
+            session, _ = _session(credentials, engine_conf, folder)
+        except BaseException as error:
+            done.set_exception(error)
+            return
+        done.set_result(None)
+        _load_classes(session)
+
+    threading.Thread(target=words.run, args=(start,), name="spark's start", daemon=True).start()
+
+
+def _load_classes(session: SparkSession) -> None:
+    """Have Java load what every query needs, while dbt is still at its own work."""
+    try:
+        session.newSession().sql("select sum(id) from range(1) group by id % 2").collect()
+    except Exception as error:
+        logger.debug("a first query of no consequence failed: {}", str(error))
 
 
 def connection_session(

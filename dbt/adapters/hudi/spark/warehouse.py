@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
@@ -41,6 +40,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
+from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
     move_folder,
     plain_location,
@@ -48,7 +48,7 @@ from dbt.adapters.hudi.spark.folders import (
     same_place,
     timeline_mark,
 )
-from dbt.adapters.hudi.spark.session import ANSI, connection_session, invalidate_cached_tables
+from dbt.adapters.hudi.spark.session import connection_session, early_session, invalidate_cached_tables
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 
@@ -91,6 +91,11 @@ class Warehouse:
             return None
         return DirectoryCatalog(self.places.location_root, recover=recover_swap)
 
+    @cached_property
+    def folders(self) -> FolderNames | None:
+        """What the folders tell of the names; None with a metastore."""
+        return None if self._directory is None else FolderNames(self._directory)
+
     # --- sessions -----------------------------------------------------------------------------------------------
 
     def open_session(self) -> SparkSession:
@@ -104,6 +109,10 @@ class Warehouse:
                 self._load(session)
                 self._loaded = True
         return session
+
+    def start_early(self) -> None:
+        """Start Spark beside what dbt does before it needs one; what is wrong is told when it does."""
+        early_session(self._credentials, session_conf(), self.places.project_root, self._check_root)
 
     def _check_root(self) -> None:
         """Refuse a place that tables cannot be kept in, before Spark is started for it."""
@@ -203,19 +212,6 @@ class Warehouse:
         if entry is None:
             return place.name, self._base_on_disk(place.schema, place.name)
         return entry.main_name, entry.base
-
-    def described(self, session: SparkSession) -> str:
-        """What runs where, and how many tables are there, in one line."""
-        schemas = self.schemas(session)
-        plural = "schema" if len(schemas) == 1 else "schemas"
-        tables = sum(entry.is_hudi_table for schema in schemas for entry in self.entries(session, schema))
-        jvm: Any = session._jvm
-        java = jvm.System.getProperty("java.version")
-        ansi = "on" if session.conf.get(ANSI, "false") == "true" else "off"
-        return (
-            f"Spark {session.version} on Java {java} ({session.sparkContext.master}), ANSI mode {ansi}; {tables} tables in "
-            f"{len(schemas)} {plural} below {self.places.location_root} ({self._credentials.catalog} catalog)"
-        )
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""

@@ -1,0 +1,94 @@
+"""Schemas and relations, as dbt asks for them: from Spark's catalog, or from the folders where a command only looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.relation import RelationType
+
+from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
+from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.spark.errors import dbt_errors
+from dbt.adapters.hudi.spark.folder_names import FolderNames
+
+
+class Names(metaclass=AdapterMeta):
+    """The names of a warehouse."""
+
+    connections: HudiConnectionManager
+    config: Any
+    cache: Any
+    Relation: Any
+
+    def _macros(self) -> list[Any]:
+        raise NotImplementedError
+
+    def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
+        raise NotImplementedError
+
+    @property
+    def _folders(self) -> FolderNames | None:
+        """What a command that only looks is answered from, without Spark; None where Spark is asked."""
+        return self.connections.warehouse.folders if self.connections.only_looks else None
+
+    def list_schemas(self, database: str | None) -> list[str]:  # noqa: ARG002
+        # dbt asks for the schemas when it has named the nodes of a run and before anything else needs Spark
+        self._check_selected()
+        with dbt_errors("list schemas"):
+            folders = self._folders
+            if folders is not None:
+                return folders.schemas()
+        with self.connections.work("list schemas") as session:
+            return self.connections.warehouse.schemas(session)
+
+    def _check_selected(self) -> None:
+        nodes = SELECTED.take()
+        if nodes:
+            check_nodes(
+                nodes, self._macros(), lambda node: self._resolve(node.schema, node.alias, node_config(node))
+            )
+
+    def check_schema_exists(self, database: str | None, schema: str) -> bool:
+        return schema.lower() in (name.lower() for name in self.list_schemas(database))
+
+    def create_schema(self, relation: BaseRelation) -> None:
+        with self.connections.work(f"create schema {relation.schema}") as session:
+            self.connections.warehouse.create_schema(session, named(relation).database)
+
+    def drop_schema(self, relation: BaseRelation) -> None:
+        with self.connections.work(f"drop schema {relation.schema}") as session:
+            self.connections.warehouse.drop_schema(session, named(relation).database)
+        self.cache.drop_schema(relation.database, relation.schema)
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        schema = named(schema_relation).database
+        with dbt_errors(f"list relations of {schema}"):
+            folders = self._folders
+            if folders is not None:
+                known = folders.entries(schema)
+                return [
+                    self._relation(name.database, name.name, base is not None) for name, base in known.items()
+                ]
+        with self.connections.work(f"list relations of {schema}") as session:
+            entries = self.connections.warehouse.entries(session, schema)
+        return [
+            self._relation(entry.name.database, entry.name.name, entry.is_hudi_table, not entry.reads_only)
+            for entry in entries
+        ]
+
+    def _relation(self, schema: str, name: str, is_hudi: bool, is_table: bool | None = None) -> BaseRelation:
+        # Spark keeps names in lower case, and so does dbt where it looks for one that is not quoted
+        quoted = bool(self.config.quoting.get("schema"))
+        holds_rows = is_hudi if is_table is None else is_table
+        found: BaseRelation = self.Relation.create(
+            schema=schema if quoted else schema.lower(),
+            identifier=name,
+            type=RelationType.Table if holds_rows else RelationType.View,
+            is_hudi=is_hudi or None,
+        )
+        return found

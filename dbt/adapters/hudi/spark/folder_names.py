@@ -1,0 +1,39 @@
+"""The names of a warehouse as its folders tell them, so that a look at them needs no Spark."""
+
+from __future__ import annotations
+
+from hudi_engine.catalog import DirectoryCatalog, TableName
+from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
+from hudi_engine.storage import open_storage
+from hudi_engine.storage.base import Storage
+
+
+class FolderNames:
+    """Schemas, tables and views below the location root of a profile with the directory catalog.
+
+    Args:
+        directory: The catalog.
+    """
+
+    def __init__(self, directory: DirectoryCatalog) -> None:
+        self._directory = directory
+
+    def schemas(self) -> list[str]:
+        """Names of all schemas, with the one that Spark always has."""
+        return sorted({*self._directory.schemas(), "default"})
+
+    def entries(self, schema: str) -> dict[TableName, str | None]:
+        """Names of a schema: tables with their places, all that only reads with None."""
+        return self._directory.names(schema.lower())
+
+    def table(self, schema: str, name: str) -> Storage | None:
+        """The storage of a table, None where the folders do not know the name; a second face stands for its table."""
+        for each in (name, name.removesuffix(READ_OPTIMIZED_SUFFIX), name.removesuffix(REALTIME_SUFFIX)):
+            base = self._directory.table_base(schema.lower(), each)
+            if base is not None:
+                return open_storage(base)
+        return None
+
+    def tables(self, schema: str) -> list[str]:
+        """Names of the Hudi tables of a schema."""
+        return sorted(name.name for name, base in self.entries(schema).items() if base is not None)
