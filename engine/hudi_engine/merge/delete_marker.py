@@ -42,6 +42,16 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
     return filled.combine_chunks() if isinstance(filled, pa.ChunkedArray) else filled
 
 
+def can_delete(schema: pa.Schema, config: TableConfig) -> bool:
+    """Tell whether rows of a schema can be deletes by a mark of their own.
+
+    Args:
+        schema: Columns of the table.
+        config: The table's settings.
+    """
+    return delete_mask(schema.empty_table(), config) is not None
+
+
 def ordering_values(table: pa.Table, config: TableConfig) -> pa.Array | None:
     """Return ordering values of rows, for a delete block.
 

@@ -61,6 +61,11 @@ class LogScan:
     corrupt_blocks: int
     rollback_blocks: int
 
+    @property
+    def has_deletes(self) -> bool:
+        """Whether one of the blocks deletes keys; data blocks may too, by the marks of their rows."""
+        return any(block.place.kind is BlockType.DELETE for block in self.blocks)
+
 
 def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
     """Find the blocks of a slice that count.

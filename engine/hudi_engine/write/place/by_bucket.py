@@ -23,6 +23,7 @@ from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
 from hudi_engine.write.place.deletes import check_rewritable, deletes_of, split_deletes, takes_several
+from hudi_engine.write.place.returning import brings_back
 
 
 def write_buckets(
@@ -118,7 +119,9 @@ def _goes_to_log(
         return False
     if DELETE_FLAG not in rows.column_names:
         _check_new_keys(task, plan, file_slice, rows)
-        return True
+        marked = None if plan.delete_only else deletes_of(rows, plan, task.context.config)
+        kept = rows if marked is None else rows.filter(pc.invert(marked.fill_null(False)))
+        return plan.delete_only or not brings_back(task, unit, file_slice, kept)
     keys = rows.column(RECORD_KEY).filter(rows.column(INSERT_FLAG)).combine_chunks()
     if len(keys) == 0:
         return True

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.handles.append import LogDeletes, append_log
@@ -14,13 +15,14 @@ from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.index.lookup.tagging import SliceTag
-from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
+from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
+from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
 from hudi_engine.write.place.deletes import deletes_of, split_deletes, takes_several
 from hudi_engine.write.place.packing import share_inserts
+from hudi_engine.write.place.returning import brings_back
 
 
 def write_keys(
@@ -59,9 +61,11 @@ def _place(
         tag, added = by_file.get(file_slice.file_id), packed.get(file_slice.file_id)
         if tag is None and added is None:
             continue
-        if tag is not None and added is None and _appends(task, plan, unit, tag, batch):
+        if tag is not None and added is None and _appends(task, plan, unit, tag, batch, deletes):
             yield from _append(task, plan, unit, tag, batch, deletes)
             continue
+        if tag is not None and file_slice.log_files:
+            tag, added = _on_live_rows(task, plan, tag, batch, deletes, added)
         changes = FileChanges(
             None if tag is None else tag.batch_rows,
             None if tag is None else batch,
@@ -77,12 +81,52 @@ def _place(
         yield from create_files(task, unit.partition, new_rows)
 
 
-def _appends(task: WriteTask, plan: UnitPlan, unit: PartitionUnit, tag: SliceTag, batch: pa.Table) -> bool:
+def _appends(
+    task: WriteTask,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    tag: SliceTag,
+    batch: pa.Table,
+    deletes: pa.Array | None,
+) -> bool:
     """Tell whether the rows of a slice go to its log."""
     config = task.context.config
     if config.table_type is not TableType.MERGE_ON_READ:
         return False
-    return config.keeps_operations or not takes_several(plan, unit, batch, tag)
+    if not config.keeps_operations and takes_several(plan, unit, batch, tag):
+        return False
+    if plan.delete_only or OPERATION in batch.column_names:
+        return True
+    return not brings_back(task, unit, tag.file_slice, batch.take(_kept(tag, deletes)))
+
+
+def _kept(tag: SliceTag, deletes: pa.Array | None) -> pa.Array:
+    """Return the numbers of the batch rows of a tag that are no deletes."""
+    if deletes is None:
+        return tag.matched
+    return tag.matched.filter(pc.invert(deletes.take(tag.matched).fill_null(False)))
+
+
+def _on_live_rows(
+    task: WriteTask,
+    plan: UnitPlan,
+    tag: SliceTag,
+    batch: pa.Table,
+    deletes: pa.Array | None,
+    added: pa.Table | None,
+) -> tuple[SliceTag | None, pa.Table | None]:
+    """Return the tag of a slice as its logs have left it, and the rows to add: those come back whose key a log deleted."""
+    pruning = plan.index.pruning(task.context.options)
+    live = tag_slice(task.context.read, tag.file_slice, lookup_keys(batch), pruning, StoredKeys.LIVE)
+    if plan.delete_only:
+        return live, added
+    numbers = _kept(tag, deletes)
+    if live is not None:
+        numbers = numbers.filter(pc.invert(pc.is_in(numbers, value_set=live.matched)))
+    back = batch.take(numbers)
+    if added is None or not back.num_rows:
+        return live, back if back.num_rows else added
+    return live, pa.concat_tables([added, back])
 
 
 def _pack(
