@@ -8,9 +8,9 @@ import pytest
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, WriteConflictError
-from hudi_engine.storage.arrow import ArrowStorage
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.objects import ObjectStorage
 from hudi_engine.txn.owner import Owner
 from hudi_engine.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap, table_storage
 
@@ -20,7 +20,7 @@ from tests.helpers.s3_server import S3Server, running_s3_server
 OLD = {("a", "old1"): 1, ("b", "old2"): 2}
 NEW = {("a", "new1"): 1, ("b", "new2"): 2, ("c", "new3"): 3}
 MARK = ".hoodie/.rebuild-owner"
-MUTATIONS = ("_put", "copy", "_remove", "delete_tree")
+MUTATIONS = ("create", "replace", "copy", "delete", "delete_tree")
 
 
 class Killed(BaseException):
@@ -31,14 +31,6 @@ class Killed(BaseException):
 def s3() -> Iterator[S3Server]:
     with running_s3_server() as server:
         yield server
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = mini.options
-    monkeypatch.setattr(
-        mini, "options", lambda **more: real(hoodie__write__concurrency__mode="SINGLE_WRITER", **more)
-    )
 
 
 def make(base: str, content: mini.Content, model: Storage) -> Storage:
@@ -53,7 +45,7 @@ def make(base: str, content: mini.Content, model: Storage) -> Storage:
 
 
 @pytest.fixture
-def tables(s3: S3Server, alone: None, tmp_path) -> tuple[str, str]:
+def tables(s3: S3Server, tmp_path) -> tuple[str, str]:
     """An old table at a base path, and its successor built beside it."""
     model = mini.create_table(str(tmp_path))
     base = f"{s3.new_bucket()}/wh/orders"
@@ -84,7 +76,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
     """Let the process end at its n-th change of the store; returns the changes."""
     calls: list[str] = []
     for method in MUTATIONS:
-        real = getattr(ArrowStorage, method)
+        real = getattr(ObjectStorage, method)
 
         def changed(storage, path, *more, _real=real, _method=method):
             calls.append(f"{_method} {path}")
@@ -92,7 +84,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
                 raise Killed
             return _real(storage, path, *more)
 
-        monkeypatch.setattr(ArrowStorage, method, changed)
+        monkeypatch.setattr(ObjectStorage, method, changed)
     return calls
 
 
@@ -105,7 +97,7 @@ def test_after_a_rebuild_the_new_table_is_there_and_nothing_else(tables: tuple[s
 
 
 def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_open_finishes(
-    s3: S3Server, alone: None, tmp_path, monkeypatch: pytest.MonkeyPatch
+    s3: S3Server, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = mini.create_table(str(tmp_path))
     steps = 0
@@ -119,7 +111,7 @@ def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_ope
             try:
                 swap(base, side)
             except Killed:
-                switched = "_put .orders.swap" in calls[:-1]
+                switched = "replace .orders.swap" in calls[:-1]
             else:
                 break
         steps += 1
@@ -140,7 +132,7 @@ def test_while_another_process_moves_the_new_table_readers_follow_the_record_and
 ) -> None:
     base, side = tables
     looks: list[mini.Content] = []
-    real = ArrowStorage.copy
+    real = ObjectStorage.copy
 
     def copy(storage, source, target):
         looks.append(seen(base))
@@ -150,7 +142,7 @@ def test_while_another_process_moves_the_new_table_readers_follow_the_record_and
             table_storage(base).create("x", b"")
         real(storage, source, target)
 
-    monkeypatch.setattr(ArrowStorage, "copy", copy)
+    monkeypatch.setattr(ObjectStorage, "copy", copy)
     swap(base, side)
     assert len(looks) > 5 and all(look == NEW for look in looks)
     assert mini.content(open_storage(base)) == NEW
@@ -164,9 +156,9 @@ def test_a_storage_error_before_the_switch_leaves_the_old_table_and_after_it_the
     def fails(*_):
         raise OSError("no route")
 
-    for method, expected in (("_put", OLD), ("copy", NEW)):
+    for method, expected in (("replace", OLD), ("copy", NEW)):
         with monkeypatch.context() as patched:
-            patched.setattr(ArrowStorage, method, fails)
+            patched.setattr(ObjectStorage, method, fails)
             with pytest.raises(StorageError, match=r"no route.*'\.orders\.swap'"):
                 swap(base, side)
         assert is_switched(base, side) == (expected == NEW)

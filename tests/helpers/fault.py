@@ -69,7 +69,6 @@ class FaultInjectingStorage(Storage):
 
     def __init__(self, storage: Storage, plan: FaultPlan | None = None) -> None:
         self.base = storage.base
-        self.exclusive_create = storage.exclusive_create
         self.renames_folders = storage.renames_folders
         self.calls: list[tuple[str, str]] = []
         self._storage = storage
@@ -83,6 +82,11 @@ class FaultInjectingStorage(Storage):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
+
+    @property
+    def exclusive_create(self) -> bool:
+        """As of the other storage, which may have to ask its service first."""
+        return self._storage.exclusive_create
 
     def read(self, path: str) -> bytes:
         return self._storage.read(path)

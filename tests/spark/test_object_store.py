@@ -30,7 +30,6 @@ def test_a_table_lives_in_a_bucket(spark, s3_server, table_type):
         precombine_field="ts",
         partition_by=["dt"],
         table_type=table_type,
-        options=ALONE,
     )
     table.upsert(spark.createDataFrame([(1, 1, "a", "x"), (2, 1, "b", "y"), (3, 1, "a", "z")], COLUMNS))
     result = table.upsert(spark.createDataFrame([(1, 2, "a", "new"), (2, 0, "b", "late")], COLUMNS))
@@ -47,8 +46,9 @@ def test_a_table_lives_in_a_bucket(spark, s3_server, table_type):
     assert rows(uri) == expected
 
 
-def test_a_writer_must_say_that_it_is_alone_in_a_bucket(spark, s3_server):
+def test_where_a_server_ignores_conditions_a_writer_must_say_that_it_is_alone(spark, s3_server):
     uri = f"{s3_server.new_bucket()}/orders"
+    s3_server.wire.unconditional.add(uri.split("/")[2])
     HudiTable.create(spark, uri, name="orders", record_key=["id"], options=ALONE)
     frame = spark.createDataFrame([(1, 1, "a", "x")], COLUMNS)
     with pytest.raises(StorageError, match="hoodie.write.concurrency.mode=SINGLE_WRITER"):

@@ -1,61 +1,44 @@
-"""Object stores and remote file systems through pyarrow's own clients (S3, GCS, Azure, HDFS).
+"""Remote file systems through pyarrow's own clients: HDFS, and what else pyarrow knows.
 
-An object appears only when its upload is complete, which is what makes :meth:`ArrowStorage.replace` atomic.
-None of pyarrow's clients offers a conditional put, so :attr:`ArrowStorage.exclusive_create` is False: one
+None of them offers to create a file only if it is absent, so :attr:`ArrowStorage.exclusive_create` is False: one
 writer at a time is safe, several are refused by whoever asks :meth:`Storage.require_exclusive_create`.
 """
 
 from __future__ import annotations
 
 import errno
-import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from itertools import takewhile
 from typing import IO, BinaryIO, cast
 
 import pyarrow as pa
 from pyarrow import fs
 
 from hudi_engine.errors import PathEscapeError, StorageError
+from hudi_engine.storage import paths
 from hudi_engine.storage.base import FileStatus, Listing, Storage, crc_path
+from hudi_engine.storage.given import remember, telling
+from hudi_engine.storage.redact import redacted
+from hudi_engine.storage.uris import RemoteUri
 
 _SPOOL_BYTES = 64 * 1024 * 1024
 _COPY_BYTES = 8 * 1024 * 1024
-_SECRET = re.compile(r"^[^@:]*:[^@]*@")
-"""User and password in front of a host; they go to the client and nowhere else."""
-_FLAT = frozenset({"s3", "gcs"})
-"""pyarrow's names of stores that have keys only, no folders."""
-
-_Access = tuple[str, str, str]
-"""Authority with its credentials, ``?`` and query part of a URI."""
-_GIVEN: dict[tuple[str, str], dict[str, _Access]] = {}
-"""By scheme and bucket, what URIs of this process have said of how to reach places in it.
-
-The engine names a table's place without credentials and settings from then on, so that they reach no message and no
-metadata; they are found here again for that place, what lies below and beside it, and the folder above.
-"""
 
 
 class ArrowStorage(Storage):
-    """A folder, or key prefix, of a pyarrow file system.
+    """A folder of a pyarrow file system.
 
     Args:
         base: URI of the table without trailing slash, kept for messages and for :meth:`uri`.
         filesystem: The pyarrow file system; it is picklable and opens its connections where it is used.
         root: The table's path within ``filesystem``.
-        spark_base: The same place as Spark's file systems spell it, such as ``s3a://bucket/table``.
     """
 
-    def __init__(
-        self, base: str, filesystem: fs.FileSystem, root: str, spark_base: str | None = None
-    ) -> None:
+    def __init__(self, base: str, filesystem: fs.FileSystem, root: str) -> None:
         self.base = base
         self._filesystem = filesystem
         self._root = root.rstrip("/")
-        self._spark_base = spark_base or base
-        self.renames_folders = filesystem.type_name not in _FLAT
 
     def __repr__(self) -> str:
         return f"ArrowStorage({self.base!r})"
@@ -101,25 +84,14 @@ class ArrowStorage(Storage):
             self._filesystem.delete_dir(self._full(path))
 
     def rename(self, source: str, target: str) -> None:
-        status = self.stat(source)
-        if status is None:
+        if self.stat(source) is None:
             raise FileNotFoundError(errno.ENOENT, "no such file or folder", f"{self.base}/{source}")
         if self.stat(target) is not None:
             raise FileExistsError(
                 errno.EEXIST, "the target of a rename exists already", f"{self.base}/{target}"
             )
-        if not status.is_dir or self._filesystem.type_name not in _FLAT:
-            self._make_parent(target)
-            self._filesystem.move(self._full(source), self._full(target))
-            return
-        # Object stores have no folders to rename: copy all of it first, so that an interruption loses
-        # nothing.
-        below = [
-            file.path[len(source) + 1 :] for file in self.list(source, recursive=True) if not file.is_dir
-        ]
-        for name in below:
-            self.copy(f"{source}/{name}", f"{target}/{name}")
-        self.delete_tree(source)
+        self._make_parent(target)
+        self._filesystem.move(self._full(source), self._full(target))
 
     def copy(self, source: str, target: str) -> None:
         self._make_parent(target)
@@ -138,7 +110,7 @@ class ArrowStorage(Storage):
         return self._output(path, before_publish)
 
     def uri(self, path: str = "") -> str:
-        return f"{self._spark_base}/{self.checked(path)}" if path else self._spark_base
+        return f"{self.base}/{self.checked(path)}" if path else self.base
 
     @contextmanager
     def _output(self, path: str, before_publish: Callable[[], None] | None) -> Iterator[BinaryIO]:
@@ -169,9 +141,7 @@ class ArrowStorage(Storage):
             sink.write(data)
 
     def _make_parent(self, path: str) -> None:
-        """Make the folder where the file system has real ones; object stores would only get marker keys."""
-        if self._filesystem.type_name not in _FLAT:
-            self._filesystem.create_dir(self._full(path).rpartition("/")[0], recursive=True)
+        self._filesystem.create_dir(self._full(path).rpartition("/")[0], recursive=True)
 
     def _full(self, path: str) -> str:
         return f"{self._root}/{self.checked(path)}" if path else self._root
@@ -185,56 +155,33 @@ class ArrowStorage(Storage):
         return True
 
 
-def open_arrow_storage(base: str) -> ArrowStorage:
-    """Open a URI with pyarrow's client for its scheme.
+def open_arrow_storage(uri: RemoteUri) -> ArrowStorage:
+    """Open a place with pyarrow's client for its scheme.
 
     Args:
-        base: ``s3://``, ``s3a://``, ``gs://``, ``abfs://``, ``abfss://`` or ``hdfs://`` URI of a table. One without
-            credentials and query part takes those that a URI of the same bucket was opened with before in this
-            process, of the nearest place if there are several.
+        uri: A place, such as ``hdfs://namenode/table``, and how to get in.
 
     Raises:
         StorageError: when pyarrow has no client for the scheme or cannot set it up.
     """
-    location, question, settings = base.partition("?")
-    scheme, _, rest = location.rstrip("/").partition("://")
-    is_s3 = scheme in ("s3", "s3a", "s3n")
-    authority, _, path = rest.partition("/")
-    public = f"{_SECRET.sub('', authority)}/{path}".rstrip("/")
-    place = ("s3" if is_s3 else scheme, public.partition("/")[0])
-    told = bool(question) or _SECRET.match(authority) is not None
-    if not told and place in _GIVEN:
-        authority, question, settings = _given_nearby(_GIVEN[place], public)
+    telling_uri = telling(uri)
     try:
         # Only the authority is given as a URI: pyarrow would decode percent signs in a path, which is
         # literal here.
         filesystem, root = fs.FileSystem.from_uri(
-            f"{'s3' if is_s3 else scheme}://{authority}{question}{settings}"
+            f"{uri.scheme}://{telling_uri.raw_authority}{telling_uri.query}"
         )
     except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).replace(authority, _SECRET.sub("", authority)) if authority else str(error)
+        secrets = [
+            each for each in (telling_uri.raw_authority, *telling_uri.login.values()) if each != uri.authority
+        ]
         raise StorageError(
-            f"cannot open the storage of '{scheme}://{public}': {reason}. Legal are a local path and file:, "
-            "s3://, s3a://, gs://, abfs://, abfss:// and hdfs:// URIs; credentials and endpoints come from "
-            "the environment or, for s3, from the query part of the URI"
-        ) from error
-    if told:
-        known = _GIVEN.setdefault(place, {})
-        known.pop(public, None)
-        known[public] = (authority, question, settings)
-    full = f"{root.rstrip('/')}/{path}".rstrip("/")
-    return ArrowStorage(f"{scheme}://{public}", filesystem, full, f"{'s3a' if is_s3 else scheme}://{public}")
-
-
-def _given_nearby(given: Mapping[str, _Access], public: str) -> _Access:
-    """Return the settings that were given for the nearest place of a bucket, the newest of equally near ones."""
-    parts = public.split("/")
-
-    def shared(other: str) -> int:
-        pairs = zip(parts, other.split("/"), strict=False)
-        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
-    return given[max(reversed(list(given)), key=shared)]
+            f"cannot open the storage of {uri.public!r}: {redacted(str(error), secrets)}. Legal are a local path and file:, "
+            "s3://, s3a://, gs://, abfs://, abfss:// and hdfs:// URIs"
+        ) from None
+    if uri.told:
+        remember(uri)
+    return ArrowStorage(uri.public, filesystem, paths.join(root.rstrip("/"), uri.path))
 
 
 def _status(info: fs.FileInfo, path: str) -> FileStatus:

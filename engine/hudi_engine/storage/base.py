@@ -72,8 +72,8 @@ class Storage(ABC):
         if not self.exclusive_create:
             raise StorageError(
                 f"{purpose} needs a storage that creates a file only if it is absent, and the storage of "
-                f"{self.base!r} cannot: use a local or POSIX-mounted path, or say with "
-                "hoodie.write.concurrency.mode=SINGLE_WRITER that one writer at a time works on the table"
+                f"{self.base!r} cannot: use a local path or an object store with conditional writes (docs/stores.md), or "
+                "say with hoodie.write.concurrency.mode=SINGLE_WRITER that one writer at a time works on the table"
             )
 
     @abstractmethod
@@ -108,7 +108,10 @@ class Storage(ABC):
 
     @abstractmethod
     def replace(self, path: str, data: bytes) -> None:
-        """Create or overwrite a file atomically; a stale ``.<name>.crc`` beside it goes."""
+        """Create or overwrite a file atomically.
+
+        Where Hadoop keeps checksum files, on disks and HDFS, a stale ``.<name>.crc`` beside it goes.
+        """
 
     def refresh(self, path: str, data: bytes) -> None:
         """Give a file a new modification time.
@@ -118,13 +121,13 @@ class Storage(ABC):
             data: Its content, for storages that can do so only by writing it again.
 
         Raises:
-            FileNotFoundError: when it is missing, where the storage can tell.
+            FileNotFoundError: when it is missing or, where the storage can tell, has another content.
         """
         self.replace(path, data)
 
     @abstractmethod
     def delete(self, path: str) -> bool:
-        """Delete a file and its ``.<name>.crc``; return False when it was missing."""
+        """Delete a file, and its ``.<name>.crc`` where there are such; return False when it was missing."""
 
     @abstractmethod
     def delete_tree(self, path: str) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.storage.arrow import open_arrow_storage
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.given import remember, settings_for, telling
 from hudi_engine.storage.local import LocalStorage
+from hudi_engine.storage.object_client import ObjectClient
+from hudi_engine.storage.uris import RemoteUri
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):")
 
@@ -32,7 +36,25 @@ def open_storage(base: str) -> Storage:
         return LocalStorage(base)
     if scheme.group(1).lower() == "file":
         return LocalStorage(_file_path(base))
-    return open_arrow_storage(base)
+    return _open_remote(RemoteUri.parse(base))
+
+
+def _open_remote(uri: RemoteUri) -> Storage:
+    if uri.kind is None:
+        return open_arrow_storage(uri)
+    try:
+        # Needed by no table on a disk, so it is no dependency.
+        from hudi_engine.storage.objects import ObjectStorage
+    except ImportError as error:
+        raise StorageError(
+            f"{uri.public!r} is in an object store, which needs the package obstore: pip install "
+            f"'dbt-hudi[{uri.kind.value}]'"
+        ) from error
+    source = telling(uri)
+    client = ObjectClient.of(replace(uri, login=source.login), {**settings_for(uri), **source.settings})
+    if uri.told:
+        remember(uri)
+    return ObjectStorage(uri.public, client, uri.path, uri.spark)
 
 
 def _file_path(uri: str) -> str:

@@ -24,8 +24,12 @@ class ReadOnlyStorage(Storage):
         self._storage = storage
         self._reason = reason
         self.base = storage.base
-        self.exclusive_create = storage.exclusive_create
         self.renames_folders = storage.renames_folders
+
+    @property
+    def exclusive_create(self) -> bool:  # type: ignore[override]
+        """Whether the storage creates files exclusively, which some can tell only by writing: not asked before."""
+        return self._storage.exclusive_create
 
     def read(self, path: str) -> bytes:
         return self._storage.read(path)

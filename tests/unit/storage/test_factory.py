@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 from hudi_engine.errors import ConfigError, StorageError
 from hudi_engine.storage import open_storage
-from hudi_engine.storage.arrow import ArrowStorage
+from hudi_engine.storage.aws_profile import profile_settings
+from hudi_engine.storage.given import use_settings
 from hudi_engine.storage.local import LocalStorage
+from hudi_engine.storage.object_client import ObjectClient
+from hudi_engine.storage.objects import ObjectStorage
+from hudi_engine.storage.uris import RemoteUri
 
 S3_OPTIONS = "?region=us-east-1&endpoint_override=localhost:1"
 
@@ -35,7 +39,7 @@ def test_a_relative_path_counts_from_the_working_directory(
 def test_s3_is_one_storage_under_two_names_and_spark_gets_s3a(scheme: str) -> None:
     storage = open_storage(f"{scheme}://bucket/lake/t/{S3_OPTIONS}")
 
-    assert isinstance(storage, ArrowStorage)
+    assert isinstance(storage, ObjectStorage)
     assert storage.uri("dt=1/f") == "s3a://bucket/lake/t/dt=1/f"
 
 
@@ -52,14 +56,6 @@ def test_credentials_in_a_base_path_go_no_further_than_the_client() -> None:
     with pytest.raises(StorageError) as refused:
         open_storage("s3://user:secret@bucket/t?region=us-east-1&nonsense=1")
     assert "secret" not in str(refused.value)
-
-
-def test_an_object_store_refuses_work_that_needs_exclusive_creates() -> None:
-    storage = open_storage(f"s3://bucket/t{S3_OPTIONS}")
-
-    with pytest.raises(StorageError, match="optimistic concurrency control needs a storage that creates"):
-        storage.require_exclusive_create("optimistic concurrency control")
-    open_storage("/data/t").require_exclusive_create("optimistic concurrency control")
 
 
 @pytest.mark.parametrize(
@@ -79,11 +75,11 @@ def test_a_base_path_that_cannot_be_opened_is_refused(
         open_storage(base)
 
 
-def endpoint(base: str) -> object:
+def endpoint(base: str) -> str:
     """The host that a storage asks."""
     storage = open_storage(base)
-    assert isinstance(storage, ArrowStorage)
-    return storage._filesystem.__reduce__()[1][0].get("endpoint_override")
+    assert isinstance(storage, ObjectStorage)
+    return storage._client.address
 
 
 def test_settings_of_a_uri_hold_for_the_table_its_folder_and_its_neighbours(
@@ -93,11 +89,87 @@ def test_settings_of_a_uri_hold_for_the_table_its_folder_and_its_neighbours(
     settings = "?region=us-east-1&endpoint_override=localhost:7"
     table = open_storage(f"s3://key:secret@one-bucket/wh/orders{settings}")
     for place in (table.base, "s3a://one-bucket/wh", "s3://one-bucket/wh/.orders.rebuild-1", table.uri()):
-        assert endpoint(place) == "localhost:7"
+        assert endpoint(place) == "https://localhost:7"
     assert endpoint("s3://another-bucket/wh/orders?region=us-east-1") == ""
 
 
 def test_the_nearest_place_with_settings_counts() -> None:
     for folder, port in (("a", 1), ("b", 2)):
         open_storage(f"s3://two-bucket/{folder}/t?region=us-east-1&endpoint_override=localhost:{port}")
-    assert [endpoint(f"s3://two-bucket/{folder}/u") for folder in "ab"] == ["localhost:1", "localhost:2"]
+    assert [endpoint(f"s3://two-bucket/{folder}/u") for folder in "ab"] == [
+        "https://localhost:1",
+        "https://localhost:2",
+    ]
+
+
+def test_settings_of_a_warehouse_hold_below_it_and_what_a_uri_says_wins() -> None:
+    use_settings(
+        "s3a://three-bucket/wh",
+        {"region": "eu-west-1", "endpoint": "https://one:1", "conditional_put": "etag"},
+    )
+    assert endpoint("s3://three-bucket/wh/shop/orders") == "https://one:1"
+    assert (
+        endpoint("s3://three-bucket/wh/shop/orders?region=us-east-1&endpoint=https://two:2")
+        == "https://two:2"
+    )
+
+
+def test_settings_for_a_local_folder_are_refused() -> None:
+    use_settings("/data/wh", {})
+    with pytest.raises(
+        ConfigError, match=r"settings of a store \(endpoint\) for '/data/wh', which is a local folder"
+    ):
+        use_settings("/data/wh", {"endpoint": "https://one:1"})
+
+
+@pytest.mark.parametrize(
+    ("base", "bucket", "settings"),
+    [
+        ("abfss://lake@acme.dfs.core.windows.net/wh", "lake", {"account_name": "acme"}),
+        (
+            "abfss://lake:a2V5@acme.dfs.core.windows.net/wh",
+            "lake",
+            {"account_name": "acme", "account_key": "a2V5"},
+        ),
+        (
+            "abfss://lake@acme.dfs.core.chinacloudapi.cn/wh",
+            "lake",
+            {"account_name": "acme", "endpoint": "https://acme.blob.core.chinacloudapi.cn"},
+        ),
+        ("az://lake/wh?account_name=acme", "lake", {"account_name": "acme"}),
+        ("gs://lake/wh?anonymous=true", "lake", {"skip_signature": "true"}),
+        (
+            "s3://lake/wh?region=x&access_key=a&secret_key=b",
+            "lake",
+            {"region": "x", "access_key_id": "a", "secret_access_key": "b"},
+        ),
+    ],
+)
+def test_what_a_uri_says_becomes_settings_of_its_client(
+    base: str, bucket: str, settings: dict[str, str]
+) -> None:
+    uri = RemoteUri.parse(base)
+    client = ObjectClient.of(uri, uri.settings)
+
+    assert (client.bucket, dict(client.settings)) == (bucket, settings)
+    assert open_storage(base).base.endswith("/wh") and "a2V5" not in open_storage(base).uri("f")
+
+
+def test_keys_of_the_aws_tools_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / "credentials").write_text(
+        "[team]\naws_access_key_id = AKIA\naws_secret_access_key = s\n[far]\nrole_arn = x\n"
+    )
+    (tmp_path / "config").write_text("[profile team]\nregion = eu-north-1\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    found = profile_settings({}, "lake", at_vendor=False)
+    assert found == {"access_key_id": "AKIA", "secret_access_key": "s", "region": "eu-north-1"}
+    assert profile_settings({"access_key_id": "mine", "region": "x"}, "lake", at_vendor=False) == {}
+    monkeypatch.setenv("AWS_PROFILE", "far")
+    with pytest.raises(
+        StorageError, match=r"'far' gets its keys by role_arn.*aws configure export-credentials"
+    ):
+        profile_settings({}, "lake", at_vendor=False)

@@ -72,8 +72,9 @@ ENGINE_OPTIONS: tuple[Option, ...] = (
         None,
         ConcurrencyMode,
         LOCKS,
-        "Writers exclude each other where the storage can create a file exclusively, whatever is said here. An object store "
-        "cannot: there SINGLE_WRITER says that one writer at a time works on the table, and writes are refused without it.",
+        "Writers exclude each other where the storage can create a file exclusively, whatever is said here: on disks and in "
+        "object stores. HDFS, and servers that ignore conditional puts, cannot: there SINGLE_WRITER says that one writer at "
+        "a time works on the table, and writes are refused without it.",
     ),
     choice_option(
         "hoodie.engine.schema.evolution",

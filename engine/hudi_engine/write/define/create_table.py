@@ -28,7 +28,8 @@ def create_table(storage: Storage, config: TableConfig) -> None:
     """
     check_absent(storage)
     try:
-        for folder in FOLDERS:
+        # Stores that have keys only have no folders to make.
+        for folder in FOLDERS if storage.renames_folders else ():
             storage.make_dirs(folder)
         storage.create(PROPERTIES_PATH, config.to_bytes())
     except FileExistsError:

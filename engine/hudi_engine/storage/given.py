@@ -1,0 +1,78 @@
+"""How to reach places in remote stores, as URIs and the profile of this process have said.
+
+What was said of one place holds for what lies below and beside it, and for the folder above: a table's successor is
+built beside it, and a warehouse is listed above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.storage.uris import RemoteUri
+
+_PLACES: dict[tuple[str, str], dict[str, RemoteUri]] = {}
+"""By store and authority, the URIs that told how to get in."""
+_SETTINGS: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
+"""By store and authority, settings that were given for a place and all below it."""
+
+
+def remember(uri: RemoteUri) -> None:
+    """Keep what a URI says of how to get in; the newest of one place counts."""
+    known = _PLACES.setdefault(_store(uri), {})
+    known.pop(uri.path, None)
+    known[uri.path] = uri
+
+
+def use_settings(base: str, settings: Mapping[str, str]) -> None:
+    """Say how a remote place, and all below it, is reached from this process and the tasks it starts.
+
+    Args:
+        base: URI of a folder, such as the warehouse; a local path has no settings.
+        settings: Settings of the store, such as ``endpoint`` or ``region``. What a URI itself says wins.
+
+    Raises:
+        ConfigError: when there are settings for a local path.
+    """
+    if "://" not in base or base.startswith("file:"):
+        if settings:
+            raise ConfigError(
+                f"there are settings of a store ({', '.join(sorted(settings))}) for {base!r}, which is a local folder; "
+                "leave them out, or name a URI such as s3a://bucket/warehouse"
+            )
+        return
+    uri = RemoteUri.parse(base)
+    known = _SETTINGS.setdefault(_store(uri), {})
+    known.pop(uri.path, None)
+    known[uri.path] = dict(settings)
+
+
+def telling(uri: RemoteUri) -> RemoteUri:
+    """Return the URI that says how to get to a place: itself, or the nearest one known in its bucket."""
+    if uri.told:
+        return uri
+    known = _PLACES.get(_store(uri), {})
+    return known[_nearest(uri.path, known)] if known else uri
+
+
+def settings_for(uri: RemoteUri) -> Mapping[str, str]:
+    """Return the settings given for the nearest place of a bucket."""
+    known = _SETTINGS.get(_store(uri), {})
+    return known[_nearest(uri.path, known)] if known else {}
+
+
+def _store(uri: RemoteUri) -> tuple[str, str]:
+    kind = uri.kind
+    return (uri.scheme if kind is None else kind.value, uri.authority)
+
+
+def _nearest(path: str, known: Iterable[str]) -> str:
+    """Return the place that shares the longest way with ``path``, the newest of equally near ones."""
+    parts = path.split("/")
+
+    def shared(other: str) -> int:
+        pairs = zip(parts, other.split("/"), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    return max(reversed(list(known)), key=shared)

@@ -1,0 +1,235 @@
+"""Object stores: S3 and what speaks its protocol, Google Cloud Storage, Azure.
+
+An object appears whole or not at all, and :meth:`ObjectStorage.create` is a conditional put, so one of several writers
+wins. Where a service takes the condition and does not obey it, :attr:`ObjectStorage.exclusive_create` is False.
+"""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
+
+import obstore
+import pyarrow as pa
+
+from hudi_engine.errors import PathEscapeError
+from hudi_engine.storage import paths
+from hudi_engine.storage.base import FileStatus, Listing, Storage
+from hudi_engine.storage.object_client import ObjectClient
+from hudi_engine.storage.object_put import (
+    SMALL_BYTES,
+    create_object,
+    renew_object,
+    replace_object,
+    upload_object,
+)
+from hudi_engine.storage.object_reader import open_object
+from hudi_engine.storage.probe import creates_exclusively
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+_SPOOL_BYTES = 64 * 1024 * 1024
+_PAGE = 1000
+_FOLDER_MARK = ".folder"
+"""Object that keeps an empty folder in being; it is shown to nobody."""
+
+
+class ObjectStorage(Storage):
+    """The objects below one key prefix of a bucket.
+
+    Args:
+        base: URI of the table without credentials, settings and trailing slash.
+        client: Client of the bucket.
+        root: The table's path in the bucket.
+        spark_base: The same place as Spark's file systems spell it, such as ``s3a://bucket/table``.
+    """
+
+    renames_folders = False
+
+    def __init__(self, base: str, client: ObjectClient, root: str, spark_base: str) -> None:
+        self.base = base
+        self._client = client
+        self._root = root
+        self._spark_base = spark_base
+        self._exclusive: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"ObjectStorage({self.base!r})"
+
+    @property
+    def exclusive_create(self) -> bool:  # type: ignore[override]
+        """Whether the service obeys the condition of a conditional put; one that is not the vendor's own is asked."""
+        if self._exclusive is None:
+            self._exclusive = creates_exclusively(self._client, self._root)
+        return self._exclusive
+
+    def read(self, path: str) -> bytes:
+        full = self._full(path)
+        with self._client.errors(full):
+            return obstore.get(self._client.store, full).bytes().to_bytes()
+
+    def stat(self, path: str) -> FileStatus | None:
+        full = self._full(path)
+        if path:
+            with suppress(FileNotFoundError), self._client.errors(full):
+                return _status(obstore.head(self._client.store, full), path)
+        with self._client.errors(full):
+            below = next(iter(obstore.list(self._client.store, full or None, chunk_size=1)), ())
+        return FileStatus(path, 0, 0, True) if below else None
+
+    def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
+        full = self._full(path)
+        start = len(self._root) + 1 if self._root else 0
+        found: dict[str, FileStatus] = {}
+        for each in self._listed(full, recursive, found, start):
+            # A key that ends with a slash is another program's mark of a folder; the client drops the slash.
+            if len(each["path"]) > len(full) and not each["path"].endswith(f"/{_FOLDER_MARK}"):
+                status = _status(each, each["path"][start:])
+                found.setdefault(status.path, status)
+            _add_folders(found, each["path"][start:], path)
+        kept = [each for each in found.values() if not _skipped(each, path, skip)]
+        kept.sort(key=lambda status: status.path)
+        return kept
+
+    def create(self, path: str, data: bytes) -> None:
+        full = self._full(path)
+        if self.exclusive_create:
+            create_object(self._client, full, data)
+            return
+        self._refuse_existing(path)
+        replace_object(self._client, full, data)
+
+    def replace(self, path: str, data: bytes) -> None:
+        replace_object(self._client, self._full(path), data)
+
+    def refresh(self, path: str, data: bytes) -> None:
+        if self.exclusive_create:
+            renew_object(self._client, self._full(path), data)
+        else:
+            self.replace(path, data)
+
+    def delete(self, path: str) -> bool:
+        full = self._full(path)
+        try:
+            with self._client.errors(full):
+                obstore.head(self._client.store, full)
+                obstore.delete(self._client.store, full)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def delete_tree(self, path: str) -> None:
+        if path == "":
+            raise PathEscapeError(path, self.base)
+        full = self._full(path)
+        with self._client.errors(full):
+            for page in obstore.list(self._client.store, full, chunk_size=_PAGE):
+                obstore.delete(self._client.store, [each["path"] for each in page])
+            with suppress(FileNotFoundError):
+                obstore.delete(self._client.store, full)
+
+    def rename(self, source: str, target: str) -> None:
+        status = self.stat(source)
+        if status is None:
+            raise FileNotFoundError(errno.ENOENT, "no such file or folder", f"{self.base}/{source}")
+        self._refuse_existing(target)
+        if not status.is_dir:
+            self.copy(source, target)
+            self.delete(source)
+            return
+        # There are no folders to rename: copy all of it first, so that an interruption loses nothing.
+        with self._client.errors(self._full(source)):
+            keys = [
+                each["path"]
+                for page in obstore.list(self._client.store, self._full(source), chunk_size=_PAGE)
+                for each in page
+            ]
+        start = len(self._full(source)) + 1
+        for key in keys:
+            self.copy(f"{source}/{key[start:]}", f"{target}/{key[start:]}")
+        self.delete_tree(source)
+
+    def copy(self, source: str, target: str) -> None:
+        old, new = self._full(source), self._full(target)
+        with self._client.errors(old):
+            obstore.copy(self._client.store, old, new)
+
+    def make_dirs(self, path: str) -> None:
+        if self.stat(path) is None:
+            replace_object(self._client, self._full(paths.join(path, _FOLDER_MARK)), b"")
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return open_object(self._client, self._full(path))
+
+    def open_output(
+        self, path: str, *, before_publish: Callable[[], None] | None = None
+    ) -> AbstractContextManager[BinaryIO]:
+        self.checked(path)
+        return self._output(path, before_publish)
+
+    def uri(self, path: str = "") -> str:
+        return f"{self._spark_base}/{self.checked(path)}" if path else self._spark_base
+
+    @contextmanager
+    def _output(self, path: str, before_publish: Callable[[], None] | None) -> Iterator[BinaryIO]:
+        def publish() -> None:
+            if before_publish is not None:
+                before_publish()
+            self._refuse_existing(path)
+
+        with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as spool:
+            yield cast(BinaryIO, spool)
+            size = spool.tell()
+            spool.seek(0)
+            if size > SMALL_BYTES:
+                upload_object(self._client, self._full(path), cast("IO[bytes]", spool), size, publish)
+                return
+            data = spool.read()
+            if before_publish is not None:
+                before_publish()
+            self.create(path, data)
+
+    def _listed(
+        self, full: str, recursive: bool, found: dict[str, FileStatus], start: int
+    ) -> Sequence[ObjectMeta]:
+        """Return the objects of a folder; what is not asked for goes to ``found`` as folders."""
+        with self._client.errors(full):
+            if recursive:
+                pages = obstore.list(self._client.store, full or None, chunk_size=_PAGE)
+                return [each for page in pages for each in page]
+            page = obstore.list_with_delimiter(self._client.store, full or None)
+        for prefix in page["common_prefixes"]:
+            relative = prefix[start:].rstrip("/")
+            found[relative] = FileStatus(relative, 0, 0, True)
+        return page["objects"]
+
+    def _full(self, path: str) -> str:
+        return paths.join(self._root, self.checked(path))
+
+    def _refuse_existing(self, path: str) -> None:
+        if self.stat(path) is not None:
+            raise FileExistsError(errno.EEXIST, "the file exists already", f"{self.base}/{path}")
+
+
+def _status(meta: ObjectMeta, path: str) -> FileStatus:
+    return FileStatus(path, meta["size"], round(meta["last_modified"].timestamp() * 1000), False)
+
+
+def _add_folders(found: dict[str, FileStatus], path: str, top: str) -> None:
+    """Add the folders between ``top`` and an object, which a store does not list."""
+    folder = paths.parent(path)
+    while len(folder) > len(top):
+        known = found.get(folder)
+        if known is not None and known.is_dir:
+            return
+        found[folder] = FileStatus(folder, 0, 0, True)
+        folder = paths.parent(folder)
+
+
+def _skipped(status: FileStatus, top: str, skip: frozenset[str]) -> bool:
+    below = status.path[len(top) :].strip("/").split("/")
+    return any(folder in skip for folder in (below if status.is_dir else below[:-1]))

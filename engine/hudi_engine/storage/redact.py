@@ -1,0 +1,41 @@
+"""Keeping secrets out of what people read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+_SECRET_NAME = re.compile(r"secret|key|token|password|signature|credential|sas", re.IGNORECASE)
+_PUBLIC = frozenset({"encryption_key_sha256"})
+# Signatures in URLs and headers that a client's error repeats.
+_IN_TEXT = re.compile(
+    r"((?:[?&;\s\"']|^)(?:sig|signature|x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|"
+    r"x-goog-credential|accountkey|sharedaccesssignature|authorization|access_token)(?:=|:\s*))[^&\s\"',;)]+",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(r"(?<=://)([^/\s@:]*):[^/\s@]+@")
+_SHORTEST = 4
+HIDDEN = "***"
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the value of a setting may be shown to nobody."""
+    return name not in _PUBLIC and _SECRET_NAME.search(name) is not None
+
+
+def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the values of a store's settings that are secret."""
+    return tuple(value for name, value in settings.items() if is_secret(name) and len(value) >= _SHORTEST)
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a message without secrets.
+
+    Args:
+        text: A message of a client, with URLs perhaps.
+        secrets: Values that must not be in it.
+    """
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    text = _LOGIN.sub(rf"\1:{HIDDEN}@", text)
+    return _IN_TEXT.sub(rf"\1{HIDDEN}", text)

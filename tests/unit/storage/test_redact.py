@@ -1,0 +1,35 @@
+"""Secrets reach no message."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine.storage.redact import is_secret, redacted, secrets_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET https://acme.blob.core.windows.net/lake?comp=list&sig=hidden%2Fvalue failed",
+        "url https://b.s3.amazonaws.com/k?X-Amz-Credential=hidden&X-Amz-Signature=hidden",
+        "Authorization: hidden",
+        "AccountName=a;AccountKey=hidden;",
+        "s3://user:hidden@bucket/t",
+        "the key is hidden",
+    ],
+)
+def test_a_message_keeps_all_but_the_secret(text: str) -> None:
+    told = redacted(text, ["hidden"] if text.startswith("the key") else [])
+
+    assert "hidden" not in told and "***" in told
+
+
+def test_settings_are_known_by_name_to_be_secret() -> None:
+    settings = {
+        "region": "us-east-1",
+        "secret_access_key": "abcdef",
+        "endpoint": "http://x",
+        "sas_key": "ghijkl",
+    }
+
+    assert secrets_of(settings) == ("abcdef", "ghijkl")
+    assert not is_secret("endpoint")
