@@ -77,6 +77,22 @@ TIERS = (
         needs_apache_hudi=True,
     ),
     Tier(
+        "conformance",
+        "the whole of dbt's adapter suite, and docs/conformance.md written from it (with --long)",
+        (
+            (
+                *_PYTEST,
+                "-p",
+                "tests.conformance.card",
+                "--card",
+                "docs/conformance.md",
+                "tests/functional",
+                "tests/conformance",
+            ),
+        ),
+        long=True,
+    ),
+    Tier(
         "long",
         "what takes too long for every change: installations from nothing, long random runs (with --long)",
         ((*_PYTEST, "tests/long"), (*_PYTEST, "--long", "-m", "long", "tests")),

@@ -11,6 +11,8 @@ from dbt.adapters.spark.column import SparkColumn
 
 Self = TypeVar("Self", bound="HudiColumn")
 _TEXT = re.compile(r"^(?:var)?char\(\d+\)$")
+_DECIMAL = re.compile(r"^(?:decimal|dec|numeric)(?:\(\d+(?:,\s*\d+)?\))?$")
+_WHOLE = ("tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long")
 # Hudi has no 8 and 16 bit integers and no bounded text: the table holds the wider type.
 _TOKEN = re.compile(r"(?i)(?:(?<=[:<,])|^)(?:tinyint|smallint|byte|short|(?:var)?char\(\d+\))(?=[,>]|$)")
 _STORED = {"tinyint": "int", "smallint": "int", "byte": "int", "short": "int"}
@@ -23,6 +25,18 @@ class HudiColumn(SparkColumn):
     def is_string(self) -> bool:
         """Whether the column holds text."""
         return self.dtype.lower() == "string" or bool(_TEXT.match(self.dtype.lower())) or super().is_string()
+
+    def is_integer(self) -> bool:
+        """Whether the column holds whole numbers."""
+        return self.dtype.lower() in _WHOLE
+
+    def is_numeric(self) -> bool:
+        """Whether the column holds decimals."""
+        return bool(_DECIMAL.match(self.dtype.lower()))
+
+    def is_float(self) -> bool:
+        """Whether the column holds binary fractions."""
+        return self.dtype.lower() in ("float", "real", "double")
 
     def can_expand_to(self, other_column: Column) -> bool:
         """Spark's text has no length, so nothing ever expands."""

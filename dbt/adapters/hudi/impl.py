@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,18 @@ from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.constraints import ConstraintType
+from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import _parse_datatype_string
 
+from dbt.adapters.hudi.catalogs import DirectoryCatalogIntegration, HiveCatalogIntegration, with_catalog
 from dbt.adapters.hudi.changes.consume import consumed
 from dbt.adapters.hudi.changes.methods import ChangeFeeds
-from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
+from dbt.adapters.hudi.column import HudiColumn
+from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
@@ -32,11 +35,10 @@ from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
-from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, legal_names
+from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns
 from dbt.adapters.hudi.rows.constraints import read_constraints
-from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 from dbt.adapters.hudi.rows.python_models import run_python_model
-from dbt.adapters.hudi.spark import catalog_rows
+from dbt.adapters.hudi.spark import catalog_rows, functions
 from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
@@ -65,13 +67,14 @@ class HudiConfig(SparkConfig):
     archive: Any | None = None
 
 
-class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
+class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     """dbt on Apache Hudi tables."""
 
     Relation = HudiRelation
     Column = HudiColumn
     ConnectionManager = HudiConnectionManager
     AdapterSpecificConfigs = HudiConfig
+    CATALOG_INTEGRATIONS = (DirectoryCatalogIntegration, HiveCatalogIntegration)
     connections: HudiConnectionManager
 
     CONSTRAINT_SUPPORT = {
@@ -87,6 +90,7 @@ class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
             Capability.TableLastModifiedMetadata: CapabilitySupport(support=Support.Full),
             Capability.TableLastModifiedMetadataBatch: CapabilitySupport(support=Support.Full),
             Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full),
+            Capability.GetCatalogForSingleRelation: CapabilitySupport(support=Support.Full),
         }
     )
 
@@ -111,7 +115,9 @@ class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
         self.cache_dropped(relation)
         name = named(relation)
         with self._work(f"drop {relation}") as session:
-            if not relation.include_policy.schema:
+            if relation.type == RelationType.Function:
+                functions.drop(session, self._warehouse.directory, name)
+            elif not relation.include_policy.schema:
                 session.catalog.dropTempView(name.name)
             else:
                 self._warehouse.drop(session, name.database, name.name)
@@ -167,6 +173,9 @@ class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
         return self._resolve(name.database, name.name, model.get("config") or {})
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
+        name_of_catalog = config.get("catalog_name")
+        integration = self.get_catalog_integration(name_of_catalog) if name_of_catalog else None
+        config = with_catalog(config, integration, self.config.credentials.catalog)
         return resolve_plan(
             {"config": config},
             schema,
@@ -274,61 +283,6 @@ class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
             return snapshots.write(self._warehouse, session, plan, staged, valid_to, relation.render())
 
     @available.parse_none
-    def hudi_alter_columns(
-        self,
-        relation: BaseRelation,
-        add: Sequence[Any] | None,
-        remove: Sequence[Any] | None,
-        retype: Sequence[Mapping[str, str]],
-    ) -> None:
-        """Add, drop and widen columns as one schema commit."""
-        with self._work(f"alter columns of {relation}") as session:
-            name = named(relation)
-            table = self._warehouse.require_table(session, name.database, name.name)
-            schema = builds.changed_schema(
-                builds.columns_of(table),
-                {column.name: _parse_datatype_string(stored_type(column.dtype)) for column in add or ()},
-                [column.name for column in remove or ()],
-                {
-                    item["column_name"]: _parse_datatype_string(stored_type(item["new_type"]))
-                    for item in retype
-                },
-            )
-            table.alter_schema(schema)
-            self._warehouse.register(session, name.database, name.name, table)
-
-    @available.parse_none
-    def hudi_type_changes(
-        self, source_columns: Iterable[HudiColumn], target_columns: Iterable[HudiColumn]
-    ) -> list[dict[str, str]]:
-        """Columns whose type in the query is not what the table holds for that type."""
-        targets = {column.name.lower(): column for column in target_columns}
-        changes = []
-        for column in source_columns:
-            target = targets.get(column.name.lower())
-            if target is None or same_stored_type(column.dtype, target.dtype):
-                continue
-            old, new = (_parse_datatype_string(each.dtype) for each in (target, column))
-            wanted = in_order_of(old, new).simpleString()
-            if not same_stored_type(wanted, target.dtype):
-                changes.append({"column_name": target.name, "new_type": wanted})
-        return changes
-
-    @available.parse_list
-    def hudi_new_fields(
-        self, type_changes: Sequence[Mapping[str, str]], target_columns: Iterable[HudiColumn]
-    ) -> list[dict[str, str]]:
-        """Of some changed types those whose structs get further fields; nothing else of them changes."""
-        tables = {column.name: _parse_datatype_string(column.dtype) for column in target_columns}
-        grown = []
-        for item in type_changes:
-            old = tables[item["column_name"]]
-            new = with_new_fields(old, _parse_datatype_string(item["new_type"]))
-            if not same_stored_type(old.simpleString(), new.simpleString()):
-                grown.append({"column_name": item["column_name"], "new_type": new.simpleString()})
-        return grown
-
-    @available.parse_none
     def hudi_comment(
         self,
         relation: BaseRelation,
@@ -343,10 +297,11 @@ class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
                 session, name.database, name.name, table, comment=comment, column_comments=column_comments
             )
 
-    @available.parse_list
-    def hudi_legal_names(self, names: Sequence[str]) -> list[str]:
-        """Names a table can have for columns a query did not name as one can."""
-        return legal_names(names)
+    @available.parse_none
+    def hudi_check_functions(self, relation: BaseRelation) -> None:
+        """Refuse a function resource where Spark has no SQL functions."""
+        with self._work(f"create function {relation}") as session:
+            functions.check_version(session, relation.render())
 
     @available.parse(lambda *args, **kwargs: False)
     def is_hudi_table(self, relation: BaseRelation | None) -> bool:
@@ -375,6 +330,10 @@ class HudiAdapter(Operations, ChangeFeeds, Names, SparkAdapter):
     ) -> agate.Table:
         with self._work("catalog") as session:
             return catalog_rows.catalog_table(self._warehouse, session, relations)
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        with self._work(f"catalog of {relation}") as session:
+            return catalog_rows.catalog_entry(self._warehouse, session, relation)
 
     def calculate_freshness_from_metadata_batch(
         self, sources: list[BaseRelation], macro_resolver: Any = None

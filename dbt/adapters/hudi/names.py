@@ -13,6 +13,7 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
 from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 
@@ -76,19 +77,26 @@ class Names(metaclass=AdapterMeta):
                 ]
         with self.connections.work(f"list relations of {schema}") as session:
             entries = self.connections.warehouse.entries(session, schema)
+            made = functions.names(session, schema)
         return [
-            self._relation(entry.name.database, entry.name.name, entry.is_hudi_table, not entry.reads_only)
-            for entry in entries
+            *(
+                self._relation(
+                    entry.name.database, entry.name.name, entry.is_hudi_table, not entry.reads_only
+                )
+                for entry in entries
+            ),
+            *(self._of_type(schema, name, RelationType.Function) for name in made),
         ]
 
     def _relation(self, schema: str, name: str, is_hudi: bool, is_table: bool | None = None) -> BaseRelation:
+        holds_rows = is_hudi if is_table is None else is_table
+        kind = RelationType.Table if holds_rows else RelationType.View
+        return self._of_type(schema, name, kind, is_hudi=is_hudi or None)
+
+    def _of_type(self, schema: str, name: str, kind: RelationType, **more: Any) -> BaseRelation:
         # Spark keeps names in lower case, and so does dbt where it looks for one that is not quoted
         quoted = bool(self.config.quoting.get("schema"))
-        holds_rows = is_hudi if is_table is None else is_table
         found: BaseRelation = self.Relation.create(
-            schema=schema if quoted else schema.lower(),
-            identifier=name,
-            type=RelationType.Table if holds_rows else RelationType.View,
-            is_hudi=is_hudi or None,
+            schema=schema if quoted else schema.lower(), identifier=name, type=kind, **more
         )
         return found

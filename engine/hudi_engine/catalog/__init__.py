@@ -3,6 +3,7 @@
 from hudi_engine.catalog.directory import DirectoryCatalog, LoadReport
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.foreign import register_foreign
+from hudi_engine.catalog.function_file import FunctionDefinition, function_names
 from hudi_engine.catalog.plain_files import FORMATS, PlainFiles, mark_of, register_files
 from hudi_engine.catalog.session import session_conf, sidecar_runner
 from hudi_engine.catalog.spark_entry import find_entry, list_entries
@@ -22,6 +23,7 @@ from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
 __all__ = [
     "CatalogEntry",
     "FORMATS",
+    "FunctionDefinition",
     "DirectoryCatalog",
     "Layout",
     "LoadReport",
@@ -30,6 +32,7 @@ __all__ = [
     "TableName",
     "drop_table",
     "find_entry",
+    "function_names",
     "identifier",
     "is_current",
     "is_internal",

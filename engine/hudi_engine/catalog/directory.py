@@ -2,7 +2,7 @@
 
 ``<root>/<schema>/<table>/.hoodie/hoodie.properties`` is a table. Beside the table folders of a schema lie
 small JSON files: ``<name>.table.json`` points at a table placed elsewhere, ``<name>.source.json`` at one that another
-writer keeps, ``<name>.view.json`` holds a view.
+writer keeps, ``<name>.view.json`` holds a view, ``<name>.function.json`` a SQL function.
 Spark's in-memory catalog is filled from them when a session starts, so nothing else has to run and any number
 of processes may use one warehouse; every file is replaced whole.
 """
@@ -12,37 +12,36 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote
 
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
-from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.foreign import register_foreign
+from hudi_engine.catalog.found_table import first_line, prepare, register
+from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
-from hudi_engine.publish.derive import RunTasks
-from hudi_engine.publish.manifest import Published, publish
-from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.storage.base import FileStatus
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
-    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
 logger = logging.getLogger(__name__)
 
 _POINTER, _VIEW, _SOURCE = ".table.json", ".view.json", ".source.json"
+_FUNCTION = ".function.json"
+_Kept = TypeVar("_Kept", ViewDefinition, FunctionDefinition)
+_SUFFIX_OF: Mapping[type, str] = {ViewDefinition: _VIEW, FunctionDefinition: _FUNCTION}
 _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
@@ -63,16 +62,6 @@ class LoadReport:
     tables: tuple[TableName, ...]
     views: tuple[TableName, ...]
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A table of the warehouse, read and published, or why it could not be."""
-
-    name: TableName
-    storage: Storage
-    state: tuple[TableConfig, Published, EntryNotes] | None
-    problem: str = ""
 
 
 class DirectoryCatalog:
@@ -110,7 +99,11 @@ class DirectoryCatalog:
             if self._has_database(spark, schema, warnings)
         }
         tables = self._load_tables(spark, listings, warnings)
+        # a view may call a function, and a function may read a view
+        waiting = create_all(spark, self._kept(listings, FunctionDefinition, warnings))
         views = self._load_views(spark, listings, warnings)
+        for function, error in create_all(spark, [function for function, _ in waiting]):
+            warnings.append(f"function {function.name.label} was not restored: {first_line(error)}")
         spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
 
@@ -147,7 +140,7 @@ class DirectoryCatalog:
         """
         folder = checked_name(schema)
         for status in self._storage.list(folder):
-            if not status.is_dir and status.name.endswith((_POINTER, _VIEW, _SOURCE)):
+            if not status.is_dir and status.name.endswith((_POINTER, _VIEW, _SOURCE, _FUNCTION)):
                 self._storage.delete(status.path)
         left = [each.path for each in self._storage.list(folder, recursive=True) if not each.is_dir]
         if left:
@@ -215,6 +208,37 @@ class DirectoryCatalog:
         """Forget a view's definition; nothing happens when there is none."""
         self._storage.delete(_file(schema, view, _VIEW))
 
+    def save_function(self, definition: FunctionDefinition) -> None:
+        """Keep a SQL function for the next session."""
+        path = _file(definition.name.database, definition.name.name, _FUNCTION)
+        self._storage.replace(path, definition.to_json())
+
+    def remove_function(self, schema: str, function: str) -> None:
+        """Forget a function; nothing happens when it is not kept."""
+        self._storage.delete(_file(schema, function, _FUNCTION))
+
+    def _kept(
+        self,
+        listings: dict[str, list[FileStatus]],
+        kind: type[_Kept],
+        warnings: list[str],
+    ) -> list[_Kept]:
+        """Read the definitions of one kind; a damaged one is left out with a warning."""
+        suffix, found = _SUFFIX_OF[kind], []
+        for schema, statuses in listings.items():
+            for status in statuses:
+                if status.is_dir or not status.name.endswith(suffix):
+                    continue
+                name = TableName(schema, unquote(status.name.removesuffix(suffix)))
+                try:
+                    body = self._storage.read(status.path)
+                    found.append(kind.from_json(name, body, f"{self.root}/{status.path}"))
+                except FileNotFoundError:
+                    continue
+                except CorruptTableError as error:
+                    warnings.append(f"{name.label} was not restored: {error}")
+        return found
+
     def _has_database(self, spark: SparkSession, schema: str, warnings: list[str]) -> bool:
         """Create a schema in the session unless it is there; False when Spark refuses its name."""
         from pyspark.errors import PySparkException
@@ -225,7 +249,7 @@ class DirectoryCatalog:
         try:
             spark.sql(f"CREATE DATABASE IF NOT EXISTS {identifier(schema)} LOCATION {location}")
         except PySparkException as error:
-            warnings.append(f"the folder {self.root}/{schema} is no schema: {_first_line(error)}")
+            warnings.append(f"the folder {self.root}/{schema} is no schema: {first_line(error)}")
             return False
         return True
 
@@ -237,12 +261,12 @@ class DirectoryCatalog:
             places.update(self._places(schema, statuses, warnings))
         run_sidecars = sidecar_runner(spark)
         with ThreadPoolExecutor(max_workers=_THREADS) as pool:
-            found = list(pool.map(lambda item: _prepare(item[0], item[1], run_sidecars), places.items()))
+            found = list(pool.map(lambda item: prepare(item[0], item[1], run_sidecars), places.items()))
         registered = []
         for each in found:
             if each.problem:
                 warnings.append(each.problem)
-            elif each.state is not None and _register(spark, each, warnings):
+            elif each.state is not None and register(spark, each, warnings):
                 registered.append(each.name)
         return registered
 
@@ -318,19 +342,6 @@ class DirectoryCatalog:
     ) -> list[TableName]:
         from pyspark.errors import PySparkException
 
-        definitions = []
-        for schema, statuses in listings.items():
-            for status in statuses:
-                if status.is_dir or not status.name.endswith(_VIEW):
-                    continue
-                name = TableName(schema, unquote(status.name.removesuffix(_VIEW)))
-                try:
-                    body = self._storage.read(status.path)
-                    definitions.append(ViewDefinition.from_json(name, body, f"{self.root}/{status.path}"))
-                except FileNotFoundError:
-                    continue
-                except CorruptTableError as error:
-                    warnings.append(f"view {name.label} was not restored: {error}")
         restored = []
         sources = {
             (schema.lower(), source): TableName(schema, source)
@@ -339,7 +350,7 @@ class DirectoryCatalog:
             if not status.is_dir and status.name.endswith(_SOURCE)
             for source in [unquote(status.name.removesuffix(_SOURCE))]
         }
-        for view in in_dependency_order(spark, definitions):
+        for view in in_dependency_order(spark, self._kept(listings, ViewDefinition, warnings)):
             try:
                 for read in _tables_of(view.names_read(spark)) if sources else ():
                     if read in sources:
@@ -347,7 +358,7 @@ class DirectoryCatalog:
                 view.create(spark)
             except PySparkException as error:
                 warnings.append(
-                    f"view {view.name.label} was not restored: {_first_line(error)}. Build it again, or "
+                    f"view {view.name.label} was not restored: {first_line(error)}. Build it again, or "
                     "drop it"
                 )
                 continue
@@ -410,38 +421,3 @@ def _type_when_shown(base: str) -> TableType | None:
         return None if state.schema_json() is None else state.config.table_type
     except (HudiError, OSError):
         return None
-
-
-def _prepare(name: TableName, base: str, run_sidecars: RunTasks) -> _Found:
-    """Read a table and publish it when its manifest is behind."""
-    storage = open_storage(base)
-    try:
-        config = TableConfig.load(storage)
-        published = publish(storage, config, run_sidecars=run_sidecars)
-        return _Found(name, storage, (config, published, EntryNotes.load(storage)))
-    except (HudiError, OSError) as error:
-        return _Found(name, storage, None, f"{name.label} was not registered: {error}")
-
-
-def _register(spark: SparkSession, found: _Found, warnings: list[str]) -> bool:
-    from pyspark.errors import PySparkException
-
-    assert found.state is not None
-    config, published, notes = found.state
-    if published.schema is None:
-        logger.debug("%s has no schema yet and is left out", found.name.label)
-        return False
-    try:
-        put_entries(spark, found.name, found.storage, config, published, notes)
-    except HudiError as error:
-        warnings.append(f"{found.name.label} was not registered: {error}")
-        return False
-    except PySparkException as error:
-        warnings.append(f"{found.name.label} was not registered: {_first_line(error)}")
-        return False
-    return True
-
-
-def _first_line(error: PySparkException) -> str:
-    """Return what a Spark error says, without the Java frames behind it."""
-    return str(error).strip().split("\n")[0]

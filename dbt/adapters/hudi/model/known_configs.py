@@ -47,6 +47,7 @@ USED: tuple[str, ...] = (
     "clean",
     "archive",
     "location_root",
+    "catalog_name",
 )
 # Read by dbt itself, on every adapter.
 OF_DBT: tuple[str, ...] = (

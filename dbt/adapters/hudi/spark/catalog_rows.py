@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.relation import BaseRelation
+from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 from hudi_engine import HudiTable
 from hudi_engine.catalog import CatalogEntry, live_manifest_files
 from hudi_engine.config.enums import TableType
@@ -62,9 +63,12 @@ def columns(session: SparkSession, relation: BaseRelation) -> list[HudiColumn]:
             table_type=relation.type,
             column_index=number,
         )
-        for number, column in enumerate(schema.fields)
-        if not column.name.lower().startswith(META_PREFIX)
+        for number, column in enumerate(_own_columns(schema), start=1)
     ]
+
+
+def _own_columns(schema: T.StructType) -> list[T.StructField]:
+    return [column for column in schema.fields if not column.name.lower().startswith(META_PREFIX)]
 
 
 def _schema(session: SparkSession, name: str) -> T.StructType:
@@ -103,6 +107,35 @@ def catalog_table(
     )
 
 
+def catalog_entry(warehouse: Warehouse, session: SparkSession, relation: BaseRelation) -> CatalogTable | None:
+    """What dbt's catalog says of one relation; None when it does not exist."""
+    name = named(relation)
+    entry = warehouse.entry(session, name.database, name.name)
+    rows = [] if entry is None else _rows(session, entry)
+    if not rows:
+        return None
+    first = rows[0]
+    return CatalogTable(
+        TableMetadata(
+            type=first["table_type"],
+            schema=first["table_schema"],
+            name=first["table_name"],
+            comment=first["table_comment"],
+        ),
+        {
+            row["column_name"]: ColumnMetadata(
+                row["column_type"], row["column_index"], row["column_name"], row["column_comment"]
+            )
+            for row in rows
+        },
+        {
+            name: StatsItem(name, label, first[f"stats:{name}:value"], True, description)
+            for name, (label, description) in _STATISTICS.items()
+            if f"stats:{name}:value" in first
+        },
+    )
+
+
 def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
     schema = _schema(session, entry.name.sql)
     shared = {
@@ -122,8 +155,7 @@ def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
             "column_type": column.dataType.simpleString(),
             "column_comment": column.metadata.get("comment"),
         }
-        for number, column in enumerate(schema.fields)
-        if not column.name.lower().startswith(META_PREFIX)
+        for number, column in enumerate(_own_columns(schema), start=1)
     ]
 
 

@@ -85,7 +85,7 @@ class Warehouse:
         self._writers: dict[str, threading.RLock] = {}
 
     @cached_property
-    def _directory(self) -> DirectoryCatalog | None:
+    def directory(self) -> DirectoryCatalog | None:
         """The names as they stand in the warehouse's folders; None with a metastore. Made when the place has been looked at."""
         if self._credentials.catalog != "directory":
             return None
@@ -94,7 +94,7 @@ class Warehouse:
     @cached_property
     def folders(self) -> FolderNames | None:
         """What the folders tell of the names; None with a metastore."""
-        return None if self._directory is None else FolderNames(self._directory)
+        return None if self.directory is None else FolderNames(self.directory)
 
     # --- sessions -----------------------------------------------------------------------------------------------
 
@@ -130,9 +130,9 @@ class Warehouse:
             ) from error
 
     def _load(self, session: SparkSession) -> None:
-        if self._directory is None:
+        if self.directory is None:
             return
-        report = self._directory.load(session)
+        report = self.directory.load(session)
         for warning in report.warnings:
             logger.warning("{}", warning)
 
@@ -188,8 +188,8 @@ class Warehouse:
             )
         else:
             self._show_foreign(session, name.database, name.name, source)
-        if self._directory is not None:
-            self._directory.save_source(name.database.lower(), name.name, source)
+        if self.directory is not None:
+            self.directory.save_source(name.database.lower(), name.name, source)
         self.changed()
 
     def newest_file_time(self, schema: str, name: str) -> datetime.datetime | None:
@@ -244,9 +244,9 @@ class Warehouse:
     def create_schema(self, session: SparkSession, schema: str) -> None:
         """Make a schema below the location root when it is not there."""
         location = f"{self.places.location_root}/{schema}"
-        if self._directory is not None:
-            self._directory.create_schema(schema.lower())
-            location = self._directory.managed_location(schema.lower())
+        if self.directory is not None:
+            self.directory.create_schema(schema.lower())
+            location = self.directory.managed_location(schema.lower())
         # a Hive metastore prints a trace for one that it has
         if not session.catalog.databaseExists(schema):
             session.sql(f"create database if not exists `{schema}` location {literal(location)}")
@@ -336,8 +336,8 @@ class Warehouse:
 
     def register_plan(self, session: SparkSession, plan: ModelPlan, table: HudiTable) -> None:
         """Register the table of a model, and keep a pointer when it lives at a place of its own."""
-        if plan.own_location and self._directory is not None:
-            self._directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
+        if plan.own_location and self.directory is not None:
+            self.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
         self.register(session, plan.schema, plan.name, table, properties=plan.properties or None)
 
     def drop(self, session: SparkSession, schema: str, name: str) -> None:
@@ -349,8 +349,8 @@ class Warehouse:
         if entry is not None and entry.base is None:
             kind = "view" if entry.reads_only else "table"
             session.sql(f"drop {kind} if exists `{schema}`.`{name}`")
-            if entry.reads_only and self._directory is not None:
-                self._directory.remove_view(schema.lower(), name)
+            if entry.reads_only and self.directory is not None:
+                self.directory.remove_view(schema.lower(), name)
             self._forget_pointer(schema, name)
         elif entry is not None and entry.is_face:
             session.sql(f"drop {'view' if entry.is_view else 'table'} if exists `{schema}`.`{name}`")
@@ -394,8 +394,8 @@ class Warehouse:
         session.sql(f"alter {kind} {entry.name.sql} rename to `{new_schema}`.`{new_name}`")
         if entry.reads_only:
             self.save_view(session, new_schema, new_name)
-            if self._directory is not None:
-                self._directory.remove_view(entry.name.database.lower(), entry.name.name)
+            if self.directory is not None:
+                self.directory.remove_view(entry.name.database.lower(), entry.name.name)
 
     def _rename_table(
         self, session: SparkSession, entry: CatalogEntry, new_schema: str, new_name: str
@@ -407,9 +407,9 @@ class Warehouse:
         if same_place(base, old_default):
             base = self.places.default_base(new_schema, new_name)
             move_folder(old_default, base)
-        elif self._directory is not None:
+        elif self.directory is not None:
             self._forget_pointer(entry.name.database, entry.name.name)
-            self._directory.save_pointer(new_schema.lower(), new_name, base)
+            self.directory.save_pointer(new_schema.lower(), new_name, base)
         self.register(session, new_schema, new_name, self.table(session, base))
 
     def add_comments(
@@ -425,8 +425,8 @@ class Warehouse:
 
     def save_view(self, session: SparkSession, schema: str, name: str) -> None:
         """Keep a view's definition for the next process."""
-        if self._directory is not None:
-            self._directory.save_view(session, schema.lower(), name)
+        if self.directory is not None:
+            self.directory.save_view(session, schema.lower(), name)
         self.changed()
 
     def _hide(self, session: SparkSession, schema: str, name: str) -> None:
@@ -435,11 +435,11 @@ class Warehouse:
         self.changed()
 
     def _base_on_disk(self, schema: str, name: str) -> str | None:
-        if self._directory is None:
+        if self.directory is None:
             return None
-        return self._directory.table_base(schema.lower(), name)
+        return self.directory.table_base(schema.lower(), name)
 
     def _forget_pointer(self, schema: str, name: str) -> None:
-        if self._directory is not None:
-            self._directory.remove_pointer(schema.lower(), name)
-            self._directory.remove_source(schema.lower(), name)
+        if self.directory is not None:
+            self.directory.remove_pointer(schema.lower(), name)
+            self.directory.remove_source(schema.lower(), name)

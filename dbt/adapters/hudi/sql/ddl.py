@@ -16,6 +16,7 @@ from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import columns_of
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.column_rules import check_columns, check_default
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -39,6 +40,7 @@ def add_columns(statement: Statement, target: Target) -> Routed:
             raise DbtRuntimeError(
                 f"column {name} of {target.label}: new columns come last; leave out FIRST and AFTER"
             )
+        check_default(name, plans.default_text(item), target.label)
         added.append(T.StructField(name, plans.data_type(item.dataType()), True))
         comment = plans.option(item.comment())
         if comment is not None:
@@ -67,14 +69,30 @@ def alter_column(statement: Statement, target: Target) -> Routed:
     return _alter_columns(
         statement,
         target,
-        [(plan.column(), plan.dataType(), plan.comment(), plan.nullable(), plan.position())],
+        [
+            (
+                plan.column(),
+                plan.dataType(),
+                plan.comment(),
+                plan.nullable(),
+                plan.position(),
+                plan.setDefaultExpression(),
+            )
+        ],
     )
 
 
 def alter_columns(statement: Statement, target: Target) -> Routed:
     """ALTER COLUMN of PySpark 4: any number of columns."""
     changes = [
-        (item.column(), item.newDataType(), item.newComment(), item.newNullability(), item.newPosition())
+        (
+            item.column(),
+            item.newDataType(),
+            item.newComment(),
+            item.newNullability(),
+            item.newPosition(),
+            item.newDefaultExpression(),
+        )
         for item in plans.items(statement.plan.specs())
     ]
     return _alter_columns(statement, target, changes)
@@ -84,7 +102,7 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
     schema = columns_of(statement.table(target))
     fields = {column.name.lower(): column for column in schema.fields}
     comments: dict[str, str] = {}
-    for column, data_type, comment, nullable, position in changes:
+    for column, data_type, comment, nullable, position, default in changes:
         name = ".".join(plans.texts(column.name()))
         field = fields.get(name.lower())
         if field is None:
@@ -95,6 +113,7 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
             raise DbtRuntimeError(
                 f"column {name} of {target.label}: only its type and comment can be altered"
             )
+        check_default(field.name, plans.sql_text(plans.option(default)), target.label)
         new_type, new_comment = plans.option(data_type), plans.option(comment)
         if new_type is not None:
             fields[name.lower()] = T.StructField(field.name, plans.data_type(new_type), True)
@@ -250,6 +269,7 @@ def create_from_columns(statement: Statement) -> Routed | None:
     if _exists(statement, plan):
         return Routed(_OK)
     schema = plans.struct_type(statement.plan.tableSchema())
+    check_columns(schema, f"{plan.schema}.{plan.name}")
     columns = [T.StructField(column.name, _plain_type(column.dataType), True) for column in schema.fields]
     HudiTable.create(statement.session, plan.base, schema=T.StructType(columns), **plan.definition)
     return _made(statement, plan, _OK, schema)

@@ -43,6 +43,18 @@ def option(value: Any) -> Any | None:
     return value.get() if value.isDefined() else None
 
 
+def default_text(column: JavaPlan) -> str | None:
+    """SQL text of the default of an added column: text in PySpark 3.5, an expression in 4."""
+    return sql_text(option(column.default()))
+
+
+def sql_text(default: Any | None) -> str | None:
+    """SQL text of a default value's expression, None for none."""
+    if default is None or isinstance(default, str):
+        return default
+    return str(default.originalSQL())
+
+
 def target_parts(plan: JavaPlan) -> tuple[list[str], str | None]:
     """Name parts and alias of the table a statement is about, through aliases."""
     alias = None

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import ddl, dml, plans, procedures
+from dbt.adapters.hudi.sql import ddl, dml, functions, plans, procedures
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -79,6 +79,8 @@ _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
     "DropView": ddl.drop_view,
     "CreateNamespace": ddl.create_schema,
     "DropNamespace": ddl.drop_schema,
+    "CreateUserDefinedFunction": functions.create_function,
+    "DropFunction": functions.drop_function,
 }
 
 

@@ -1,0 +1,106 @@
+"""``catalogs.yml`` (dbt 1.10 and later): the two catalogs as integrations that models name with ``catalog_name``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dbt.adapters.catalogs._integration import CatalogIntegration, CatalogIntegrationConfig
+from dbt.adapters.contracts.relation import RelationConfig
+from dbt_common.exceptions import DbtRuntimeError
+
+_PROPERTIES = ("location_root",)
+
+
+@dataclass
+class HudiCatalogRelation:
+    """What an integration says of a model's table.
+
+    Args:
+        catalog_name: Name in ``catalogs.yml``.
+        table_format: Always ``hudi``.
+        external_volume: Folder or URI below which tables of the integration live, None for the profile's.
+        file_format: Format of base files, always ``parquet``.
+    """
+
+    catalog_name: str | None
+    table_format: str | None
+    external_volume: str | None
+    file_format: str | None
+
+
+class HudiCatalogIntegration(CatalogIntegration):
+    """A write integration of ``catalogs.yml``.
+
+    ``external_volume`` or the adapter property ``location_root`` is the folder or URI below which its tables live.
+
+    Raises:
+        DbtRuntimeError: It asks for another table or file format, or for a property that is not known.
+    """
+
+    table_format = "hudi"
+    file_format = "parquet"
+    allows_writes = True
+
+    def __init__(self, config: CatalogIntegrationConfig) -> None:
+        super().__init__(config)
+        self.file_format = self.file_format or "parquet"
+        for what, given, legal in (
+            ("table_format", self.table_format, "hudi"),
+            ("file_format", self.file_format, "parquet"),
+        ):
+            if str(given).lower() != legal:
+                raise DbtRuntimeError(
+                    f"catalogs.yml, {config.name}: {what} is {given!r}; dbt-hudi writes {legal!r} only, leave it out"
+                )
+        properties: Mapping[str, Any] = config.adapter_properties or {}
+        unknown = sorted(set(properties) - set(_PROPERTIES))
+        if unknown:
+            raise DbtRuntimeError(
+                f"catalogs.yml, {config.name}: adapter_properties has {', '.join(unknown)}; known: {', '.join(_PROPERTIES)}"
+            )
+        self.external_volume = self.external_volume or properties.get("location_root")
+
+    def build_relation(self, config: RelationConfig) -> HudiCatalogRelation:  # noqa: ARG002
+        return HudiCatalogRelation(
+            self.catalog_name, self.table_format, self.external_volume, self.file_format
+        )
+
+
+class DirectoryCatalogIntegration(HudiCatalogIntegration):
+    """A folder is the catalog."""
+
+    catalog_type = "directory"
+
+
+class HiveCatalogIntegration(HudiCatalogIntegration):
+    """A Hive metastore is the catalog."""
+
+    catalog_type = "hive"
+
+
+def with_catalog(
+    config: Mapping[str, Any], integration: CatalogIntegration | None, profile_catalog: str
+) -> Mapping[str, Any]:
+    """Give a model's config with what its catalog says.
+
+    Args:
+        config: The config.
+        integration: The integration the model names, None for none.
+        profile_catalog: The profile's ``catalog``.
+
+    Raises:
+        DbtRuntimeError: The integration is of another catalog than the profile's.
+    """
+    if integration is None:
+        return config
+    if integration.catalog_type != profile_catalog:
+        raise DbtRuntimeError(
+            f"catalog_name is {integration.name!r}, a catalog of type {integration.catalog_type!r}, and the profile's is "
+            f"{profile_catalog!r}: a run has one catalog; set `catalog: {integration.catalog_type}` in the profile, or name "
+            "another"
+        )
+    if config.get("location_root") or not integration.external_volume:
+        return config
+    return {**config, "location_root": integration.external_volume}

@@ -1,0 +1,62 @@
+"""What a column definition may ask for beyond name and type: a Hudi table keeps neither defaults nor formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dbt_common.exceptions import DbtRuntimeError
+from pyspark.sql import types as T
+
+from dbt.adapters.hudi.logs import logger
+
+# Keys of a column's metadata in the schema that Spark makes of CREATE TABLE (PySpark 3.5 and 4).
+_DEFAULT, _GENERATED, _IDENTITY = "CURRENT_DEFAULT", "GENERATION_EXPRESSION", "identity.start"
+
+
+def check_columns(schema: T.StructType, label: str) -> None:
+    """Refuse the columns of a CREATE TABLE that ask for values the table would not fill in.
+
+    Args:
+        schema: The statement's columns, with Spark's metadata.
+        label: Name of the table in messages.
+
+    Raises:
+        DbtRuntimeError: A column is generated, an identity, or has a default other than null.
+    """
+    for column in schema.fields:
+        if _GENERATED in column.metadata or _IDENTITY in column.metadata:
+            raise DbtRuntimeError(
+                f"column {column.name} of {label}: GENERATED columns are not computed by a Hudi table; "
+                "leave it out and select the expression where rows are written"
+            )
+        check_default(column.name, column.metadata.get(_DEFAULT), label)
+    _say_not_enforced((column.name for column in schema.fields if not column.nullable), label)
+
+
+def check_default(column: str, default: str | None, label: str) -> None:
+    """Refuse a default other than null, which every column has anyway.
+
+    Args:
+        column: Name of the column.
+        default: SQL text of the default, None for none.
+        label: Name of the table in messages.
+
+    Raises:
+        DbtRuntimeError: There is a default.
+    """
+    if default is not None and default.strip().lower() != "null":
+        raise DbtRuntimeError(
+            f"column {column} of {label}: DEFAULT {default} is not kept by a Hudi table and rows would read NULL; "
+            f"leave it out, and write the value (`coalesce({column}, {default})`) where rows are written"
+        )
+
+
+def _say_not_enforced(columns: Iterable[str], label: str) -> None:
+    names = ", ".join(columns)
+    if names:
+        logger.warning(
+            "NOT NULL of {} in {} is not enforced by later writes: use a model with an enforced contract, "
+            "or name it in the record key, which is never null",
+            names,
+            label,
+        )

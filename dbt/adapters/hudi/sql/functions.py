@@ -1,0 +1,34 @@
+"""CREATE FUNCTION and DROP FUNCTION of SQL functions: Spark runs them, the warehouse keeps them."""
+
+from __future__ import annotations
+
+from dbt.adapters.contracts.connection import AdapterResponse
+from hudi_engine.catalog import TableName
+
+from dbt.adapters.hudi.spark import functions
+from dbt.adapters.hudi.spark.handle import Routed
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.targets import Statement
+
+_OK = AdapterResponse("OK")
+
+
+def create_function(statement: Statement) -> Routed:
+    """CREATE FUNCTION ... RETURN."""
+    functions.create(statement.session, statement.warehouse.directory, _name(statement), statement.text)
+    return Routed(_OK)
+
+
+def drop_function(statement: Statement) -> Routed:
+    """DROP FUNCTION: Spark says what it says of one that is not there, and the kept definition goes."""
+    statement.session.sql(statement.text)
+    name, directory = _name(statement), statement.warehouse.directory
+    if directory is not None:
+        directory.remove_function(name.database.lower(), name.name)
+    return Routed(_OK)
+
+
+def _name(statement: Statement) -> TableName:
+    child = statement.plan.child()
+    parts = child.nameParts() if plans.hasattr_java(child, "nameParts") else child.multipartIdentifier()
+    return TableName(*statement.names(plans.texts(parts)))

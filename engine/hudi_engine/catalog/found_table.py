@@ -1,0 +1,68 @@
+"""A table that a folder of the warehouse holds, on its way into a session's catalog."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.spark_table import put_entries
+from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import HudiError
+from hudi_engine.publish.derive import RunTasks
+from hudi_engine.publish.manifest import Published, publish
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table of the warehouse, read and published, or why it could not be."""
+
+    name: TableName
+    storage: Storage
+    state: tuple[TableConfig, Published, EntryNotes] | None
+    problem: str = ""
+
+
+def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:
+    """Read a table and publish it when its manifest is behind."""
+    storage = open_storage(base)
+    try:
+        config = TableConfig.load(storage)
+        published = publish(storage, config, run_sidecars=run_sidecars)
+        return Found(name, storage, (config, published, EntryNotes.load(storage)))
+    except (HudiError, OSError) as error:
+        return Found(name, storage, None, f"{name.label} was not registered: {error}")
+
+
+def register(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
+    """Show a table in a session; what cannot be shown is said in ``warnings``."""
+    from pyspark.errors import PySparkException
+
+    assert found.state is not None
+    config, published, notes = found.state
+    if published.schema is None:
+        logger.debug("%s has no schema yet and is left out", found.name.label)
+        return False
+    try:
+        put_entries(spark, found.name, found.storage, config, published, notes)
+    except HudiError as error:
+        warnings.append(f"{found.name.label} was not registered: {error}")
+        return False
+    except PySparkException as error:
+        warnings.append(f"{found.name.label} was not registered: {first_line(error)}")
+        return False
+    return True
+
+
+def first_line(error: Exception) -> str:
+    """Return what a Spark error says, without the Java frames behind it."""
+    return str(error).strip().split("\n")[0]

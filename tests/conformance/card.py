@@ -1,0 +1,150 @@
+"""Writes ``docs/conformance.md``: which cases of dbt's adapter suite pass, fail, or do not apply.
+
+A plugin of pytest: ``pytest -p tests.conformance.card --card docs/conformance.md tests/functional tests/conformance``.
+A test counts for every class of the suite that it inherits its method from.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import dbt.tests.adapter as suite
+import pytest
+
+NOT_APPLICABLE = {
+    "BaseCachingTest": "parent of other classes, without models of its own",
+    "BaseConstraintsColumnsEqual": "parent of other classes, without models of its own",
+    "BaseContractSqlHeader": "parent of other classes, without models of its own",
+    "BaseArrayUtils": "parent of other classes, without models of its own",
+    "BaseUtils": "parent of other classes, without models of its own",
+    "BaseDataTypeMacro": "parent of other classes, without models of its own",
+    "BaseCurrentTimestamp": "parent of other classes, without models of its own",
+    "UDAFBase": "parent of other classes, without models of its own",
+    "BaseClonePossible": "either this or BaseCloneNotPossible: dbt clone makes views",
+    "BaseCurrentTimestampAware": "either this or BaseCurrentTimestampNaive",
+    "PythonUDFSupported": "either this or PythonUDFNotSupported: Spark SQL keeps no Python function",
+    "PythonUDFDefaultArgSupport": "Spark SQL keeps no Python function",
+    "PythonUDFVolatilitySupport": "Spark SQL keeps no Python function",
+    "PythonUDFWithPackagesSupported": "Spark SQL keeps no Python function",
+    "BasicPythonUDAF": "Spark SQL keeps no Python function",
+    "PythonUDAFDefaultArgSupport": "Spark SQL keeps no Python function",
+    "BasicSQLUDAF": "a SQL function of Spark is no aggregate",
+    "BaseIncrementalGrants": "open-source Spark has no GRANT",
+    "BaseInvalidGrants": "open-source Spark has no GRANT",
+    "BaseModelGrants": "open-source Spark has no GRANT",
+    "BaseSeedGrants": "open-source Spark has no GRANT",
+    "BaseSnapshotGrants": "open-source Spark has no GRANT",
+}
+NOT_APPLICABLE_PREFIXES = {
+    "MaterializedView": "a Spark session has no materialized views",
+    "JS": "Spark has no JavaScript functions",
+    "BasicJS": "Spark has no JavaScript functions",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--card", help="file that the card is written to")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # with xdist, the reports of all workers come together in the first process
+    if config.getoption("--card") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Card(Path(config.getoption("--card"))), "conformance-card")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for name in suite_classes(item):
+            item.user_properties.append(("suite", name))
+
+
+def suite_classes(item: pytest.Item) -> Iterator[str]:
+    """Name the classes of the suite whose case an item is."""
+    case = getattr(item, "originalname", item.name)
+    for kind in inspect.getmro(getattr(item, "cls", None) or object):
+        if kind.__module__.startswith(suite.__name__) and hasattr(kind, case):
+            yield f"{kind.__module__.removeprefix(suite.__name__ + '.')}.{kind.__name__}"
+
+
+def classes_of_suite() -> Iterator[str]:
+    """Name every class of the suite that has cases and is meant to be inherited from."""
+    root = Path(next(iter(suite.__path__)))
+    for file in sorted(root.rglob("*.py")):
+        module = ".".join((suite.__name__, *file.relative_to(root).with_suffix("").parts))
+        try:
+            loaded = importlib.import_module(module)
+        except ImportError:
+            continue
+        for name, kind in inspect.getmembers(loaded, inspect.isclass):
+            cases = [case for case in dir(kind) if case.startswith("test_") and callable(getattr(kind, case))]
+            if kind.__module__ == module and cases and not name.startswith("Test"):
+                yield f"{module.removeprefix(suite.__name__ + '.')}.{name}"
+
+
+class Card:
+    """Collects the outcomes of a run and writes the page.
+
+    Args:
+        path: The page.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._outcomes: dict[str, dict[str, str]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and report.outcome == "passed":
+            return
+        for what, name in report.user_properties:
+            if what == "suite":
+                self._outcomes.setdefault(str(name), {})[report.nodeid] = report.outcome
+
+    def pytest_sessionfinish(self) -> None:
+        self._path.write_text(self._page(), encoding="utf-8")
+
+    def _page(self) -> str:
+        rows, counts = [], {"passed": 0, "failed": 0, "not applicable": 0, "not run": 0}
+        cases = {"passed": 0, "failed": 0}
+        for name in sorted(set(classes_of_suite())):
+            state, why = self._state(name)
+            counts[state] += 1
+            for outcome in self._outcomes.get(name, {}).values():
+                if outcome in cases:
+                    cases[outcome] += 1
+            module, _, short = name.rpartition(".")
+            rows.append(f"| {module} | {short} | {state} | {why} |")
+        versions = ", ".join(
+            f"{package} {version(package)}" for package in ("dbt-tests-adapter", "dbt-core", "pyspark")
+        )
+        return "\n".join(
+            [
+                "# dbt's adapter test suite",
+                "",
+                f"Written by `python3 dev.py test conformance` ({versions}). Classes: "
+                + ", ".join(f"{count} {state}" for state, count in counts.items())
+                + f"; cases: {cases['passed']} passed, {cases['failed']} failed.",
+                "",
+                "| module | class | result | note |",
+                "|---|---|---|---|",
+                *rows,
+                "",
+            ]
+        )
+
+    def _state(self, name: str) -> tuple[str, str]:
+        outcomes = self._outcomes.get(name, {})
+        failed = [nodeid.rpartition("::")[2] for nodeid, outcome in outcomes.items() if outcome == "failed"]
+        if failed:
+            return "failed", ", ".join(failed)
+        short = name.rpartition(".")[2]
+        reason = NOT_APPLICABLE.get(short) or next(
+            (why for prefix, why in NOT_APPLICABLE_PREFIXES.items() if short.startswith(prefix)), ""
+        )
+        if reason:
+            return "not applicable", reason
+        passed = sum(outcome == "passed" for outcome in outcomes.values())
+        return ("passed", f"{passed} cases") if passed else ("not run", "")

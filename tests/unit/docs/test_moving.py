@@ -1,0 +1,43 @@
+"""docs/moving.md says of each config of another adapter what the checks of a run say of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dbt.adapters.hudi.model.known_configs import (
+    OF_DBT,
+    REFUSED,
+    REFUSED_OF_MERGES,
+    SAID,
+    USED,
+    unused_configs,
+)
+
+PAGE = Path(__file__).parents[3] / "docs" / "moving.md"
+ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
+NAME = re.compile(r"`([a-z_]+)`")
+
+
+def named(start: str) -> list[str]:
+    """Configs of the rows whose second cell begins with a word."""
+    rows = ROW.findall(PAGE.read_text(encoding="utf-8"))
+    return [name for left, right in rows if right.startswith(start) for name in NAME.findall(left)]
+
+
+@pytest.mark.parametrize("config", named("said"))
+def test_what_the_page_calls_said_is_said_with_another_word_for_it(config: str) -> None:
+    told = unused_configs({config: "x"})
+    assert config in SAID or "did you mean" not in told[config]
+
+
+@pytest.mark.parametrize("config", [each for each in named("refused") if each not in ("file_format",)])
+def test_what_the_page_calls_refused_is_refused(config: str) -> None:
+    assert config in {**REFUSED, **REFUSED_OF_MERGES}
+
+
+@pytest.mark.parametrize("config", named("the same"))
+def test_what_the_page_calls_the_same_is_used(config: str) -> None:
+    assert config in {*USED, *OF_DBT, "append", "merge", "insert_overwrite", "microbatch", "replace_where"}
