@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.foreign import register_foreign
-from hudi_engine.catalog.found_table import first_line, prepare, register
+from hudi_engine.catalog.found_table import first_line, prepare, show_found
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.session import sidecar_runner
@@ -266,7 +266,7 @@ class DirectoryCatalog:
         for each in found:
             if each.problem:
                 warnings.append(each.problem)
-            elif each.state is not None and register(spark, each, warnings):
+            elif each.state is not None and show_found(spark, each, warnings):
                 registered.append(each.name)
         return registered
 

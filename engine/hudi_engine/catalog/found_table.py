@@ -43,7 +43,7 @@ def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:
         return Found(name, storage, None, f"{name.label} was not registered: {error}")
 
 
-def register(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
+def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
     """Show a table in a session; what cannot be shown is said in ``warnings``."""
     from pyspark.errors import PySparkException
 
