@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
+    from tests.helpers.azure_server import AzureServer
     from tests.helpers.s3_server import S3Server
 
 # A busy machine is slow to draw examples; that says nothing about the code under test.
@@ -45,4 +46,13 @@ def s3_server() -> Iterator[S3Server]:
     from tests.helpers.s3_server import running_s3_server
 
     with running_s3_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def azure_server() -> Iterator[AzureServer]:
+    """A server of Azure's object store; without node and npm the tests that need it are skipped by name."""
+    from tests.helpers.azure_server import running_azure_server
+
+    with running_azure_server() as server:
         yield server

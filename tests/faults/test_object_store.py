@@ -14,17 +14,28 @@ from hudi_engine.storage.base import Storage
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SCENARIOS, Bench, Scenario, killed, upsert_first, upsert_second
+from tests.helpers.azure_server import AzureServer
 from tests.helpers.s3_server import S3Server, Trouble
 
+STORES = ["s3", pytest.param("azure", marks=pytest.mark.long)]
 CHOSEN = ("cow_upsert", "mor_upsert", "mor_write_after_dead_writer")
 CHOSEN_SCENARIOS = [scenario for scenario in SCENARIOS if scenario.name in CHOSEN]
 WRITERS, KEYS = 2, 2
 
 
+Server = S3Server | AzureServer
+
+
+@pytest.fixture(params=STORES)
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(f"{request.param}_server")
+    return found
+
+
 class BucketBench(Bench):
     """Runs a scenario on copies in a bucket."""
 
-    def __init__(self, scenario: Scenario, root: Path, server: S3Server) -> None:
+    def __init__(self, scenario: Scenario, root: Path, server: Server) -> None:
         self._bucket = server.new_bucket()
         super().__init__(scenario, root)
 
@@ -40,9 +51,9 @@ class BucketBench(Bench):
 
 @pytest.mark.parametrize("scenario", CHOSEN_SCENARIOS, ids=lambda scenario: scenario.name)
 def test_killed_the_table_is_old_or_new_and_the_next_writer_cleans_up(
-    scenario: Scenario, s3_server: S3Server, tmp_path: Path
+    scenario: Scenario, server: Server, tmp_path: Path
 ) -> None:
-    bench = BucketBench(scenario, tmp_path, s3_server)
+    bench = BucketBench(scenario, tmp_path, server)
     for call in range(2, len(bench.calls) + 1, 4):
         when = ("before", "after")[call // 4 % 2]
         where = f"killed {when} call {call}: {bench.calls[call - 1]}"
@@ -82,8 +93,8 @@ def add_keys(base: str, name: str) -> None:
             continue
 
 
-def test_many_processes_lose_no_row_and_write_none_twice(s3_server: S3Server, tmp_path: Path) -> None:
-    bench = BucketBench(Scenario("", MOR, upsert_first, upsert_second), tmp_path, s3_server)
+def test_many_processes_lose_no_row_and_write_none_twice(server: Server, tmp_path: Path) -> None:
+    bench = BucketBench(Scenario("", MOR, upsert_first, upsert_second), tmp_path, server)
     storage = bench.copy()
     spawn = multiprocessing.get_context("spawn")
     names = [f"w{number}" for number in range(WRITERS)]

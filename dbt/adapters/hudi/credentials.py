@@ -12,7 +12,9 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
+from hudi_engine.storage.given import public_location
 
+from dbt.adapters.hudi.model.engine_options import is_of_any_write, option_problems
 from dbt.adapters.hudi.model.known_configs import nearest
 
 CATALOGS = ("directory", "hive")
@@ -30,6 +32,11 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "log_level": _TEXT,
     "spark_conf": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
     "server_side_parameters": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
+    "options": (
+        (Mapping,),
+        "a mapping of hoodie.* options, such as {hoodie.write.lock.wait_time_ms: 120000}",
+    ),
+    "storage_options": ((Mapping,), "a mapping of settings of the store, such as {region: eu-west-1}"),
     "isolate_sessions": ((bool,), "true or false"),
     "ansi": ((bool,), "true or false"),
     "class_archive": ((bool,), "true or false"),
@@ -75,6 +82,9 @@ class HudiCredentials(SparkCredentials):
         catalog: ``directory`` (tables are found by scanning ``location_root``; nothing else has to run) or ``hive``
             (the session's Hive metastore).
         spark_conf: Spark settings, for example ``spark.driver.memory: 4g``.
+        options: ``hoodie.*`` options of all writes and services of a run: models, SQL of hooks and operations. A model's own
+            come last.
+        storage_options: Settings of the store that holds ``location_root``, such as ``endpoint`` and keys.
         master: Spark master; Spark's own default (``local[*]``) when absent.
         app_name: Name of the Spark application.
         isolate_sessions: One Spark session for each node, so that ``SET`` and temporary views do not leak. Default:
@@ -89,6 +99,8 @@ class HudiCredentials(SparkCredentials):
     location_root: str = DEFAULT_WAREHOUSE
     catalog: str = CATALOGS[0]
     spark_conf: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
     master: str | None = None
     app_name: str = "dbt-hudi"
     isolate_sessions: bool | None = None
@@ -115,11 +127,26 @@ class HudiCredentials(SparkCredentials):
             raise DbtRuntimeError(_PROBLEMS + "\n".join(f"  * {problem}" for problem in problems))
         given = {**self.server_side_parameters, **self.spark_conf}
         super().__post_init__()
-        self.spark_conf = {str(key): _conf_text(value) for key, value in given.items()}
+        self.spark_conf = _texts(given)
+        # From here on nothing that is shown has the credentials of a URI.
+        self.location_root = public_location(self.location_root)
+        self.storage_options = _texts(self.storage_options)
         self.server_side_parameters = dict(self.spark_conf)
 
     def _problems(self) -> list[str]:
-        problems = []
+        self.options = _texts(self.options)
+        problems = [f"options: {problem}" for problem in option_problems(self.options)]
+        problems += [
+            f"options has {key}, which is not about writes and services of all tables; set it in dbt_project.yml: models: "
+            f"+options: {{{key}: ...}}"
+            for key in self.options
+            if not is_of_any_write(key)
+        ]
+        if self.storage_options and "://" not in self.location_root:
+            problems.append(
+                f"storage_options has {', '.join(self.storage_options)}, and location_root {self.location_root!r} is a local "
+                "folder; leave them out, or name a URI such as s3a://bucket/warehouse"
+            )
         if str(self.method) != SparkConnectionMethod.SESSION.value:
             problems.append(
                 f"method is {str(self.method)!r}; dbt-hudi runs on Spark in this process, so the only legal value is "
@@ -169,5 +196,8 @@ def absolute_location(location: str, project_root: str | None) -> str:
     return str(path if path.is_absolute() else Path(project_root or ".").resolve() / path)
 
 
-def _conf_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _texts(given: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        str(key): str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in given.items()
+    }

@@ -84,7 +84,9 @@ class TableServices(metaclass=AdapterMeta):
         with dbt_errors(f"{what} {name.label}"):
             storage = None if folders is None else folders.table(name.database, name.name)
             if storage is not None:
-                yield Services(storage, resolve_options(options))
+                yield Services(
+                    storage, resolve_options({**self.connections.warehouse.options, **(options or {})})
+                )
                 return
             if folders is not None and self.connections.only_looks:
                 known = ", ".join(folders.tables(name.database)) or "none"

@@ -48,6 +48,20 @@ def use_settings(base: str, settings: Mapping[str, str]) -> None:
     known[uri.path] = dict(settings)
 
 
+def public_location(location: str) -> str:
+    """Return a location without credentials and settings, which this process keeps for what is there.
+
+    Args:
+        location: A path, or a URI with or without them.
+    """
+    if "://" not in location or location.startswith("file:"):
+        return location
+    uri = RemoteUri.parse(location)
+    if uri.told:
+        remember(uri)
+    return uri.public
+
+
 def telling(uri: RemoteUri) -> RemoteUri:
     """Return the URI that says how to get to a place: itself, or the nearest one known in its bucket."""
     if uri.told:

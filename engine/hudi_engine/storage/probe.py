@@ -1,7 +1,7 @@
 """Whether a store's service really creates a file only if it is absent.
 
-The vendors' own services do, and say so. Others that speak their protocols may take the condition and not obey it: they
-are asked once, with an object of no meaning.
+S3 and Azure do, and say so. Others that speak their protocols may take the condition and not obey it: they are asked once,
+with an object of no meaning. So is Google's, whose protocol is run against no server in the tests.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from hudi_engine.storage.base import TEMP_PREFIX
 from hudi_engine.storage.object_client import ObjectClient
+from hudi_engine.storage.uris import StoreKind
 
 logger = logging.getLogger(__name__)
 
@@ -30,14 +31,15 @@ def creates_exclusively(client: ObjectClient, root: str) -> bool:
         OSError: when the service cannot be asked.
     """
     address = client.address
-    if not address:
+    if not address and client.kind is not StoreKind.GCS:
         return True
     key = (address, client.bucket)
     if key not in _KNOWN:
         _KNOWN[key] = _ask(client, f"{root}/{TEMP_PREFIX}probe-{uuid.uuid4().hex}".lstrip("/"))
         if not _KNOWN[key]:
             logger.warning(
-                "%s does not create a file only if it is absent: writers cannot exclude each other", address
+                "%s does not create a file only if it is absent: writers cannot exclude each other",
+                address or client.public,
             )
     return _KNOWN[key]
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine import HudiTable
+from hudi_engine.storage import open_storage
 
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
+from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
 def profile(**keys: object) -> HudiCredentials:
@@ -48,3 +51,53 @@ def test_all_problems_of_a_profile_come_in_one_message() -> None:
 )
 def test_places_are_absolute(location: str, expected: str) -> None:
     assert absolute_location(location, "/p") == expected
+
+
+def test_settings_and_credentials_of_the_store_are_shown_to_nobody() -> None:
+    credentials = profile(
+        location_root="s3a://key:verysecret@a-bucket/wh?endpoint=http://minio.example:9",
+        storage_options={"session_token": "tokensecret", "region": "eu-west-1", "skip_signature": True},
+    )
+    shown = f"{credentials!r} {credentials.unique_field} {dict(credentials.connection_info())}"
+    assert credentials.location_root == "s3a://a-bucket/wh"
+    assert "secret" not in shown and "minio" not in shown
+    assert credentials.storage_options["skip_signature"] == "true"
+
+
+def test_settings_of_a_store_for_a_local_folder_are_refused() -> None:
+    with pytest.raises(
+        DbtRuntimeError, match="storage_options has region, and location_root 'warehouse' is a local folder"
+    ):
+        profile(storage_options={"region": "eu-west-1"})
+
+
+def test_options_of_a_profile_are_checked_and_may_not_define_tables() -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        profile(
+            options={
+                "hoodie.write.lock.wait_time_ms": "soon",
+                "hoodie.datasource.write.recordkey.field": "id",
+            }
+        )
+    assert "options: hoodie.write.lock.wait_time_ms" in str(raised.value)
+    assert (
+        "hoodie.datasource.write.recordkey.field, which is not about writes and services of all tables"
+        in str(raised.value)
+    )
+
+
+def test_options_and_settings_of_a_profile_hold_for_every_look_at_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: dict[str, object] = {}
+    monkeypatch.setattr(HudiTable, "open", lambda session, base, **more: given.update(more))
+    options = {"hoodie.write.lock.wait_time_ms": 7, "hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+    settings = {"endpoint": "http://minio.example:9", "region": "x"}
+    warehouse = Warehouse(
+        profile(location_root="s3://b-bucket/wh", storage_options=settings, options=options), None
+    )
+
+    warehouse.table(None, "s3://b-bucket/wh/shop/orders")  # type: ignore[arg-type]
+
+    assert given["options"] == {**options, "hoodie.write.lock.wait_time_ms": "7"}
+    assert open_storage("s3://b-bucket/wh/shop/orders")._client.address == "http://minio.example:9"  # type: ignore[attr-defined]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -38,25 +37,6 @@ def quiet(s3_server: S3Server) -> Iterator[None]:
     """No trouble is left over for the next test."""
     yield
     s3_server.wire.troubles.clear()
-
-
-def test_of_many_that_create_a_file_one_wins_and_its_content_stays(storage: ObjectStorage) -> None:
-    for name in range(5):
-        won: list[int] = []
-
-        def create(number: int, path: str = f"f{name}", won: list[int] = won) -> None:
-            try:
-                storage.create(path, str(number).encode())
-                won.append(number)
-            except FileExistsError:
-                pass
-
-        threads = [threading.Thread(target=create, args=(number,)) for number in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert [str(each).encode() for each in won] == [storage.read(f"f{name}")]
 
 
 @pytest.mark.parametrize("how", ["refused", "unanswered", "dropped"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from hudi_engine.storage.local import LocalStorage
 from hudi_engine.storage.objects import ObjectStorage
 from pyarrow import fs
 
+from tests.helpers.azure_server import AzureServer
 from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.s3_server import S3Server
 
@@ -24,10 +27,10 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=[*KINDS, "s3"])
+@pytest.fixture(params=[*KINDS, "s3", pytest.param("azure", marks=pytest.mark.long)])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "s3":
-        server: S3Server = request.getfixturevalue("s3_server")
+    if request.param not in KINDS:
+        server: S3Server | AzureServer = request.getfixturevalue(f"{request.param}_server")
         return open_storage(f"{server.new_bucket()}/table")
     return KINDS[request.param](str(tmp_path / "table"))
 
@@ -51,6 +54,51 @@ def test_create_leaves_an_existing_file_alone(storage: Storage) -> None:
     with pytest.raises(FileExistsError):
         storage.create("a", b"second")
     assert storage.read("a") == b"first"
+
+
+def test_of_many_that_create_a_file_one_wins_and_its_content_stays(storage: Storage) -> None:
+    won: list[bytes] = []
+
+    def create(content: bytes) -> None:
+        try:
+            storage.create("f", content)
+            won.append(content)
+        except FileExistsError:
+            pass
+
+    threads = [threading.Thread(target=create, args=(b"%d" % number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert storage.read("f") in won
+    assert len(won) == 1 or not storage.exclusive_create
+
+
+def test_a_file_that_is_missing_cannot_be_refreshed_and_one_that_is_there_keeps_its_content(
+    storage: Storage,
+) -> None:
+    storage.create("beat", b"mine")
+
+    storage.refresh("beat", b"mine")
+    assert storage.read("beat") == b"mine"
+    if not isinstance(storage, ObjectStorage):
+        return
+    with pytest.raises(FileNotFoundError):
+        storage.refresh("beat", b"another")
+    storage.delete("beat")
+    with pytest.raises(FileNotFoundError):
+        storage.refresh("beat", b"mine")
+    assert not storage.exists("beat")
+
+
+def test_a_file_of_several_parts_is_whole(storage: Storage) -> None:
+    content = os.urandom(17 * 1024 * 1024)
+    with storage.open_output("d/f") as sink:
+        sink.write(content)
+
+    with storage.open_input("d/f") as source:
+        assert source.read() == content
 
 
 def test_replace_overwrites_and_drops_the_stale_checksum(storage: Storage) -> None:

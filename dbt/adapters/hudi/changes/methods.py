@@ -137,7 +137,9 @@ class ChangeFeeds(metaclass=AdapterMeta):
             changed = _changed(noted, source, instant, reset)
             if changed != noted:
                 with warehouse.one_writer(session, found.path):
-                    note_checkpoint(found.storage, format_checkpoint(changed), resolve_options({}))
+                    note_checkpoint(
+                        found.storage, format_checkpoint(changed), resolve_options(warehouse.options)
+                    )
                     warehouse.show(session, name.database, name.name, found)
         shown = (each for each in sorted(changed) if source is None or each == source.lower())
         return [f"{each}  {changed[each]}" for each in shown]

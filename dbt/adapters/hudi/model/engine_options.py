@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hudi_engine.config.declared.table_options import TABLE
+from hudi_engine.config.declared.write_options import INDEX
 from hudi_engine.config.option import Option
 from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError
@@ -39,6 +40,12 @@ def is_of_table(key: str) -> bool:
     """Return whether an option says what a table is, so that it counts when the table is made."""
     option = OPTIONS.get(key) or _ALIASES.get(key)
     return option is not None and option.group == TABLE
+
+
+def is_of_any_write(key: str) -> bool:
+    """Return whether an option says how writes and services work, whatever the table is."""
+    option = OPTIONS.get(key) or _ALIASES.get(key)
+    return option is not None and option.group not in (TABLE, INDEX)
 
 
 def write_only(options: Mapping[str, str]) -> dict[str, str]:

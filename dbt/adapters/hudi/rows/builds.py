@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
@@ -52,7 +53,7 @@ def rebuild(
     if entry is not None and entry.base is None and not entry.reads_only:
         warehouse.drop(session, plan.schema, plan.name)
         entry = None
-    result = rebuild_table(session, plan.base, frame, **plan.definition)
+    result = rebuild_table(session, plan.base, frame, **with_options(plan, warehouse.options))
     if entry is not None and entry.base is None:
         warehouse.drop(session, plan.schema, plan.name)
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
@@ -66,6 +67,11 @@ def rebuild(
             )
     warehouse.register_plan(session, plan, warehouse.table(session, plan.base))
     return write_response(result)
+
+
+def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:
+    """A table's definition with the options of the profile, before those of the model."""
+    return {**plan.definition, "options": {**options, **plan.create_options}}
 
 
 def write(

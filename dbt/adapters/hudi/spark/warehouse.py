@@ -32,7 +32,7 @@ from hudi_engine.catalog import (
 from hudi_engine.catalog.directory import source_cache
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError, TableNotFoundError
-from hudi_engine.storage import open_storage
+from hudi_engine.storage import open_storage, use_settings
 from hudi_engine.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -78,6 +78,9 @@ class Warehouse:
     def __init__(self, credentials: HudiCredentials, project_root: str | None) -> None:
         self._credentials = credentials
         self.places = Places(credentials.resolve_location_root(project_root), project_root)
+        self.options: Mapping[str, str] = credentials.options
+        if credentials.storage_options:
+            use_settings(self.places.location_root, credentials.storage_options)
         self._loaded = False
         self._sources: dict[SourcePlace, str] = {}
         NOTED.clear()
@@ -275,7 +278,7 @@ class Warehouse:
 
     def table(self, session: SparkSession, base: str) -> HudiTable:
         """The table at a folder, looked at once: what it is, and what its first write starts from."""
-        return HudiTable.open(session, base, hold=True)
+        return HudiTable.open(session, base, options=self.options, hold=True)
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
         """Folder of the Hudi table behind a name, cheaply; None for other tables, views and unknown names."""

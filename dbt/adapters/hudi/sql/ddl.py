@@ -13,7 +13,7 @@ from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
-from dbt.adapters.hudi.rows.builds import columns_of
+from dbt.adapters.hudi.rows.builds import columns_of, with_options
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.column_rules import check_columns, check_default
@@ -283,7 +283,8 @@ def create_table_as_select(statement: Statement) -> Routed | None:
     if _exists(statement, plan):
         return Routed(_OK)
     frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
-    result = rebuild_table(statement.session, plan.base, frame, **plan.definition)
+    definition = with_options(plan, statement.warehouse.options)
+    result = rebuild_table(statement.session, plan.base, frame, **definition)
     return _made(statement, plan, write_response(result))
 
 
