@@ -2,6 +2,7 @@
 
     python3 dev.py demo               everything
     python3 dev.py demo --quick       January to March, and without Apache Hudi as a reader
+    python3 dev.py demo --months 6    only so many months
     python3 dev.py demo --dbt-output  with everything that dbt prints
 
 Everything is written below this folder (landing/, warehouse/, seeds/, target/) and made anew in each run.
@@ -31,11 +32,12 @@ def main() -> int:
     """Run the demo; 0 when everything was built, tested and read back equal."""
     parser = argparse.ArgumentParser(prog="dev.py demo", description="A dbt project over a year of flights.")
     parser.add_argument("--quick", action="store_true", help="three months, without Apache Hudi as a reader")
+    parser.add_argument("--months", type=int, default=12, choices=range(1, 13), help="how many months (12)")
     parser.add_argument("--dbt-output", action="store_true", help="show everything that dbt prints")
     parser.add_argument("--hudi-version", default="1.2.0", choices=readers.apache_hudi.VERSIONS)
     arguments = parser.parse_args()
     start = time.monotonic()
-    months = range(1, 4) if arguments.quick else range(1, 13)
+    months = range(1, 4 if arguments.quick else arguments.months + 1)
     project = Project(HERE, {"landing": str(LANDING)}, show=arguments.dbt_output)
     project.clean([LANDING, WAREHOUSE, HERE / "seeds", HERE / "target", HERE / "logs"])
 

@@ -72,8 +72,8 @@ TIERS = (
     ),
     Tier(
         "demo",
-        "the dbt project of integration_tests, read back by three independent readers",
-        (("python", "integration_tests/run.py"),),
+        "half a year of the dbt project of integration_tests, read back by three independent readers",
+        (("python", "integration_tests/run.py", "--months", "6"),),
         needs_apache_hudi=True,
     ),
     Tier(
@@ -95,7 +95,11 @@ TIERS = (
     Tier(
         "long",
         "what takes too long for every change: installations from nothing, long random runs (with --long)",
-        ((*_PYTEST, "tests/long"), (*_PYTEST, "--long", "-m", "long", "tests")),
+        (
+            (*_PYTEST, "tests/long"),
+            (*_PYTEST, "--long", "-m", "long", "tests"),
+            ("python", "integration_tests/run.py"),
+        ),
         needs_apache_hudi=True,
         long=True,
     ),

@@ -33,6 +33,11 @@ from dbt.version import __version__ as dbt_version
 from packaging.version import parse
 
 
+@pytest.fixture(scope="class")
+def writes_artifacts() -> bool:
+    return True
+
+
 class TestShowLimit(BaseShowLimit):
     pass
 

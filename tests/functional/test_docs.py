@@ -12,6 +12,11 @@ from dbt.tests.adapter.persist_docs.test_persist_docs import BasePersistDocs
 from dbt.tests.util import run_dbt
 
 
+@pytest.fixture(scope="class")
+def writes_artifacts() -> bool:
+    return True
+
+
 class TestCatalogRelationTypes(CatalogRelationTypes):
     @pytest.fixture(scope="class", autouse=True)
     def models(self) -> dict[str, str]:

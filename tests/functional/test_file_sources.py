@@ -15,6 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from dbt.tests.util import run_dbt
 
+
+@pytest.fixture(scope="class")
+def writes_artifacts() -> bool:
+    return True
+
+
 ROOT = Path(__file__).resolve().parents[2]
 FILE = re.compile(r"```\w+\n(?:#|--) ([\w/]+\.(?:py|yml|sql))\n(.*?)```", re.DOTALL)
 
