@@ -16,9 +16,10 @@ from tools.environments import Environment
 
 _FOLDER = CACHE / "classes"
 # Tests run everything a few times. The quick compiler's code needs more room than it gets by itself, or the JVM sweeps and
-# compiles again; young garbage of many small queries goes in a few collections.
+# compiles again; young garbage of many small queries goes in a few collections; nobody looks at the plans of Spark's pages.
 _OPTIONS = (
-    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:NewSize=256m -Xlog:disable"
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:NewSize=256m -Xlog:disable "
+    "-Dspark.sql.ui.explainMode=simple"
 )
 # What most sessions of the tests load: SQL, a shuffle, a join, Parquet.
 _TRAINING = """

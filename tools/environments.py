@@ -224,7 +224,8 @@ def _install_with(environment: Environment, log: Path) -> None:
         except subprocess.CalledProcessError:
             # It does not know the mirrors of pip's configuration.
             detail("uv could not install; trying pip")
-    quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off"]
+    # What is imported is compiled then, which is a small part of all that is installed.
+    quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-compile"]
     pip = [str(environment.python), "-m", "pip", "install", *quiet, *constraints]
     logged([*pip, "setuptools", "wheel"], log)
     logged([*pip, *needed], log, on_line=_show_download)
