@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -32,6 +33,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # Workers end together when what takes long does not begin last.
     sizes = Counter(map(_scope, items))
     items.sort(key=lambda item: (item.get_closest_marker("slow") is None, -sizes[_scope(item)]))
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over the modules, of which dbt alone has thousands of classes."""
+    gc.collect()
+    gc.freeze()
 
 
 def _scope(item: pytest.Item) -> str:

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from dbt.tests.util import run_dbt
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="class")
 def writes_artifacts() -> bool:

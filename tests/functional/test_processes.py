@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+pytestmark = pytest.mark.slow
+
 SPARK_CONF = {
     "spark.master": "local[2]",
     "spark.sql.shuffle.partitions": "1",

@@ -14,6 +14,8 @@ from tests.judge.readers import Judges, assert_all_read
 from tests.judge.rows import difference, without_meta
 from tests.judge.shapes import COLUMNS, SHAPES, Shape, row
 
+pytestmark = pytest.mark.slow
+
 STEPS, LOOK_EVERY = 12, 4
 # Unpartitioned tables and explicit Avro logs differ from others of these in one thing that other judge tests look at.
 SHORT = [(SHAPES[0], 1), (SHAPES[3], 3), (SHAPES[5], 5), (SHAPES[6], 6), (SHAPES[8], 8)]

@@ -13,6 +13,8 @@ import pytest
 
 from tests.helpers.handmade import HandmadeTable
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = pa.schema([("id", pa.int64()), ("dt", pa.string()), ("v", pa.string())])
 
