@@ -100,9 +100,9 @@ def test_a_negative_or_huge_size_is_no_block() -> None:
 def test_garbage_is_read_in_linear_time() -> None:
     seconds = []
     for count in (20_000, 200_000):
-        started = time.perf_counter()
+        started = time.process_time()
         assert _texts(b"#HUDI#" * count + _block("end")) == ["?", "end"]
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.process_time() - started)
 
     assert seconds[1] < 40 * seconds[0] + 1
 
