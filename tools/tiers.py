@@ -103,6 +103,16 @@ TIERS = (
         needs_apache_hudi=True,
         long=True,
     ),
+    Tier(
+        "long35",
+        "what the tier spark35 leaves out (with --long)",
+        (
+            (*_PYTEST, "--long", "tests/spark/test_write_operations.py", "-k", "cow-executors or mor-driver"),
+            (*_PYTEST, "tests/functional/test_incremental.py"),
+        ),
+        environment=SPARK35,
+        long=True,
+    ),
 )
 
 

@@ -47,8 +47,7 @@ def table_type(request):
     return request.param
 
 
-# The small-batch path on the driver and the distributed path give the same table. Of type, path and partitions every pair is
-# there; the rest is for the long tier.
+# The small-batch path on the driver and the distributed path give the same table.
 SHAPES = {
     "cow-driver-partitioned": ("cow", None, ["dt"]),
     "cow-executors-partitioned": ("cow", "0", ["dt"]),
@@ -57,17 +56,24 @@ SHAPES = {
     "cow-executors-unpartitioned": ("cow", "0", None),
     "mor-driver-unpartitioned": ("mor", None, None),
 }
+BOTH = ("cow-driver-partitioned", "mor-executors-partitioned")
 
 
-SECOND = {"cow-executors-partitioned", "mor-driver-partitioned"}
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(shape, id=name, marks=pytest.mark.long if name in SECOND else ())
+def shapes(*in_the_gate):
+    """All of them; those that are not named are for the long tier."""
+    return [
+        pytest.param(shape, id=name, marks=() if name in in_the_gate else pytest.mark.long)
         for name, shape in SHAPES.items()
     ]
+
+
+# Type, path and partitions in every pair of them.
+every_pair = pytest.mark.parametrize(
+    "table", shapes(*BOTH, "cow-executors-unpartitioned", "mor-driver-unpartitioned"), indirect=True
 )
+
+
+@pytest.fixture(params=shapes(*BOTH))
 def table(request, spark, tmp_path):
     kind, small_rows, partition_by = request.param
     return HudiTable.create(
@@ -90,6 +96,7 @@ def test_a_table_without_a_commit_reads_as_empty(spark, table):
     assert table.timeline() == []
 
 
+@every_pair
 def test_upsert_updates_known_keys_and_inserts_new_ones(spark, table):
     first = table.upsert(frame(spark, *FIRST))
     second = table.upsert(frame(spark, (2, 20, "a", "TWO"), (4, 20, "c", "four")))
@@ -124,6 +131,7 @@ def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path):
     assert table.schema.names == ["ID", "TS", "Dt", "name"]
 
 
+@every_pair
 def test_rows_of_one_batch_with_the_same_key_become_the_newest(spark, table):
     table.upsert(frame(spark, (1, 10, "a", "old"), (1, 30, "a", "newest"), (1, 20, "a", "middle")))
     check_readers(table, [(1, 30, "a", "newest")])
@@ -170,6 +178,7 @@ def test_rows_of_a_batch_become_one_by_key_before_an_insert(spark, tmp_path, sma
     assert rows_of(generated) == sorted([*rows, *rows])
 
 
+@every_pair
 def test_delete_removes_the_keys_given(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.delete(frame(spark, (1, 0, "a", ""), (9, 0, "a", "")))
@@ -210,6 +219,7 @@ def test_bulk_insert_then_upsert(spark, table):
     check_readers(table, [*FIRST[:2], (3, 20, "b", "THREE")])
 
 
+@every_pair
 def test_insert_overwrite_replaces_touched_partitions(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.insert_overwrite(frame(spark, (7, 20, "a", "seven")))
@@ -218,6 +228,7 @@ def test_insert_overwrite_replaces_touched_partitions(spark, table):
     check_readers(table, [(7, 20, "a", "seven"), *kept])
 
 
+@every_pair
 def test_insert_overwrite_table_replaces_everything(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.insert_overwrite_table(frame(spark, (7, 20, "c", "seven")))
@@ -300,6 +311,7 @@ def test_a_log_bucket_refuses_a_second_row_of_a_key(spark, tmp_path):
     assert rows_of(table) == FIRST
 
 
+@every_pair
 def test_delete_where_and_update_where(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.update_where("id = 2", {"name": "upper(name)"})
@@ -366,6 +378,7 @@ def test_a_batch_without_a_column_writes_null(spark, table):
     assert {row.id: row.name for row in table.snapshot().collect()} == {1: None, 2: "two", 3: "three"}
 
 
+@every_pair
 def test_rollback_of_the_newest_commit_brings_the_old_rows_back(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.upsert(frame(spark, (1, 20, "a", "x"), (9, 20, "z", "nine")))
