@@ -14,6 +14,11 @@ from tests.functional.conftest import *  # noqa: F403
 
 
 @pytest.fixture(scope="class")
+def writes_artifacts() -> bool:
+    return True
+
+
+@pytest.fixture(scope="class")
 def test_data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The suite's SQL files, in a folder that it may write to."""
     folder = tmp_path_factory.mktemp("suite") / "data"
