@@ -28,6 +28,7 @@ from hudi_engine.services import (
     archive,
     clean,
     drop_savepoint,
+    finish_archive,
     run_after_commit,
     run_compaction,
     run_in_threads,
@@ -123,6 +124,8 @@ class TableServices:
         Raises:
             TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
         """
+        # What is in the archive already is none of the writes that a restore can take back.
+        finish_archive(self.storage, self.options, self.publication())
         result = restore(self.storage, self.options, self.publication(), instant)
         self.publish_or_warn()
         return result

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.schema.meta_fields import OPERATION, without_meta_columns
 
 CHANGE_TYPE, COMMITTED, STEP = "_change_type", "_commit_time", "__hudi_step"
@@ -11,6 +12,16 @@ CHANGE_TYPE, COMMITTED, STEP = "_change_type", "_commit_time", "__hudi_step"
 
 INSERT, BEFORE, AFTER, DELETE = CHANGE_TYPES = ("insert", "update_before", "update_after", "delete")
 NET, ALL, LATEST = MODES = ("net", "all", "latest")
+
+
+def check_names(read_schema: pa.Schema) -> None:
+    """Refuse a table whose own columns have the names in which changes are told; raises UnsupportedTableError."""
+    own = [name for name in read_schema.names if name.lower() in (CHANGE_TYPE, COMMITTED)]
+    if own:
+        raise UnsupportedTableError(
+            f"the changes of a table with a column {own[0]!r} cannot be told: that is the name of a column of its changes, "
+            f"{CHANGE_TYPE} and {COMMITTED}. Rename the column in the table"
+        )
 
 
 def task_schema(read_schema: pa.Schema) -> pa.Schema:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.changes.columns import AFTER, CHANGE_TYPE, COMMITTED, INSERT, STEP, task_schema, told_columns
+from hudi_engine.changes.columns import (
+    AFTER,
+    CHANGE_TYPE,
+    COMMITTED,
+    INSERT,
+    STEP,
+    check_names,
+    task_schema,
+    told_columns,
+)
 from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, context_at
@@ -48,6 +57,7 @@ class Reading:
         data_schema = state.data_schema(last.newest)
         if data_schema is None:
             return None
+        check_names(data_schema)
         return cls(spark, state, state.read_context(data_schema, options))
 
     def at(self, point: Point) -> ReadContext:

@@ -28,7 +28,7 @@ _CHOICES = (
 
 
 def check_timeline(state: TableState, window: Window, start: str) -> None:
-    """Refuse a start that archiving or a restore left behind.
+    """Refuse a start that archiving, a rollback or a restore left behind.
 
     Args:
         state: The table.
@@ -43,6 +43,8 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
     if first is None or (state.config.layout_version == 1 and window.start >= first):
         return
     archived = ArchivedTimeline.load(state.storage, state.config)
+    if start in archived.undone:
+        raise _gap(state, start, f"that commit was taken back by {archived.undone[start]}", first)
     passed = [
         order_of(each)
         for each in archived.instants

@@ -1,7 +1,7 @@
 """Table services: compaction, clean and archive, asked for by name or run after a commit."""
 
 from hudi_engine.parallel import RunTasks, run_in_spark, run_in_threads
-from hudi_engine.services.archive.execute import archive
+from hudi_engine.services.archive.execute import archive, finish_archive
 from hudi_engine.services.archive.savepoints import drop_savepoint
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.services.compaction.execute import run_compaction
@@ -28,6 +28,7 @@ __all__ = [
     "archive",
     "clean",
     "drop_savepoint",
+    "finish_archive",
     "run_after_commit",
     "run_compaction",
     "run_in_spark",

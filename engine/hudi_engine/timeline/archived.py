@@ -33,6 +33,7 @@ class ArchivedTimeline:
         instants: Archived instants in their newest state, by requested time. In layout 2 ``file_name`` is the
             Parquet file that holds the instant.
         cleaned_up_to: Oldest point in time whose files all archived cleans let stand; ``""`` when none says one.
+        undone: Instants that archived rollbacks have taken back, by the one that did.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class ArchivedTimeline:
         metadata: dict[str, CommitMetadata],
         cleaned_up_to: str = "",
         changed: dict[tuple[str, str], str] | None = None,
+        undone: dict[str, str] | None = None,
     ) -> None:
         self._storage = storage
         self._config = config
         self._metadata = metadata
         self.cleaned_up_to = cleaned_up_to
         self._changed = changed or {}
+        self.undone = undone or {}
         self.instants: tuple[Instant, ...] = newest_states(instants)
 
     @classmethod
@@ -111,10 +114,10 @@ def archived_completion_times(storage: Storage, config: TableConfig) -> dict[str
 
 def _load_layout_1(
     storage: Storage, config: TableConfig
-) -> tuple[list[Instant], dict[str, CommitMetadata], str, dict[tuple[str, str], str]]:
+) -> tuple[list[Instant], dict[str, CommitMetadata], str, dict[tuple[str, str], str], dict[str, str]]:
     instants: list[Instant] = []
     metadata: dict[str, CommitMetadata] = {}
-    cleaned, changed = "", dict[tuple[str, str], str]()
+    cleaned, changed, undone = "", dict[tuple[str, str], str](), dict[str, str]()
     for file in list_archive_files(storage, config.archive_folder):
         for record in read_archive_log(storage.read(file.path), file.path):
             instant = _archived_instant(record, file.path)
@@ -124,7 +127,10 @@ def _load_layout_1(
                 cleaned = max(cleaned, _cleaned_up_to(record))
                 key = (instant.requested_time, instant.action)
                 changed[key] = str(record.get("stateTransitionTime") or "")
-    return instants, metadata, cleaned, changed
+                undone.update(
+                    dict.fromkeys(_taken_back(record), f"{instant.action} {instant.requested_time}")
+                )
+    return instants, metadata, cleaned, changed, undone
 
 
 def _archived_instant(record: dict[str, Any], path: str) -> Instant:
@@ -147,6 +153,11 @@ def _cleaned_up_to(record: dict[str, Any]) -> str:
     """Return how far back the clean of an entry left the table whole; a clean by versions keeps the newest."""
     clean = record.get("hoodieCleanMetadata") or {}
     return str(clean.get("earliestCommitToRetain") or clean.get("lastCompletedCommitTimestamp") or "")
+
+
+def _taken_back(record: dict[str, Any]) -> list[str]:
+    """Return the instants that the rollback of an entry has taken back; an archived restore does not say its own."""
+    return list((record.get("hoodieRollbackMetadata") or {}).get("commitsRollback") or ())
 
 
 def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:

@@ -81,6 +81,34 @@ def archive(
     return ArchiveResult(_names(chosen.instants), path, merged)
 
 
+def finish_archive(storage: Storage, options: Options, publication: Publication) -> None:
+    """Take the instants off the active timeline that a killed archiving has written to the archive already.
+
+    Args:
+        storage: The table's storage.
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists.
+
+    Raises:
+        StorageError: when the storage failed; the next archiving finishes the work.
+    """
+    with storage_errors(storage, "archive"), table_lock(storage, options):
+        state = open_locked(storage, options, publication)
+        archived = list_archive_files(storage, state.config.archive_folder)
+        done = state.timeline.completed
+        if state.config.layout_version != 1 or not (archived and done):
+            return
+        known = archived_since(storage, archived, done[0].requested_time)
+        left = {
+            file.instant.requested_time
+            for file in files_of(storage, state.config, done)
+            if file.key not in known
+        }
+        going = [each for each in done if each.requested_time not in left]
+        if going:
+            archive_instants(state, going, options)
+
+
 def archive_instants(state: TableState, instants: Sequence[Instant], options: Options) -> str | None:
     """Write the entries of instants and remove their files; the caller holds the lock and has chosen well.
 

@@ -8,6 +8,7 @@ from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TableExistsError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.txn.storage_errors import storage_errors
 
 FOLDERS = (
     ".hoodie/.aux/.bootstrap/.partitions",
@@ -25,19 +26,22 @@ def create_table(storage: Storage, config: TableConfig) -> None:
 
     Raises:
         TableExistsError: A table, or anything else, is there already.
+        StorageError: The storage failed.
     """
     check_absent(storage)
-    try:
-        # Stores that have keys only have no folders to make.
-        for folder in FOLDERS if storage.renames_folders else ():
-            storage.make_dirs(folder)
-        storage.create(PROPERTIES_PATH, config.to_bytes())
-    except FileExistsError:
-        raise TableExistsError(_exists(storage)) from None
-    except NotADirectoryError as error:
-        raise StorageError(
-            f"no folder can be made at {storage.base}: {error.filename or 'a part of the path'} is a file; choose another path"
-        ) from error
+    with storage_errors(storage, "make a table"):
+        try:
+            # Stores that have keys only have no folders to make.
+            for folder in FOLDERS if storage.renames_folders else ():
+                storage.make_dirs(folder)
+            storage.create(PROPERTIES_PATH, config.to_bytes())
+        except FileExistsError:
+            raise TableExistsError(_exists(storage)) from None
+        except NotADirectoryError as error:
+            raise StorageError(
+                f"no folder can be made at {storage.base}: {error.filename or 'a part of the path'} is a file; choose another "
+                "path"
+            ) from error
 
 
 def check_absent(storage: Storage) -> None:

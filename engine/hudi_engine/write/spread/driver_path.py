@@ -13,6 +13,7 @@ from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, split_by_part
 from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.write.place.unit import write_unit
 
 MOST_THREADS = 8
@@ -37,17 +38,21 @@ def run_on_driver(
 
     Returns:
         The write stats.
+
+    Raises:
+        StorageError: The storage failed.
     """
-    groups = split_by_partition(batch, PARTITION_PATH)
-    tagged = run_in_threads(
-        lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]),
-        groups,
-        most=MOST_THREADS,
-    )
-    planned(tagged)
-    written = run_in_threads(
-        lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
-        list(enumerate(tagged)),
-        most=MOST_THREADS,
-    )
-    return [stat for stats in written for stat in stats]
+    with storage_errors(context.storage, "write data files"):
+        groups = split_by_partition(batch, PARTITION_PATH)
+        tagged = run_in_threads(
+            lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]),
+            groups,
+            most=MOST_THREADS,
+        )
+        planned(tagged)
+        written = run_in_threads(
+            lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
+            list(enumerate(tagged)),
+            most=MOST_THREADS,
+        )
+        return [stat for stats in written for stat in stats]

@@ -1,0 +1,73 @@
+"""Restores and changes of a table whose history is in the archive, or on its way there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hudi_engine import HudiTable, read
+from hudi_engine.errors import HistoryGapError, TimelineError, UnsupportedTableError
+from hudi_engine.storage.local import LocalStorage
+
+from tests.helpers.fault import SimulatedCrash
+
+FEW = {
+    "hoodie.clean.commits.retained": "1",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+}
+
+
+def row(number: int) -> pa.Table:
+    return pa.table({"key": [f"k{number}"], "v": [number]})
+
+
+def made(spark, path: Path, count: int) -> tuple[HudiTable, list[str]]:
+    table = HudiTable.create(spark, str(path), name="t", record_key=["key"], options=FEW)
+    return table, [str(table.upsert(row(number)).instant) for number in range(count)]
+
+
+class DiesWhileArchiving(LocalStorage):
+    """Dies once the entries are in the archive and before the first file leaves the timeline."""
+
+    def create(self, path: str, data: bytes) -> None:
+        super().create(path, data)
+        if "archived/" in path:
+            raise SimulatedCrash
+
+
+def test_a_restore_goes_past_no_commit_that_is_in_the_archive_already(spark, tmp_path: Path) -> None:
+    table, instants = made(spark, tmp_path / "t", 7)
+    with pytest.raises(SimulatedCrash):
+        HudiTable(spark, table.path, DiesWhileArchiving(table.path), FEW).archive(3, 4)
+    assert instants[1] in str(table.timeline())
+    with pytest.raises(TimelineError, match=instants[1]):
+        table.restore(instants[1])
+    assert read(table.path).to_arrow().num_rows == 7
+    active = {each.requested_time for each in table.timeline()}
+    assert instants[1] not in active and instants[5] in active
+    table.restore(instants[5])
+    assert read(table.path).to_arrow().num_rows == 6
+
+
+def test_changes_since_a_commit_whose_rollback_was_archived_are_a_gap(spark, tmp_path: Path) -> None:
+    table, _ = made(spark, tmp_path / "t", 1)
+    undone = str(table.upsert(row(100)).instant)
+    table.rollback(undone)
+    for number in range(1, 5):
+        table.upsert(row(number))
+    assert table.archive(3, 4).instants
+    assert undone not in str(table.timeline())
+    with pytest.raises(HistoryGapError, match="taken back by rollback"):
+        table.changes(undone)
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_commit_time", "_Commit_Time"])
+def test_changes_of_a_table_with_a_column_of_their_name_are_refused(spark, tmp_path: Path, name: str) -> None:
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["key"])
+    first = table.upsert(pa.table({"key": ["k"], name: ["own"]})).instant
+    table.upsert(pa.table({"key": ["l"], name: ["own"]}))
+    for start in (None, str(first)):
+        with pytest.raises(UnsupportedTableError, match=f"column '{name}' .* Rename the column"):
+            table.changes(start)
