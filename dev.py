@@ -5,6 +5,7 @@ python3 dev.py demo               set up, build a dbt project over a year of rea
 python3 dev.py test [TIER ...]    set up and run the tests, all tiers or the named ones (--long: the long ones too)
 python3 dev.py setup              only set up
 python3 dev.py bench              times against other table formats (about half an hour)
+python3 dev.py reliability [ROW]  the long form of the scorecard (--minutes N a row, --scale 0.1: a tenth of it)
 python3 dev.py run COMMAND ...    run a command inside the environment, e.g. dev.py run dbt --version
 python3 dev.py changelog 1.2.3    make a version of the sentences in changelog.d
 python3 dev.py help               this text and the list of tiers

@@ -31,6 +31,7 @@ def run(arguments: list[str], usage: str) -> int:
         "demo": _demo,
         "test": _test,
         "bench": _bench,
+        "reliability": _reliability,
         "run": _run,
         "changelog": _changelog,
     }
@@ -90,6 +91,13 @@ def _bench(arguments: list[str]) -> int:
     # All systems are measured on one Spark, the newest that each of them runs on.
     command = [str(SPARK35.python), "-m", "benchmarks.run", *arguments]
     return subprocess.run(command, env=ensure(SPARK35), cwd=MAIN.path.parent).returncode
+
+
+def _reliability(arguments: list[str]) -> int:
+    env = ensure(MAIN)
+    command = [str(MAIN.python), "-m", "tests.reliability", *arguments]
+    path = os.pathsep.join(["engine", env.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return subprocess.run(command, env={**env, "PYTHONPATH": path}, cwd=MAIN.path.parent).returncode
 
 
 def _run(arguments: list[str]) -> int:

@@ -1,0 +1,87 @@
+"""The rows of the scorecard: what each disturbs, and how much of it runs in the gate and in the long tier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tests.reliability import attempts, errors, kill, mutants, pairs, sequences
+from tests.reliability.figures import Figures
+from tests.reliability.kill import Size
+
+Run = Callable[[Any, Path, Size], Figures]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row.
+
+    Args:
+        name: Word to call it by.
+        what: One line of description, for the scorecard.
+        run: Runs it on a session, in a folder, in a size.
+        short: Its size in the gate.
+        long: Its size in the long tier.
+    """
+
+    name: str
+    what: str
+    run: Run
+    short: Size
+    long: Size
+
+    def long_size(self, scale: float, seconds: float) -> Size:
+        """Return the long size, scaled and bounded in time."""
+        return replace(self.long, share=min(self.long.share, 1.0) * scale, seconds=seconds)
+
+
+ROWS = {
+    row.name: row
+    for row in (
+        Row(
+            "kill",
+            "a writer killed before, after and in the middle of every mutating call of every public operation; readers by "
+            "timeline and by manifest; the next writer recovers, and is killed too",
+            kill.run,
+            Size(share=0.015, again=0.2, spark=False),
+            Size(again=1.0),
+        ),
+        Row(
+            "errors",
+            "EIO, ENOSPC and a timeout after the effect at every mutating call: nothing acknowledged is lost, nothing else is there",
+            errors.run,
+            Size(share=0.012, spark=False),
+            Size(),
+        ),
+        Row(
+            "pairs",
+            "two writers stopped at every pair of their storage calls, reads included: a serial outcome or a conflict",
+            pairs.run,
+            Size(share=0.0004),
+            Size(share=0.2),
+        ),
+        Row(
+            "attempts",
+            "a second attempt at every task, let loose at every call of the write and its commit",
+            attempts.run,
+            Size(share=0.08),
+            Size(),
+        ),
+        Row(
+            "sequences",
+            "random sequences of operations on all kinds of tables against a dictionary, by four readers",
+            sequences.run,
+            Size(share=0.003),
+            Size(),
+        ),
+        Row(
+            "mutants",
+            "our own safety steps left out one at a time: each is noticed by another row",
+            mutants.run,
+            Size(),
+            Size(),
+        ),
+    )
+}
