@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.front.base import RawOptions
@@ -22,6 +24,9 @@ from hudi_engine.write.rows.arguments import column_names, struct_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+    from typing_extensions import Unpack
+
+    from hudi_engine.write.define.definition import TableArguments
 
 
 class HudiTable(Writes, Upkeep):
@@ -42,49 +47,39 @@ class HudiTable(Writes, Upkeep):
         spark: SparkSession,
         path: str,
         *,
-        name: str,
-        record_key: Sequence[str] | None = None,
-        precombine_field: str | Sequence[str] | None = None,
-        partition_by: Sequence[str] | None = None,
-        table_type: str | None = None,
         schema: StructType | str | None = None,
-        options: RawOptions | None = None,
+        **definition: Unpack[TableArguments],
     ) -> HudiTable:
         """Make an empty table (table version 6).
+
+        All but the session and the path is given by name.
 
         Args:
             spark: The session.
             path: Base path: absolute, relative or a URI.
+            schema: Columns when they are known, also as text (``id int, name string``); otherwise the first write brings them.
             name: Table name.
             record_key: Columns of the record key; None lets the writer generate keys (append-only tables).
             precombine_field: Ordering column: of two rows with a key the one with the larger value wins. Without it the
                 row written last wins.
             partition_by: Partition columns; ``column:timestamp`` uses the timestamp key generator for that column.
             table_type: ``cow`` (copy-on-write, the default) or ``mor`` (merge-on-read).
-            schema: Columns when they are known, also as text (``id int, name string``); otherwise the first write brings them.
             options: ``hoodie.*`` options. Those that define the table are stored with it, and may take the place of the
                 arguments above (``hoodie.datasource.write.recordkey.field`` and so on); the others are defaults of this
                 object's calls.
 
         Raises:
             ConfigError: The definition makes no sense; all problems in one message.
+            TypeError: An argument of another name, or no ``name``.
             TableExistsError: A table, or another folder with files, is there.
         """
         path = os.fspath(path) if isinstance(path, os.PathLike) else path
         arrow = None if schema is None else spark_to_arrow(struct_of(spark, schema))
-        config = table_properties(
-            name=name,
-            record_key=column_names(record_key, "record_key"),
-            precombine_field=column_names(precombine_field, "precombine_field"),
-            partition_by=column_names(partition_by, "partition_by"),
-            table_type=table_type,
-            schema=arrow,
-            options=options,
-        )
+        config = defined_table(arrow, **definition)
         recover_swap(path)
         storage = open_storage(path)
         create_table(storage, config)
-        return cls(spark, path, storage, options)
+        return cls(spark, path, storage, definition.get("options"))
 
     @classmethod
     def open(
@@ -111,3 +106,25 @@ class HudiTable(Writes, Upkeep):
             return cls(spark, path, storage, options, TableState.load(storage))
         TableConfig.load(storage)
         return cls(spark, path, storage, options)
+
+
+def defined_table(
+    schema: pa.Schema | None,
+    *,
+    name: str,
+    record_key: Sequence[str] | None = None,
+    precombine_field: str | Sequence[str] | None = None,
+    partition_by: Sequence[str] | None = None,
+    table_type: str | None = None,
+    options: RawOptions | None = None,
+) -> TableConfig:
+    """Return the properties of a table that is defined by the arguments of `HudiTable.create`; raises as that does."""
+    return table_properties(
+        name=name,
+        record_key=column_names(record_key, "record_key"),
+        precombine_field=column_names(precombine_field, "precombine_field"),
+        partition_by=column_names(partition_by, "partition_by"),
+        table_type=table_type,
+        schema=schema,
+        options=options,
+    )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.table import HudiTable
+from hudi_engine.table import HudiTable, defined_table
 from hudi_engine.txn.swap import (
     is_switched,
     mark_builder,
@@ -20,14 +20,15 @@ from hudi_engine.txn.swap import (
 )
 from hudi_engine.write import operation as operations
 from hudi_engine.write.define.create_table import create_table
-from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.define.rebuild import exists, same_definition
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.arguments import column_names
 from hudi_engine.write.rows.frames import Frame, as_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from typing_extensions import Unpack
+
+    from hudi_engine.write.define.definition import TableArguments
 
 RawOptions = Mapping[str, object]
 
@@ -36,13 +37,7 @@ def rebuild_table(
     spark: SparkSession,
     path: str,
     df: Frame,
-    *,
-    name: str,
-    record_key: Sequence[str] | None = None,
-    precombine_field: str | Sequence[str] | None = None,
-    partition_by: Sequence[str] | None = None,
-    table_type: str | None = None,
-    options: RawOptions | None = None,
+    **definition: Unpack[TableArguments],
 ) -> WriteResult:
     """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
 
@@ -55,26 +50,15 @@ def rebuild_table(
         spark: The session.
         path: Base path.
         df: All rows of the table; its columns become the table's.
-        name: Table name.
-        record_key: As in HudiTable.create.
-        precombine_field: As in HudiTable.create.
-        partition_by: As in HudiTable.create.
-        table_type: As in HudiTable.create.
-        options: As in HudiTable.create.
+        definition: ``name``, ``record_key``, ``precombine_field``, ``partition_by``, ``table_type`` and ``options`` as in
+            HudiTable.create.
 
     Raises:
         HudiError: As create and upsert do; the old table stands.
     """
     rows = as_frame(spark, df)
-    wanted = table_properties(
-        name=name,
-        record_key=column_names(record_key, "record_key"),
-        precombine_field=column_names(precombine_field, "precombine_field"),
-        partition_by=column_names(partition_by, "partition_by"),
-        table_type=table_type,
-        schema=spark_to_arrow(_without_meta(rows).schema),
-        options=options,
-    )
+    wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
+    options = definition.get("options")
     storage = open_storage(path)
     recover_swap(path)
     fresh = not exists(storage)
@@ -82,12 +66,12 @@ def rebuild_table(
         stored = TableConfig.load(storage)
         if same_definition(stored, wanted) and stored.version == 6:
             table = HudiTable(spark, path, storage, options)
-            return table.write(operations.INSERT_OVERWRITE_TABLE, rows, None, new_schema=True)
+            return table.write_anew(operations.INSERT_OVERWRITE_TABLE, rows)
     if fresh:
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
         table = HudiTable(spark, path, storage, options)
-        return table.write(operations.BULK_INSERT, rows, None, new_schema=True)
+        return table.write_anew(operations.BULK_INSERT, rows)
     return _rebuild_beside(spark, storage, wanted, rows, options)
 
 
@@ -102,7 +86,7 @@ def _rebuild_beside(
         table = HudiTable(
             spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"}
         )
-        result = table.write(operations.BULK_INSERT, df, None, new_schema=True)
+        result = table.write_anew(operations.BULK_INSERT, df)
         swap(storage.base, side)
     except BaseException:
         if not is_switched(storage.base, side):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.publish.manifest_file import CATALOG_FOLDER
@@ -20,6 +21,14 @@ _RESERVED = frozenset(
 _OWN_PREFIX = "hoodie.catalog."
 
 NOTES_PATH = f"{CATALOG_FOLDER}/entry.json"
+
+
+class NotesGiven(TypedDict, total=False):
+    """What a caller says of a table; what is None or absent keeps what was said before."""
+
+    comment: str | None
+    column_comments: Mapping[str, str] | None
+    properties: Mapping[str, str] | None
 
 
 @dataclass(frozen=True)
@@ -56,9 +65,9 @@ class EntryNotes:
 
     def with_changes(
         self,
-        comment: str | None,
-        column_comments: Mapping[str, str] | None,
-        properties: Mapping[str, str] | None,
+        comment: str | None = None,
+        column_comments: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> EntryNotes:
         """Return a copy in which each argument that is not None takes the place of what was there.
 

@@ -29,7 +29,7 @@ from hudi_engine.catalog.entry import (
     TABLE,
     CatalogEntry,
 )
-from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.entry_notes import EntryNotes, NotesGiven
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.snapshot_view import snapshot_query
 from hudi_engine.catalog.spark_entry import (
@@ -55,6 +55,7 @@ from hudi_engine.storage.base import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from typing_extensions import Unpack
 
 logger = logging.getLogger(__name__)
 
@@ -110,11 +111,9 @@ def register_table(
     storage: Storage,
     config: TableConfig | None = None,
     *,
-    comment: str | None = None,
-    column_comments: Mapping[str, str] | None = None,
-    properties: Mapping[str, str] | None = None,
     sessions: Iterable[SparkSession] = (),
     published: Published | None = None,
+    **notes_given: Unpack[NotesGiven],
 ) -> Published:
     """Publish a table if needed, make its catalog entries equal to it, and refresh them.
 
@@ -125,11 +124,11 @@ def register_table(
         name: Name the table gets.
         storage: The table's storage.
         config: Its settings, read when None.
+        sessions: Further live sessions that may have read the table.
+        published: What the caller has just published, None to publish here.
         comment: What the table is; None keeps what was said before, ``""`` removes it.
         column_comments: The same for columns, by name; the mapping replaces all of them.
         properties: Table properties of the user's, replacing those before; None keeps them.
-        sessions: Further live sessions that may have read the table.
-        published: What the caller has just published, None to publish here.
 
     Returns:
         What the manifest shows.
@@ -140,7 +139,7 @@ def register_table(
     """
     settings = config if config is not None else TableConfig.load(storage)
     before = EntryNotes.load(storage)
-    notes = before.with_changes(comment, column_comments, properties)
+    notes = before.with_changes(**notes_given)
     if notes != before:
         notes.save(storage)
     if published is None:

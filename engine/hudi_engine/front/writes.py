@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
-from hudi_engine.frames.spark_read import (
-    SNAPSHOT,
-)
+from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.reads import Reads
 from hudi_engine.schema.spark_types import spark_to_arrow
@@ -112,12 +111,11 @@ class Writes(Reads):
             operation,
             rows,
             self._resolved(options),
-            held=self._held,
             changes=None if paths else chosen,
             partitions=paths,
         )
         with outside_rows():
-            return self._published(write(self.spark, self.storage, request), request.options)
+            return self._run(request)
 
     def merge(self, df: Frame, clauses: MergeClauses, *, options: RawOptions | None = None) -> WriteResult:
         """Update, insert and delete by the clauses of a MERGE, in one instant.
@@ -137,7 +135,7 @@ class Writes(Reads):
         """
         rows = as_frame(self.spark, df)
         request = WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=clauses)
-        return self._published(write(self.spark, self.storage, request), request.options)
+        return self._run(request)
 
     def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows, small files first; keys are not looked up. Raises as upsert does."""
@@ -242,10 +240,9 @@ class Writes(Reads):
         update_columns: Sequence[str] | None = None,
         match_condition: str | None = None,
         prepped: bool = False,
-        new_schema: bool = False,
         base: TableState | None = None,
     ) -> WriteResult:
-        """Run one operation, publish what it wrote and run the services that are due; what every write method calls.
+        """Run one operation; the write methods in other words.
 
         Args:
             operation: The operation, one of `hudi_engine.write.operation`.
@@ -254,22 +251,36 @@ class Writes(Reads):
             update_columns: As in upsert.
             match_condition: As in upsert.
             prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table.
-            new_schema: The rows' columns become the table's.
             base: The table as it was before ``df`` was made from its rows: what others commit after that to the partitions
                 of the rows is a conflict. None when the rows come from elsewhere.
         """
-        request = WriteRequest(
-            operation,
-            as_frame(self.spark, df),
-            self._resolved(options),
-            None if update_columns is None else tuple(update_columns),
-            match_condition,
-            prepped,
-            new_schema,
-            base,
-            self._held,
+        return self._run(
+            WriteRequest(
+                operation,
+                as_frame(self.spark, df),
+                self._resolved(options),
+                None if update_columns is None else tuple(update_columns),
+                match_condition,
+                prepped,
+                base=base,
+            )
         )
-        return self._published(write(self.spark, self.storage, request), request.options)
+
+    def write_anew(self, operation: Operation, df: Frame) -> WriteResult:
+        """Run one operation that leaves nothing of the table as it was: the rows' columns become the table's.
+
+        Args:
+            operation: Bulk insert into an empty table, or the overwrite of a whole one.
+            df: All rows of the table.
+        """
+        return self._run(
+            WriteRequest(operation, as_frame(self.spark, df), self._resolved(None), new_schema=True)
+        )
+
+    def _run(self, request: WriteRequest) -> WriteResult:
+        """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
+        result = write(self.spark, self.storage, replace(request, held=self._held))
+        return self._published(result, request.options)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
@@ -50,6 +51,10 @@ from dbt.adapters.hudi.spark.folders import (
 )
 from dbt.adapters.hudi.spark.session import connection_session, early_session, invalidate_cached_tables
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
+
+if TYPE_CHECKING:
+    from hudi_engine.catalog.entry_notes import NotesGiven
+    from typing_extensions import Unpack
 
 
 class _Writes:
@@ -317,10 +322,7 @@ class Warehouse:
         schema: str,
         name: str,
         table: HudiTable,
-        *,
-        comment: str | None = None,
-        column_comments: Mapping[str, str] | None = None,
-        properties: Mapping[str, str] | None = None,
+        **notes: Unpack[NotesGiven],
     ) -> None:
         """Make Spark's catalog show the table as it is now, with what its last write has published."""
         # what the session has read of the table's entries would be used to check the new view of a merge-on-read table
@@ -330,10 +332,8 @@ class Warehouse:
             TableName(schema, name),
             table.storage,
             table.config,
-            comment=comment,
-            column_comments=column_comments,
-            properties=properties,
             published=table.published,
+            **notes,
         )
         self.changed()
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
 from hudi_engine.config.enums import TableType
+
+if TYPE_CHECKING:
+    from typing_extensions import Required
 
 NAME_OPTIONS = ("hoodie.table.name", "hoodie.datasource.write.table.name")
 KEY_OPTIONS = ("hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
@@ -23,6 +27,17 @@ TABLE_TYPES = {
     "mor": TableType.MERGE_ON_READ.value,
     **{each.value.lower(): each.value for each in TableType},
 }
+
+
+class TableArguments(TypedDict, total=False):
+    """What `HudiTable.create` and `rebuild_table` take by name; only ``name`` has to be given."""
+
+    name: Required[str]
+    record_key: Sequence[str] | None
+    precombine_field: str | Sequence[str] | None
+    partition_by: Sequence[str] | None
+    table_type: str | None
+    options: Mapping[str, object] | None
 
 
 @dataclass(frozen=True)
