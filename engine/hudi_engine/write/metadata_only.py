@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hudi_engine.config.enums import TableType, WriteOperation
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, SchemaError
@@ -18,8 +19,25 @@ from hudi_engine.schema.evolution import can_change
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.txn.retry import RETRIES, retried
 from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A commit without data files.
+
+    Args:
+        operation: What it is called in its metadata.
+        action: Timeline action.
+        metadata: Makes what is committed of the table as it is when the instant has begun.
+    """
+
+    operation: WriteOperation
+    action: str
+    metadata: Callable[[TableState], CommitMetadata]
 
 
 def delete_partitions(storage: Storage, partitions: Sequence[str], options: Options) -> WriteResult:
@@ -32,8 +50,95 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
 
     Raises:
         ConfigError: No partition named, a table without partitions, or partitions that are not there (all are named).
+        WriteConflictError: Another writer committed to the partitions first.
     """
-    state = _writable_state(storage)
+
+    def change(state: TableState) -> _Change:
+        wanted = _partitions_there(state, partitions)
+        return _Change(
+            WriteOperation.DELETE_PARTITION,
+            "replacecommit",
+            lambda now: CommitMetadata(
+                extra_metadata=_schema(now), partition_to_replace_file_ids=_file_ids(now, wanted)
+            ),
+        )
+
+    return _committed(storage, options, change)
+
+
+def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> WriteResult:
+    """Give the table another set of columns in one commit; data files stay as they are.
+
+    Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
+    and widened.
+
+    Raises:
+        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
+        WriteConflictError: Another writer committed first.
+    """
+
+    def change(state: TableState) -> _Change:
+        check_avro_names(schema)
+        old = state.data_schema()
+        if old is not None:
+            _check_change(state, old, schema)
+        text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
+        return _Change(
+            WriteOperation.ALTER_SCHEMA,
+            write_action(state.config.table_type),
+            lambda _: CommitMetadata(extra_metadata={"schema": text}),
+        )
+
+    return _committed(storage, options, change)
+
+
+def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResult:
+    """Write a checkpoint in a commit of its own; no row and no column changes.
+
+    Args:
+        storage: The table's storage.
+        text: The checkpoint, as JSON.
+        options: Options of the call.
+    """
+    return _committed(
+        storage,
+        options,
+        lambda state: _Change(
+            WriteOperation.UPSERT,
+            write_action(state.config.table_type),
+            lambda now: CommitMetadata(extra_metadata={**_schema(now), CHECKPOINT: text}),
+        ),
+    )
+
+
+def _committed(storage: Storage, options: Options, change_of: Callable[[TableState], _Change]) -> WriteResult:
+    """Commit what a look at the table says; overtaken by another writer it looks again, as often as the options say."""
+
+    def attempt() -> WriteResult:
+        state = TableState.load(storage)
+        state.config.check_writable()
+        change = change_of(state)
+        operation = change.operation.value
+        with WriteTransaction.begin(
+            storage,
+            state.config,
+            options,
+            publication_of(storage),
+            action=change.action,
+            operation=operation,
+        ) as transaction:
+            transaction.inflight(CommitMetadata(operation_type=operation))
+            now = TableState(storage, transaction.config, transaction.timeline)
+            metadata = replace(change.metadata(now), operation_type=operation)
+            rows = rows_of_groups(now, metadata.partition_to_replace_file_ids or {})
+            transaction.commit(metadata)
+        return summarise(transaction.instant, metadata, "metadata", rows)
+
+    return retried(attempt, options.int(RETRIES))
+
+
+def _partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
+    """Return the partitions as they are on storage; raises ConfigError when there is none of that name."""
     given = [partitions] if isinstance(partitions, str) else list(partitions or ())
     if not given or any(not isinstance(each, str) for each in given):
         raise ConfigError(
@@ -53,87 +158,10 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
         raise ConfigError(
             f"partition(s) {missing} hold no rows in table {state.config.name!r}; it has, for example: {near}"
         )
-    with WriteTransaction.begin(
-        storage,
-        state.config,
-        options,
-        publication_of(storage),
-        action="replacecommit",
-        operation=WriteOperation.DELETE_PARTITION.value,
-    ) as transaction:
-        state = TableState(storage, transaction.config, transaction.timeline)
-        transaction.inflight(CommitMetadata(operation_type=WriteOperation.DELETE_PARTITION.value))
-        replaced = _file_ids(state, wanted)
-        metadata = CommitMetadata(
-            extra_metadata=_schema(state),
-            operation_type=WriteOperation.DELETE_PARTITION.value,
-            partition_to_replace_file_ids=replaced,
-        )
-        rows = rows_of_groups(state, replaced)
-        transaction.commit(metadata)
-    return summarise(transaction.instant, metadata, "metadata", rows)
+    return wanted
 
 
-def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> WriteResult:
-    """Give the table another set of columns in one commit; data files stay as they are.
-
-    Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
-    and widened.
-
-    Raises:
-        SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
-    """
-    state = _writable_state(storage)
-    check_avro_names(schema)
-    old = state.data_schema()
-    if old is not None:
-        _check_change(state, old, schema)
-    action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
-    with WriteTransaction.begin(
-        storage,
-        state.config,
-        options,
-        publication_of(storage),
-        action=action,
-        operation=WriteOperation.ALTER_SCHEMA.value,
-    ) as transaction:
-        transaction.inflight(CommitMetadata(operation_type=WriteOperation.ALTER_SCHEMA.value))
-        text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
-        metadata = CommitMetadata(
-            extra_metadata={"schema": text}, operation_type=WriteOperation.ALTER_SCHEMA.value
-        )
-        transaction.commit(metadata)
-    return summarise(transaction.instant, metadata, "metadata")
-
-
-def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResult:
-    """Write a checkpoint in a commit of its own; no row and no column changes.
-
-    Args:
-        storage: The table's storage.
-        text: The checkpoint, as JSON.
-        options: Options of the call.
-    """
-    state = _writable_state(storage)
-    action = "deltacommit" if state.config.table_type is TableType.MERGE_ON_READ else "commit"
-    with WriteTransaction.begin(
-        storage,
-        state.config,
-        options,
-        publication_of(storage),
-        action=action,
-        operation=WriteOperation.UPSERT.value,
-    ) as transaction:
-        transaction.inflight(CommitMetadata(operation_type=WriteOperation.UPSERT.value))
-        now = TableState(storage, transaction.config, transaction.timeline)
-        metadata = CommitMetadata(
-            extra_metadata={**_schema(now), CHECKPOINT: text}, operation_type=WriteOperation.UPSERT.value
-        )
-        transaction.commit(metadata)
-    return summarise(transaction.instant, metadata, "metadata")
-
-
-def rows_of_groups(state: TableState, groups: dict[str, list[str]]) -> int:
+def rows_of_groups(state: TableState, groups: Mapping[str, Sequence[str]]) -> int:
     """Return rows that file groups hold, by their newest base files' write stats; log records are not counted."""
     wanted = {(partition, file_id) for partition, ids in groups.items() for file_id in ids}
     rows = 0
@@ -145,12 +173,6 @@ def rows_of_groups(state: TableState, groups: dict[str, list[str]]) -> int:
                 wanted.discard((partition, stat.file_id or ""))
                 rows += stat.num_writes or 0
     return rows
-
-
-def _writable_state(storage: Storage) -> TableState:
-    state = TableState.load(storage)
-    state.config.check_writable()
-    return state
 
 
 def _file_ids(state: TableState, partitions: Iterable[str]) -> dict[str, list[str]]:

@@ -10,6 +10,11 @@ from hudi_engine.config.enums import TableType, WriteOperation
 NOTHING, TOUCHED_PARTITIONS, WHOLE_TABLE = "nothing", "touched partitions", "whole table"
 
 
+def write_action(table_type: TableType) -> str:
+    """Return the timeline action of a commit that takes no file group out."""
+    return "deltacommit" if table_type is TableType.MERGE_ON_READ else "commit"
+
+
 @dataclass(frozen=True)
 class Operation:
     """What distinguishes a write operation.
@@ -36,7 +41,7 @@ class Operation:
         """Return timeline action of the commit."""
         if self.replaces != NOTHING:
             return "replacecommit"
-        return "deltacommit" if table_type is TableType.MERGE_ON_READ else "commit"
+        return write_action(table_type)
 
 
 UPSERT = Operation(WriteOperation.UPSERT, True, "hoodie.combine.before.upsert", packing=True)
