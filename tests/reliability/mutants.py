@@ -103,7 +103,7 @@ def _every(timeline: Timeline, as_of: str | None = None) -> Callable[[str], bool
 
 
 MUTANTS = (
-    Mutant("conflicts are looked for", (f"{E}txn.transaction:check_conflicts",), _nothing, pairs.run, _UPSERT, 0.03),
+    Mutant("conflicts are looked for", (f"{E}txn.transaction:check_conflicts",), _nothing, pairs.run, _UPSERT, 0.008),
     Mutant("two new rows of one key conflict", (f"{E}txn.conflict:_new_keys",), _nothing, pairs.run, _NEW, 0.006),
     Mutant(
         "a commit is published",

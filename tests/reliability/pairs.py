@@ -151,7 +151,8 @@ class Pair:
 
 def operations(rows: Rows, side: int) -> dict[str, Act]:
     """Return the operations of one of two writers by name."""
-    old_a = (("a", "k1", 100 + side, f"by {side}"),)
+    # Beside the key that both write, each writes one that the other does not: a lost write shows.
+    old_a = (("a", "k1", 100 + side, f"by {side}"), ("a", "k2" if side == 1 else "k4", 100, f"by {side}"))
     new_a = (("a", "new", 100 + side, f"by {side}"),)
     old_b = (("b", "k3", 100 + side, f"by {side}"),)
     only = (("a", "only", 100 + side, f"by {side}"),)
