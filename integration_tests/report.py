@@ -15,6 +15,8 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.write.result import summarise
 
+from dbt.adapters.hudi.response import format_bytes
+
 _NEWEST = 8
 _WRITES = ("commit", "deltacommit", "replacecommit")
 
@@ -29,8 +31,9 @@ def counts(name: str, response: Mapping[str, Any]) -> str:
             ("rows_deleted", "deleted"),
         )
     )
-    size = int(response.get("bytes_written") or 0) / 1e6
-    return f"{name:18}{rows}  {int(response.get('files_written') or 0):>3} files {size:5.1f} MB"
+    files = int(response.get("files_written") or 0)
+    size = format_bytes(int(response.get("bytes_written") or 0))
+    return f"{name:18}{rows}  {files:>3} {'file ' if files == 1 else 'files'} {size:>9}"
 
 
 def timelines(spark: Any, tables: Mapping[str, Path]) -> None:

@@ -25,6 +25,7 @@ from hudi_engine.services import (
     PendingCompaction,
     Publication,
     RunTasks,
+    ServicesReport,
     archive,
     clean,
     drop_savepoint,
@@ -228,8 +229,8 @@ class TableServices:
             base = self.storage.base
             logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
 
-    def after_commit(self) -> None:
-        """Publish a commit, then run the services that are due; a failure is a warning."""
+    def after_commit(self) -> ServicesReport:
+        """Publish a commit, then run the services that are due, and return what they did; a failure is a warning."""
         self.publish_or_warn()
         report = run_after_commit(
             self.storage,
@@ -239,6 +240,7 @@ class TableServices:
         )
         for failure in report.failures:
             logger.warning("%s: %s", self.storage.base, failure)
+        return report
 
     def publication(self) -> Publication:
         """Return the file lists that readers hold on to; a first one is made only where the options want one."""

@@ -44,17 +44,30 @@ def format_bytes(size: int) -> str:
     raise AssertionError("unreachable")
 
 
+def short_number(number: int) -> str:
+    """A count a person can read, for example ``1.2 M``."""
+    for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M")):
+        if number >= limit:
+            return f"{number / limit:.1f} {unit}"
+    return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """A count with its noun, for example ``1 file`` and ``2 files``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def write_response(result: WriteResult) -> HudiAdapterResponse:
     """Return what dbt prints and keeps of one write."""
     code = result.operation.upper()
     signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
+    services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
-    plural = "file" if result.files_written == 1 else "files"
     # the rows an overwrite puts others in the place of are no result of the model
     replaced = 0 if "OVERWRITE" in code else result.rows_deleted
     return HudiAdapterResponse(
-        _message=f"{code} {result.instant or 'no commit'} {counts} rows, {result.files_written} {plural}, "
-        f"{format_bytes(result.bytes_written)}",
+        _message=f"{code} {result.instant or 'no commit'} {counts} rows, "
+        f"{counted(result.files_written, 'file')}, {format_bytes(result.bytes_written)}{services}",
         code=code,
         rows_affected=result.rows_inserted + result.rows_updated + replaced,
         instant=result.instant,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dbt.adapters.contracts.connection import AdapterResponse
 from hudi_engine import HudiTable
 
-from dbt.adapters.hudi.response import HudiAdapterResponse, format_bytes, service_response
+from dbt.adapters.hudi.response import HudiAdapterResponse, counted, format_bytes, service_response
 
 
 def compact(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterResponse:
@@ -20,23 +20,23 @@ def compact(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterRes
     """
     if op == "schedule":
         planned = table.schedule_compaction(options=options)
-        return service_response("SCHEDULE COMPACTION", planned, f"{planned.file_groups} file groups")
+        return service_response("SCHEDULE COMPACTION", planned, counted(planned.file_groups, "file group"))
     result = table.compact(options=options)
-    details = f"{result.file_groups} file groups, {result.rows} rows, {format_bytes(result.bytes_written)}"
+    details = f"{counted(result.file_groups, 'file group')}, {counted(result.rows, 'row')}, {format_bytes(result.bytes_written)}"
     return service_response("COMPACT", result, details)
 
 
 def clean(table: HudiTable, retain_commits: int | None, options: Mapping[str, str]) -> AdapterResponse:
     """Remove files no retained commit needs."""
     result = table.clean(retain_commits=retain_commits, options=options)
-    details = f"{result.files_deleted} files deleted in {result.partitions} partitions"
+    details = f"{counted(result.files_deleted, 'file')} deleted in {counted(result.partitions, 'partition')}"
     return service_response("CLEAN", result, details)
 
 
 def archive(table: HudiTable, dry_run: bool, options: Mapping[str, str]) -> AdapterResponse:
     """Move the oldest instants to the archive, or say which would go."""
     result = table.archive(dry_run=dry_run, options=options)
-    done = f"{len(result.instants)} instants {'would go' if dry_run else 'archived'}"
+    done = f"{counted(len(result.instants), 'instant')} {'would go' if dry_run else 'archived'}"
     names = f": {', '.join(result.instants)}" if dry_run and result.instants else ""
     return HudiAdapterResponse(_message=f"ARCHIVE: {result.reason or done + names}", code="ARCHIVE")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Number
 
 from hudi_engine.errors import ConfigError
 
 OptionValue = bool | int | float | str | None
+_LEGAL = {"bool": "true or false", "int": "a whole number", "float": "a number", "text": "a text"}
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,14 @@ class Option:
 
     def parse(self, raw: object) -> OptionValue:
         """Turn a raw value into the typed one; raises ConfigError naming key, value and legal values."""
+        if not isinstance(raw, (str, Number)):
+            raise self._refuse(raw, _LEGAL.get(self.kind) or ", ".join(self.choices))
         text = str(raw).strip()
         if self.kind == "bool":
             lowered = text.lower()
             if lowered in ("true", "false"):
                 return lowered == "true"
-            raise self._refuse(raw, "true or false")
+            raise self._refuse(raw, _LEGAL["bool"])
         if self.kind == "choice":
             for choice in self.choices:
                 if choice.lower() == text.lower():
@@ -52,14 +57,14 @@ class Option:
         return text
 
     def _parse_number(self, raw: object, text: str) -> int | float:
-        legal = "a whole number" if self.kind == "int" else "a number"
+        legal = _LEGAL[self.kind]
         if self.minimum is not None:
             legal += f" of at least {self.minimum:g}"
         try:
             number: int | float = int(text) if self.kind == "int" else float(text)
         except ValueError:
             raise self._refuse(raw, legal) from None
-        if self.minimum is not None and number < self.minimum:
+        if not math.isfinite(number) or (self.minimum is not None and number < self.minimum):
             raise self._refuse(raw, legal)
         return number
 

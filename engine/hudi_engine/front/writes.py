@@ -284,8 +284,7 @@ class Writes(Reads):
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""
-        self._services(options).after_commit()
-        return result
+        return replace(result, services=self._services(options).after_commit().told)
 
     def _rows_where(self, base: TableState, condition: str) -> DataFrame:
         from pyspark.errors import PySparkException

@@ -17,6 +17,7 @@ from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.logformat.writer import encode_data_blocks, encode_delete_block
+from hudi_engine.progress import note_file
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 PARQUET_BLOCK_BYTES = 1024 * 1024
@@ -124,6 +125,7 @@ def _write_files(
         known.append(name)
         size = sum(len(block) for block in files)
         first = number == 0
+        note_file(context.storage.base, updates_written + inserts if first else 0)
         stats.append(
             WriteStat(
                 file_id=slice_.file_id,

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.progress import note_file
 from hudi_engine.schema.meta_fields import INSERTED, META_FIELDS, OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
 
@@ -59,6 +60,7 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
         options=context.base_files,
         before_publish=task.publish_guard(),
     )
+    note_file(context.storage.base, rows.num_rows)
     return WriteStat(
         file_id=file_id,
         path=path,

@@ -21,6 +21,7 @@ from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.progress import note_file
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 
@@ -93,6 +94,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         before_publish=task.publish_guard(),
         reuse_bloom=_reusable_bloom(task, file_slice, merged),
     )
+    note_file(context.storage.base, merged.table.num_rows)
     return WriteStat(
         file_id=file_slice.file_id,
         path=path,

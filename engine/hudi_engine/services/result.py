@@ -105,3 +105,22 @@ class ServicesReport:
     clean: CleanResult | None = None
     failures: tuple[str, ...] = ()
     archive: ArchiveResult | None = None
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What was done, in words for people; nothing of services that had nothing to do."""
+        words = []
+        for each in self.compactions:
+            if each.instant is not None:
+                what = "compacted" if each.state == "completed" else "planned to compact"
+                words.append(f"{what} {_counted(each.file_groups, 'file group')}")
+        if self.clean is not None and self.clean.files_deleted:
+            words.append(f"cleaned {_counted(self.clean.files_deleted, 'file')}")
+        if self.archive is not None and self.archive.instants:
+            words.append(f"archived {_counted(len(self.archive.instants), 'instant')}")
+        words += [f"{failure.partition(':')[0]} failed" for failure in self.failures]
+        return tuple(words)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -31,6 +31,7 @@ from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.fit import FitPolicy
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
@@ -86,11 +87,12 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         HudiError: A typed error; the table is unchanged.
     """
     prepare_session(spark)
-    if request.changes is None:
-        return _attempt(spark, storage, request)
-    # What becomes of the rows depends on the table, so a new attempt looks at it again.
-    again = replace(request, held=None)
-    return retried(lambda: _attempt(spark, storage, again), request.options.int(RETRIES))
+    with under_way(storage.base, "written"):
+        if request.changes is None:
+            return _attempt(spark, storage, request)
+        # What becomes of the rows depends on the table, so a new attempt looks at it again.
+        again = replace(request, held=None)
+        return retried(lambda: _attempt(spark, storage, again), request.options.int(RETRIES))
 
 
 def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:

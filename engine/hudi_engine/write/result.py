@@ -21,6 +21,7 @@ class WriteResult:
         files_written: Base and log files written.
         bytes_written: Bytes of those files.
         partitions_written: Partition paths touched, sorted.
+        services: What services did after the commit, in words such as ``cleaned 3 files``.
         path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``joined`` or ``metadata``.
     """
 
@@ -33,6 +34,7 @@ class WriteResult:
     bytes_written: int = 0
     partitions_written: tuple[str, ...] = ()
     path_taken: str = "metadata"
+    services: tuple[str, ...] = ()
 
 
 def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:

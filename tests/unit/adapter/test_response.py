@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
 from hudi_engine.write.result import WriteResult
 
-from dbt.adapters.hudi.response import format_bytes, write_response
+from dbt.adapters.hudi.response import format_bytes, short_number, write_response
 
 
 def test_the_message_names_instant_rows_files_and_bytes() -> None:
@@ -23,6 +24,35 @@ def test_a_write_without_a_commit_says_so() -> None:
 def test_a_rebuilt_table_has_as_many_rows_affected_as_it_has_rows() -> None:
     response = write_response(WriteResult("20261121101500123", "INSERT_OVERWRITE_TABLE", 3, 0, 3, 1, 10))
     assert (response.rows_affected, response.rows_deleted) == (3, 3)
+
+
+def test_services_that_ran_with_a_write_stand_in_its_line() -> None:
+    report = ServicesReport(
+        (
+            CompactionResult("2", "completed", file_groups=3),
+            CompactionResult("3", "scheduled", file_groups=1),
+        ),
+        CleanResult("4", files_deleted=1),
+        ("archive: the disk is full",),
+        ArchiveResult(("1.commit", "2.commit")),
+    )
+    told = str(write_response(WriteResult("1", "UPSERT", 1, files_written=1, services=report.told)))
+    assert told == (
+        "UPSERT 1 +1 rows, 1 file, 0 B | compacted 3 file groups, planned to compact 1 file group, cleaned 1 file, "
+        "archived 2 instants, archive failed"
+    )
+
+
+def test_services_that_had_nothing_to_do_are_not_told() -> None:
+    report = ServicesReport((CompactionResult(reason="no logs"),), CleanResult(reason="young"))
+    assert "|" not in str(write_response(WriteResult("1", "UPSERT", services=report.told)))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (9_999, "9,999"), (1_250_000, "1.2 M"), (3_000_000_000, "3.0 G")]
+)
+def test_counts_are_readable(number: int, text: str) -> None:
+    assert short_number(number) == text
 
 
 @pytest.mark.parametrize(

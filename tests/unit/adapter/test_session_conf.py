@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.spark import session
@@ -54,3 +55,17 @@ def test_a_session_made_for_a_node_is_not_taken_for_somebody_elses(monkeypatch: 
     monkeypatch.setattr(session, "_owned", owned)
     monkeypatch.setattr(session.SparkSession, "getActiveSession", lambda: of_a_node)
     assert session.base_session(HudiCredentials.from_dict({"schema": "analytics"}), {}) == (owned, True)
+
+
+def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = HudiCredentials.from_dict({"schema": "analytics"})
+    monkeypatch.setattr(session, "_owned", FakeSession())
+    monkeypatch.setattr(session, "_started_with", (session._start_conf(first, {}), "/shop"))
+    other = HudiCredentials.from_dict({"schema": "other", "spark_conf": {"spark.driver.memory": "3g"}})
+    assert session.base_session(other, {}, "/shop")[1], "one command, one profile: nothing is compared"
+    monkeypatch.setattr(session, "_kept_up", True)
+    assert session.base_session(HudiCredentials.from_dict({"schema": "other"}), {}, "/shop")[1]
+    with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*start it again"):
+        session.base_session(other, {}, "/shop")
+    with pytest.raises(DbtRuntimeError, match="the project's folder"):
+        session.base_session(first, {}, "/elsewhere")

@@ -25,6 +25,76 @@ PLACES = Places("/warehouse", "/project")
 KEYED = {"unique_key": "id"}
 
 
+WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
+    ({"table_type": "heap"}, "table_type is 'heap'; legal values: cow, mor"),
+    ({"table_tpye": "mor"}, None),
+    (
+        {**KEYED, "incremental_strategy": "upsrt"},
+        "incremental_strategy is 'upsrt'; did you mean 'upsert'? legal",
+    ),
+    ({"incremental_strategy": "zzz"}, "incremental_strategy is 'zzz'; legal values: upsert, merge"),
+    (
+        {"incremental_strategy": "microbatch"},
+        "incremental_strategy 'microbatch' needs event_time",
+    ),
+    (
+        {"incremental_strategy": "delete+insert"},
+        "incremental_strategy 'delete+insert' needs unique_key",
+    ),
+    (
+        {"incremental_strategy": "replace_where"},
+        "incremental_strategy 'replace_where' needs incremental_predicates",
+    ),
+    ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
+    (
+        {"incremental_strategy": "merge", "merge_update_columns": "a"},
+        "'merge' without unique_key does not merge",
+    ),
+    (
+        {"options": {"hoodie.parquet.max.file.sise": 1}},
+        "did you mean 'hoodie.parquet.max.file.size'?",
+    ),
+    ({"options": {"hoodie.parquet.max.file.size": "big"}}, "hoodie.parquet.max.file.size is 'big'"),
+    ({"options": "hoodie.x=1"}, "options is 'hoodie.x=1'; give a mapping"),
+    ({"options": {"tpye": "mor"}}, "options has the unknown key 'tpye'; did you mean 'type'?"),
+    ({"compaction": True}, "compaction is True, but the table type is 'cow'"),
+    (
+        {**KEYED, "table_type": "mor", "compaction": {"trigegr": 1}},
+        "compaction has the unknown key 'trigegr'; legal keys: execute, trigger",
+    ),
+    ({**KEYED, "index": "blom"}, "index is 'blom'; legal values: simple, bloom"),
+    ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
+    ({"partition_by": {"field": "dt"}}, "partition_by is {'field': 'dt'}; give a column name"),
+    ({"partition_by": "date(ts)"}, "partition_by has 'date(ts)'; Hudi partitions by columns"),
+    (
+        {"on_schema_change": "evolve"},
+        "on_schema_change is 'evolve'; legal values: ignore, append_new_columns",
+    ),
+    (
+        {**KEYED, "merge_update_columns": ["a"], "merge_exclude_columns": ["b"]},
+        "merge_update_columns and merge_exclude_columns are both set",
+    ),
+    ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
+    ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
+    (
+        {"grants": {"select": ["me"]}},
+        "grants is {'select': ['me']}, but dbt-hudi does not have this config",
+    ),
+    ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),
+    (
+        {**KEYED, "incremental_predicates": 5},
+        "incremental_predicates is 5; give a list of SQL conditions",
+    ),
+    ({"location_root": ["a"]}, "location_root is ['a']; give a folder or URI"),
+    ({**KEYED, "merge_mode": "newest"}, "merge_mode is 'newest'; legal values: event_time"),
+    (
+        {"hive_style_partitioning": "maybe"},
+        "hive_style_partitioning is 'maybe'; legal values: true, false",
+    ),
+    ({"hudi_options": [1]}, "hudi_options is [1]; give a mapping"),
+]
+
+
 def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
     """What resolving a model says; nothing of it needs Spark or a table."""
     node = {"config": {"materialized": "incremental", **config}}
@@ -38,74 +108,7 @@ def problems_of(config: dict[str, Any], name: str = "orders") -> list[str]:
 
 @pytest.mark.parametrize(
     ("config", "answer"),
-    [
-        ({"table_type": "heap"}, "table_type is 'heap'; legal values: cow, mor"),
-        ({"table_tpye": "mor"}, None),
-        (
-            {**KEYED, "incremental_strategy": "upsrt"},
-            "incremental_strategy is 'upsrt'; did you mean 'upsert'? legal",
-        ),
-        ({"incremental_strategy": "zzz"}, "incremental_strategy is 'zzz'; legal values: upsert, merge"),
-        (
-            {"incremental_strategy": "microbatch"},
-            "incremental_strategy 'microbatch' needs event_time",
-        ),
-        (
-            {"incremental_strategy": "delete+insert"},
-            "incremental_strategy 'delete+insert' needs unique_key",
-        ),
-        (
-            {"incremental_strategy": "replace_where"},
-            "incremental_strategy 'replace_where' needs incremental_predicates",
-        ),
-        ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
-        (
-            {"incremental_strategy": "merge", "merge_update_columns": "a"},
-            "'merge' without unique_key does not merge",
-        ),
-        (
-            {"options": {"hoodie.parquet.max.file.sise": 1}},
-            "did you mean 'hoodie.parquet.max.file.size'?",
-        ),
-        ({"options": {"hoodie.parquet.max.file.size": "big"}}, "hoodie.parquet.max.file.size is 'big'"),
-        ({"options": "hoodie.x=1"}, "options is 'hoodie.x=1'; give a mapping"),
-        ({"options": {"tpye": "mor"}}, "options has the unknown key 'tpye'; did you mean 'type'?"),
-        ({"compaction": True}, "compaction is True, but the table type is 'cow'"),
-        (
-            {**KEYED, "table_type": "mor", "compaction": {"trigegr": 1}},
-            "compaction has the unknown key 'trigegr'; legal keys: execute, trigger",
-        ),
-        ({**KEYED, "index": "blom"}, "index is 'blom'; legal values: simple, bloom"),
-        ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
-        ({"partition_by": {"field": "dt"}}, "partition_by is {'field': 'dt'}; give a column name"),
-        ({"partition_by": "date(ts)"}, "partition_by has 'date(ts)'; Hudi partitions by columns"),
-        (
-            {"on_schema_change": "evolve"},
-            "on_schema_change is 'evolve'; legal values: ignore, append_new_columns",
-        ),
-        (
-            {**KEYED, "merge_update_columns": ["a"], "merge_exclude_columns": ["b"]},
-            "merge_update_columns and merge_exclude_columns are both set",
-        ),
-        ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
-        ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
-        (
-            {"grants": {"select": ["me"]}},
-            "grants is {'select': ['me']}, but dbt-hudi does not have this config",
-        ),
-        ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),
-        (
-            {**KEYED, "incremental_predicates": 5},
-            "incremental_predicates is 5; give a list of SQL conditions",
-        ),
-        ({"location_root": ["a"]}, "location_root is ['a']; give a folder or URI"),
-        ({**KEYED, "merge_mode": "newest"}, "merge_mode is 'newest'; legal values: event_time"),
-        (
-            {"hive_style_partitioning": "maybe"},
-            "hive_style_partitioning is 'maybe'; legal values: true, false",
-        ),
-        ({"hudi_options": [1]}, "hudi_options is [1]; give a mapping"),
-    ],
+    WRONG_CONFIGS,
     ids=lambda value: str(value)[:40],
 )
 def test_a_wrong_config_is_refused_with_key_value_and_what_is_legal(

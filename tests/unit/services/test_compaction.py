@@ -112,7 +112,8 @@ def test_a_group_of_which_no_row_is_left_becomes_an_empty_file(table: HandmadeTa
 def test_with_nothing_in_logs_there_is_nothing_to_do(table: HandmadeTable) -> None:
     run_compaction(table.storage, options())
     again = run_compaction(table.storage, options())
-    assert (again.instant, again.state, again.reason) == (None, "none", "no file slice has log files")
+    assert (again.instant, again.state) == (None, "none")
+    assert again.reason.startswith("no file slice has log files; updates and deletes write them")
 
 
 def test_a_copy_on_write_table_is_refused(tmp_path: Path) -> None:

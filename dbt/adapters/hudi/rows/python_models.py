@@ -8,8 +8,9 @@ import types
 import uuid
 from typing import Any
 
-import pandas as pd
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.write.rows.frames import as_frame
 from pyspark.sql import DataFrame, SparkSession
 
 
@@ -43,13 +44,21 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
 
 
 def _frame(session: SparkSession, name: str, result: Any) -> DataFrame:
-    if isinstance(result, DataFrame):
-        return result
-    if isinstance(result, pd.DataFrame):
+    # a model that returns such a frame has imported pandas; nothing else of a run needs it
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is not None and isinstance(result, pandas.DataFrame):
         return session.createDataFrame(result)
     if hasattr(result, "to_spark"):
-        converted: DataFrame = result.to_spark()
-        return converted
-    raise DbtRuntimeError(
-        f"Python model {name} returned {type(result).__name__}; return a Spark, pandas or pandas-on-Spark DataFrame"
+        result = result.to_spark()
+    try:
+        return as_frame(session, result)
+    except (ConfigError, SchemaError) as error:
+        raise DbtRuntimeError(f"Python model {name} returned {_kind(result)}: {error}") from error
+
+
+def _kind(result: Any) -> str:
+    """Name the type of a result, with the library that it comes from."""
+    kind = type(result)
+    return (
+        kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.split('.')[0]}.{kind.__name__}"
     )

@@ -7,8 +7,8 @@ import decimal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
+from hudi_engine.write.rows.frames import as_frame
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
@@ -49,7 +49,7 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
         pa.array([_text(value) for value in column.values()], pa.string()) for column in agate_table.columns
     ]
     table = pa.table(columns, names=[f"c{number}" for number in range(len(names))])
-    text = _arrow_frame(session, table)
+    text = as_frame(session, table)
     cast = []
     for number, (name, kind) in enumerate(types.items()):
         wanted = _parse_datatype_string(kind)
@@ -57,18 +57,6 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
             wanted = T.StringType()
         cast.append(exact_cast(f"c{number}", T.StringType(), wanted, name))
     return text.select(*cast)
-
-
-def _arrow_frame(session: SparkSession, table: pa.Table) -> DataFrame:
-    """PySpark 4 takes Arrow as it is; 3.5 takes it by way of pandas."""
-    if session.version.startswith("3."):
-        return session.createDataFrame(
-            pd.DataFrame(
-                {name: table.column(name).to_pandas().astype(object) for name in table.column_names}
-            ),
-            T.StructType([T.StructField(name, T.StringType(), True) for name in table.column_names]),
-        )
-    return session.createDataFrame(table)
 
 
 def _text(value: Any) -> str | None:

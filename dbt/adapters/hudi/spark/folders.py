@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
+
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.errors import HudiError
 from hudi_engine.storage import open_storage
 
 _PROBE = ".dbt_hudi_probe"
 # of the layouts 1 and 2
 _TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
+
+
+def make_root(root: str) -> None:
+    """Make the place that tables are kept below, unless it is there.
+
+    An empty folder tells git to leave it alone: tables beside a project are no part of its repository.
+
+    Raises:
+        DbtRuntimeError: Tables cannot be kept there.
+    """
+    try:
+        if "://" in root:
+            open_storage(root).list("")
+        elif Path(root).exists() and not Path(root).is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        else:
+            Path(root).mkdir(parents=True, exist_ok=True)
+            if not any(Path(root).iterdir()):
+                (Path(root) / ".gitignore").write_text("*\n", encoding="utf-8")
+    except (HudiError, OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise DbtRuntimeError(
+            f"location_root is {root!r}, but tables cannot be kept there: {reason}. Name a folder or URI in the profile "
+            "that dbt may write to, or make it"
+        ) from error
 
 
 def remove_folder(base: str) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.spark.errors import dbt_errors
+from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.sql.statements import split_statements
 
@@ -72,6 +73,7 @@ class HudiHandle:
         self.feeds: dict[tuple[str, str], Any] = {}
         self._closed = threading.Event()
         self._cancelled = False
+        self._watched = False
         self.router = router
         self.group = f"dbt-hudi-{uuid.uuid4()}"
 
@@ -91,7 +93,15 @@ class HudiHandle:
             context.setJobGroup(
                 self.group, " ".join(description.split())[:_DESCRIPTION_LENGTH], interruptOnCancel=True
             )
-            yield self._session
+            if self._watched:
+                yield self._session
+                return
+            self._watched = True
+            try:
+                with LONG_WORK.watched(self._session, self.group):
+                    yield self._session
+            finally:
+                self._watched = False
 
     def cursor(self) -> HudiCursor:
         """A cursor; each statement gets its own."""

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future
 from importlib import resources
 from pathlib import Path
@@ -62,6 +62,8 @@ _METASTORE_KEYS = (
 _lock = threading.Lock()
 _owned: SparkSession | None = None
 _early: Future[None] | None = None
+_kept_up = False
+_started_with: tuple[Mapping[str, str], str | None] = {}, None
 
 
 def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
@@ -97,6 +99,7 @@ def _session(
 ) -> tuple[SparkSession, bool]:
     global _owned
     with _lock:
+        _refuse_other_settings(credentials, engine_conf, folder)
         running = _running_session()
         if running is not None:
             return running, running is _owned
@@ -105,11 +108,34 @@ def _session(
         return _owned, True
 
 
+def keep_up() -> None:
+    """Say that this process takes many commands, so that a profile may change between them."""
+    global _kept_up
+    _kept_up = True
+
+
+def _refuse_other_settings(
+    credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
+) -> None:
+    """Refuse a profile that asks for a Spark with other settings than the one that was started here has."""
+    conf, started_in = _started_with
+    if not _kept_up or _owned is None or not conf:
+        return
+    wanted = _start_conf(credentials, engine_conf)
+    other = sorted(key for key in {*conf, *wanted} if conf.get(key) != wanted.get(key))
+    if folder != started_in:
+        other.append("the project's folder")
+    if other:
+        raise DbtRuntimeError(
+            f"Spark was started with other settings than the profile asks for now: {', '.join(other)}. Leave the shell and "
+            "start it again"
+        )
+
+
 def early_session(
     credentials: HudiCredentials,
     engine_conf: Mapping[str, str],
     folder: str | None,
-    check: Callable[[], None],
 ) -> None:
     """Start Spark in a thread of its own, unless one runs; who asks for a session first is told what went wrong.
 
@@ -117,7 +143,6 @@ def early_session(
         credentials: The profile.
         engine_conf: Settings the engine wants before start.
         folder: Folder that relative paths in SQL count from.
-        check: Called first; what it raises keeps Spark from being started.
     """
     global _early
     if (_early is not None and not _early.done()) or _running_session() is not None:
@@ -128,7 +153,6 @@ def early_session(
 
     def start() -> None:
         try:
-            check()
             session, _ = _session(credentials, engine_conf, folder)
         except BaseException as error:
             done.set_exception(error)
@@ -188,7 +212,9 @@ def _use_this_python() -> None:
 
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
+    global _started_with
     conf = _start_conf(credentials, engine_conf)
+    _started_with = dict(conf), folder
     java, version = check_java()
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     start = time.perf_counter()

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -43,6 +42,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
+    make_root,
     move_folder,
     plain_location,
     remove_folder,
@@ -110,7 +110,7 @@ class Warehouse:
         """A session for one connection, in a process whose catalog knows the warehouse."""
         with self._lock:
             if not self._loaded:
-                self._check_root()
+                make_root(self.places.location_root)
         session = connection_session(self._credentials, session_conf(), self.places.project_root)
         with self._lock:
             if not self._loaded:
@@ -120,22 +120,7 @@ class Warehouse:
 
     def start_early(self) -> None:
         """Start Spark beside what dbt does before it needs one; what is wrong is told when it does."""
-        early_session(self._credentials, session_conf(), self.places.project_root, self._check_root)
-
-    def _check_root(self) -> None:
-        """Refuse a place that tables cannot be kept in, before Spark is started for it."""
-        root = self.places.location_root
-        try:
-            if "://" in root:
-                open_storage(root).list("")
-            else:
-                Path(root).mkdir(parents=True, exist_ok=True)
-        except (HudiError, OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            raise DbtRuntimeError(
-                f"location_root is {root!r}, but tables cannot be kept there: {reason}. Name a folder or URI in the profile "
-                "that dbt may write to, or make it"
-            ) from error
+        early_session(self._credentials, session_conf(), self.places.project_root)
 
     def _load(self, session: SparkSession) -> None:
         if self.directory is None:

@@ -19,6 +19,7 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.parallel import RunTasks, run_in_threads
+from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
@@ -77,7 +78,8 @@ def run_compaction(
         if isinstance(claim, CompactionResult):
             return claim
         try:
-            stats = claim.work(options, run_tasks or run_in_threads)
+            with under_way(storage.base, "compacted"):
+                stats = claim.work(options, run_tasks or run_in_threads)
             claim.commit(options, stats)
         except BaseException as error:
             claim.take_back(options, error)

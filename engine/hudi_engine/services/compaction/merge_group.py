@@ -28,6 +28,7 @@ from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, read_base_file, resolve_delta
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
+from hudi_engine.progress import note_file
 from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.storage.paths import join
@@ -97,6 +98,7 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
         before_publish=partial(check_inflight, storage, context.read.config, context.instant, "compaction"),
         reuse_bloom=None if changes.inserted else _old_bloom(context, file_slice),
     )
+    note_file(storage.base, info.rows)
     times = _milliseconds(started, scanned), _milliseconds(scanned, time.monotonic())
     return _stat(file_slice, info.path, (info.rows, info.size), changes, scan, times)
 

@@ -159,7 +159,9 @@ def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
         return free, ""
     if with_logs:
         return (), "every file slice with log files is being compacted, clustered or written to"
-    return (), "no file slice has log files"
+    return (), (
+        "no file slice has log files; updates and deletes write them, new rows only with a bucket index"
+    )
 
 
 def require_merge_on_read(state: TableState) -> None:

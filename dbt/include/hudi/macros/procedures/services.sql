@@ -10,6 +10,8 @@
       {% do log('compactions of ' ~ table ~ ' (newest last):', info=true) %}
       {% for line in adapter.hudi_compactions(table) %}
         {% do log('  ' ~ line, info=true) %}
+      {% else %}
+        {% do log('  none, pending or done', info=true) %}
       {% endfor %}
     {% else %}
       {% do log('compaction of ' ~ table ~ ': ' ~ adapter.hudi_compact(table, op, options), info=true) %}

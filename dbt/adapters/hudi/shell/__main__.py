@@ -1,0 +1,7 @@
+"""``python -m dbt.adapters.hudi.shell``, as the command ``dbt-hudi``."""
+
+import sys
+
+from dbt.adapters.hudi.shell.program import main
+
+sys.exit(main())

@@ -1,0 +1,118 @@
+"""Lines typed at a terminal, with history and completion."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from dbt.cli.main import cli
+
+_MANIFEST = Path("target") / "manifest.json"
+_SELECTS = ("-s", "--select", "-m", "--models", "--model", "--exclude")
+_KEPT_LINES = 1000
+
+
+def typed_lines(prompt: str, own: Iterable[str]) -> Iterator[str]:
+    """Yield what is typed, until the end of the input; Ctrl-C drops a line.
+
+    Args:
+        prompt: Shown before each line.
+        own: Commands of the shell itself, for completion.
+    """
+    history = _with_readline(Completion([*own, "exit"]))
+    try:
+        while True:
+            try:
+                yield input(prompt)
+            except KeyboardInterrupt:
+                print()  # noqa: T201
+            except EOFError:
+                print()  # noqa: T201
+                return
+    finally:
+        if history is not None:
+            readline, file = history
+            try:
+                file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                readline.set_history_length(_KEPT_LINES)
+                readline.write_history_file(file)
+            except OSError:
+                pass  # a history that cannot be kept is no reason to fail
+
+
+def _with_readline(completion: Completion) -> tuple[ModuleType, Path] | None:
+    try:
+        import readline
+    except ImportError:
+        return None
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    file = Path(state) / "dbt-hudi" / "shell_history"
+    try:
+        readline.read_history_file(file)
+    except OSError:
+        pass  # there is none yet
+    readline.set_completer_delims(" \t\n,")
+    readline.set_completer(
+        lambda text, number: completion.nth(readline.get_line_buffer()[: readline.get_begidx()], text, number)
+    )
+    readline.parse_and_bind("tab: complete")
+    return readline, file
+
+
+class Completion:
+    """What a word of a line may become: commands, their options, names of nodes and macros of the project.
+
+    Args:
+        own: Commands of the shell itself.
+        manifest: dbt's file about the project, where it was parsed.
+    """
+
+    def __init__(self, own: Iterable[str], manifest: Path = _MANIFEST) -> None:
+        self._own = list(own)
+        self._manifest = manifest
+
+    def nth(self, before: str, text: str, number: int) -> str | None:
+        """Return one of the candidates, None after the last, as readline asks for them.
+
+        Args:
+            before: The line up to the word.
+            text: The word so far.
+            number: Which candidate, from 0.
+        """
+        found = self.candidates(before.split(), text)
+        return found[number] if number < len(found) else None
+
+    def candidates(self, before: list[str], text: str) -> list[str]:
+        """Return what a word may become.
+
+        Args:
+            before: The words before it.
+            text: The word so far.
+        """
+        words = before[1:] if before[:1] == ["dbt"] else before
+        if not words or words == ["help"]:
+            legal = [*cli.commands, *([] if words else self._own)]
+        elif text.startswith("-"):
+            command = cli.commands.get(words[0])
+            legal = [] if command is None else [opt for each in command.params for opt in each.opts]
+        elif words == ["run-operation"]:
+            legal = self._names("macros", ("dbt", "dbt_spark"))
+        elif any(word in _SELECTS for word in words):
+            legal = [*self._names("nodes"), *self._names("sources")]
+        else:
+            legal = list(getattr(cli.commands.get(words[0]), "commands", ()))
+        return sorted({each for each in legal if each.startswith(text)})
+
+    def _names(self, kind: str, internal: tuple[str, ...] = ()) -> list[str]:
+        try:
+            nodes = json.loads(self._manifest.read_text(encoding="utf-8")).get(kind, {}).values()
+        except (OSError, ValueError):
+            return []
+        return [
+            node["name"]
+            for node in nodes
+            if node.get("package_name") not in internal and "__" not in node["name"]
+        ]

@@ -1,0 +1,122 @@
+"""The loop of the shell: a line in, a dbt command run in this process, and the next line."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TextIO
+
+from dbt.cli.main import dbtRunner
+
+from dbt.adapters.hudi.shell.prompt import typed_lines
+from dbt.adapters.hudi.spark.session import keep_up
+
+PROMPT = "dbt-hudi> "
+_HELP = """\
+a dbt command without `dbt`, such as: run -s orders+ | test | build | show -s orders | compile -s orders | ls
+  run-operation hudi_stats --args '{table: orders}'
+set NAME=VALUE, unset NAME    an environment variable, for the commands that follow
+help [COMMAND]                this text, or dbt's own about a command
+exit                          leave (so does the end of the input)"""
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
+
+
+class Shell:
+    """Runs dbt commands one after the other; one that fails does not end it.
+
+    Args:
+        options: Words that every dbt command gets at its end.
+    """
+
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        self._options = list(options)
+        self._own: Mapping[str, Callable[[list[str]], bool]] = {
+            "help": self._help,
+            "set": self._set,
+            "unset": self._unset,
+        }
+
+    def run(self, source: TextIO) -> int:
+        """Take lines until they end or one says exit.
+
+        Args:
+            source: Where the lines come from; a terminal gets a prompt, with history and completion.
+
+        Returns:
+            1 when a command failed that nobody sat before, else 0.
+        """
+        keep_up()
+        typed = source.isatty()
+        if typed:
+            _say("dbt commands without `dbt`; help tells more, exit leaves")
+        failed = False
+        for line in typed_lines(PROMPT, self._own) if typed else _read_lines(source):
+            words = self._words(line)
+            if words is None:
+                failed = True
+            elif words and words[0] in ("exit", "quit"):
+                break
+            elif words:
+                failed = not self._run_one(words) or failed
+        return int(failed and not typed)
+
+    def _words(self, line: str) -> list[str] | None:
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError as error:
+            _say(f"{line!r} is no command: {error}")
+            return None
+        return words[1:] if words[:1] == ["dbt"] else words
+
+    def _run_one(self, words: list[str]) -> bool:
+        start = time.perf_counter()
+        try:
+            good = self._own.get(words[0], self._dbt)(words)
+        except KeyboardInterrupt:
+            good = False
+        if words[0] not in self._own:
+            _say(
+                f"-- {'done' if good else 'failed'}: {shlex.join(words)} ({time.perf_counter() - start:.1f} s)"
+            )
+        return good
+
+    def _dbt(self, words: list[str]) -> bool:
+        result = dbtRunner().invoke([*words, *self._options])
+        if not result.success and result.exception is not None:
+            _say(str(result.exception))
+        return bool(result.success)
+
+    def _help(self, words: list[str]) -> bool:
+        if len(words) > 1:
+            return bool(dbtRunner().invoke([*words[1:], "--help"]).success)
+        _say(_HELP)
+        return True
+
+    def _set(self, words: list[str]) -> bool:
+        given = [_ASSIGNMENT.fullmatch(word) for word in words[1:]]
+        if not given or None in given:
+            _say("write set NAME=VALUE, with quotes around a value that has blanks")
+            return False
+        os.environ.update({each[1]: each[2] for each in given if each is not None})
+        return True
+
+    def _unset(self, words: list[str]) -> bool:
+        for name in words[1:]:
+            os.environ.pop(name, None)
+        return True
+
+
+def _read_lines(source: TextIO) -> Iterator[str]:
+    for line in source:
+        if line.strip() and not line.lstrip().startswith("#"):
+            _say(f"{PROMPT}{line.strip()}")
+            yield line
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()

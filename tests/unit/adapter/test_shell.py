@@ -1,0 +1,82 @@
+"""The shell's loop, with dbt commands that need no Spark: a failure does not end it, changes between commands are taken up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROFILE = (
+    "shop: {target: dev, outputs: {dev: {type: hudi, schema: \"{{ env_var('SCHEMA', 'analytics') }}\"}}}\n"
+)
+FILES = {
+    "dbt_project.yml": "name: shop\nprofile: shop\nflags: {send_anonymous_usage_stats: false}\n",
+    "profiles.yml": PROFILE,
+    "models/orders.sql": "select {{ env_var('COUNT', '1') }} as n",
+    "models/lines.sql": "select * from {{ ref('orders') }}",
+}
+LINES = """
+# what was typed
+compile -s orders
+dbt compile -s lines
+run --nonsense
+nonsense
+set COUNT=7 'SCHEMA=other'
+compile -s orders
+compile -s lines
+unset COUNT
+compile -s orders
+ls 'without an end
+set 7
+exit
+compile -s never_reached
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
+    """What the shell says to each line, and its exit code; there is no Java that it could start."""
+    project = tmp_path_factory.mktemp("shop")
+    for name, text in FILES.items():
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--no-use-colors"],
+        cwd=project,
+        input=LINES,
+        env={**os.environ, "JAVA_HOME": str(project / "no-java")},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    return done.stdout.split("dbt-hudi> ")[1:], done.returncode
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (0, "select 1 as n"),
+        (0, "-- done: compile -s orders ("),
+        (1, "select * from analytics.orders"),
+        (2, "No such option"),
+        (2, "-- failed: run --nonsense ("),
+        (3, "No such command 'nonsense'"),
+        (5, "select 7 as n"),
+        (6, "select * from other.orders"),
+        (8, "select 1 as n"),
+        (9, "is no command: No closing quotation"),
+        (10, "write set NAME=VALUE"),
+    ],
+)
+def test_each_line_is_answered(session: tuple[list[str], int], number: int, said: str) -> None:
+    answers, _ = session
+    assert said in answers[number], answers
+
+
+def test_it_ends_at_exit_and_tells_that_something_failed(session: tuple[list[str], int]) -> None:
+    answers, code = session
+    assert len(answers) == 12 and answers[-1] == "exit\n"
+    assert code == 1

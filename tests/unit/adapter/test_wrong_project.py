@@ -1,0 +1,89 @@
+"""A run of models that are all wrong: each is answered by name, at once, and nothing is written or started."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.hudi.model.known_configs import OF_DBT, SAID, USED
+from tests.unit.adapter.test_wrong_inputs import WRONG_CONFIGS, edits
+
+# dbt itself refuses these, in words of its own, while it parses
+# and of a strategy unlike any of ours it is the node that says that the project has no macro for it
+OF_DBT_ITSELF = ("microbatch", "evolve", "zzz")
+MISSPELT = 30
+
+
+def misspelt() -> list[str]:
+    """Config names with one wrong letter, always the same ones."""
+    chance = random.Random("wrong project")
+    names = chance.sample(sorted(USED), min(MISSPELT, len(USED)))
+    known = {*USED, *OF_DBT, *SAID}
+    words = [chance.choice(sorted(set(edits(name)) - known - {""})) for name in names * 3]
+    return list(dict.fromkeys(words))[:MISSPELT]
+
+
+def wrong() -> list[tuple[dict[str, Any], str]]:
+    """Wrong configs, with what is said of each."""
+    kept = [
+        (config, answer)
+        for config, answer in WRONG_CONFIGS
+        if answer and not any(each in repr(config) for each in OF_DBT_ITSELF)
+    ]
+    return kept + [({word: "x"}, f"{word}, a config of ") for word in misspelt()]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The project, and what a run of it says where there is no Java."""
+    project = tmp_path_factory.mktemp("wrong")
+    (project / "models").mkdir()
+    (project / "dbt_project.yml").write_text(
+        "name: wrong\nprofile: wrong\nflags: {send_anonymous_usage_stats: false}\n"
+    )
+    (project / "profiles.yml").write_text(
+        "wrong: {target: dev, outputs: {dev: {type: hudi, schema: analytics}}}\n"
+    )
+    for number, (config, _) in enumerate(wrong()):
+        given = {"materialized": "incremental", **config}
+        (project / "models" / f"m{number}.sql").write_text(f"{{{{ config({given!r}) }}}} select 1 as id")
+    done = subprocess.run(
+        [sys.executable, "-c", "from dbt.cli.main import cli; cli()", "--no-use-colors", "run"],
+        cwd=project,
+        env={**os.environ, "JAVA_HOME": str(project / "no-java")},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode != 0
+    return project, done.stdout + done.stderr
+
+
+def test_there_are_as_many_as_there_should_be() -> None:
+    assert len(wrong()) >= 55
+
+
+@pytest.mark.parametrize("number", range(len(wrong())))
+def test_each_is_answered_by_name(run: tuple[Path, str], number: int) -> None:
+    _, answer = wrong()[number]
+    assert answer in run[1], run[1]
+
+
+def test_each_misspelt_name_gets_a_near_one(run: tuple[Path, str]) -> None:
+    for word in misspelt():
+        (line,) = [each for each in run[1].splitlines() if f" {word}, a config of " in each]
+        assert re.search(r"did you mean '\w+'\?", line), line
+
+
+def test_nothing_was_written_or_started(run: tuple[Path, str]) -> None:
+    project, said = run
+    assert not (project / "warehouse").exists()
+    assert "Java" not in said and "Traceback" not in said
