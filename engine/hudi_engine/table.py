@@ -15,6 +15,7 @@ from hudi_engine.front.upkeep import Upkeep
 from hudi_engine.front.writes import Writes
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.given import public_location
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import recover_swap, table_storage
 from hudi_engine.write.define.create_table import create_table
@@ -37,7 +38,7 @@ class HudiTable(Writes, Upkeep):
 
     Attributes:
         spark: The session that runs queries and writes.
-        path: Base path as given.
+        path: Base path as given, without credentials and settings of a URI.
         storage: The table's storage.
     """
 
@@ -73,7 +74,7 @@ class HudiTable(Writes, Upkeep):
             TypeError: An argument of another name, or no ``name``.
             TableExistsError: A table, or another folder with files, is there.
         """
-        path = os.fspath(path) if isinstance(path, os.PathLike) else path
+        path = public_location(os.fspath(path) if isinstance(path, os.PathLike) else path)
         arrow = None if schema is None else spark_to_arrow(struct_of(spark, schema))
         config = defined_table(arrow, **definition)
         recover_swap(path)
@@ -100,7 +101,7 @@ class HudiTable(Writes, Upkeep):
             UnsupportedTableError: A version or feature this engine does not read.
         """
         resolve_options(options)
-        path = os.fspath(path) if isinstance(path, os.PathLike) else path
+        path = public_location(os.fspath(path) if isinstance(path, os.PathLike) else path)
         storage = table_storage(path)
         if hold:
             return cls(spark, path, storage, options, TableState.load(storage))

@@ -9,6 +9,7 @@ from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.given import public_location
 from hudi_engine.table import HudiTable, defined_table
 from hudi_engine.txn.swap import (
     is_switched,
@@ -59,6 +60,7 @@ def rebuild_table(
     rows = as_frame(spark, df)
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
     options = definition.get("options")
+    path = public_location(path)
     storage = open_storage(path)
     recover_swap(path)
     fresh = not exists(storage)

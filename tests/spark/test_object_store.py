@@ -54,3 +54,20 @@ def test_where_a_server_ignores_conditions_a_writer_must_say_that_it_is_alone(sp
     with pytest.raises(StorageError, match="hoodie.write.concurrency.mode=SINGLE_WRITER"):
         HudiTable.open(spark, uri).upsert(frame)
     assert HudiTable.open(spark, uri).upsert(frame, options=ALONE).rows_inserted == 1
+
+
+def test_tasks_of_executors_write_to_a_bucket_by_the_settings_of_its_uri(spark, s3_server, monkeypatch):
+    # Spark runs since before there was a server, so its tasks know only what the table's URI says.
+    place = f"{s3_server.new_bucket()}/orders"
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    login = place.replace("s3://", "s3://tester:not-a-secret@")
+    uri = f"{login}?region=us-east-1&endpoint={s3_server.endpoint}"
+    distributed = {"hoodie.engine.small.batch.rows": 0, "hoodie.engine.driver.merge.bytes": 0}
+    table = HudiTable.create(
+        spark, uri, name="orders", record_key=["id"], partition_by=["dt"], options=distributed
+    )
+    table.upsert(spark.range(20).selectExpr("cast(id as int) id", "id ts", "'a' dt", "'x' name"))
+    table.upsert(spark.range(10).selectExpr("cast(id as int) id", "id ts", "'a' dt", "'new' name"))
+    found = rows(place)
+    assert [row[3] for row in found] == ["new"] * 10 + ["x"] * 10
+    assert table.path == place and not open_storage(place).list(".hoodie/.temp", recursive=True)

@@ -54,7 +54,7 @@ def public_location(location: str) -> str:
     Args:
         location: A path, or a URI with or without them.
     """
-    if "://" not in location or location.startswith("file:"):
+    if not isinstance(location, str) or "://" not in location or location.startswith("file:"):
         return location
     uri = RemoteUri.parse(location)
     if uri.told:
