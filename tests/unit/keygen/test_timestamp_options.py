@@ -1,0 +1,64 @@
+"""The options of the timestamp key generator, each with what it does to the folder of one row."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hudi_engine.config.options import resolve_options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.keygen.generator import build_key_generator
+
+TABLE = TableConfig.from_properties(
+    {
+        "hoodie.table.name": "t",
+        "hoodie.table.type": "COPY_ON_WRITE",
+        "hoodie.table.version": "6",
+        "hoodie.table.recordkey.fields": "id",
+        "hoodie.table.partition.fields": "at",
+        "hoodie.table.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+    }
+)
+TEXT = {
+    "hoodie.keygen.timebased.timestamp.type": "DATE_STRING",
+    "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd HH:mm",
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMMddHH",
+}
+SCALAR = {
+    "hoodie.keygen.timebased.timestamp.type": "SCALAR",
+    "hoodie.keygen.timebased.output.dateformat": "yyyyMMddHH",
+}
+
+
+def folder(value: object, options: dict[str, str]) -> str:
+    """Return the partition path of a row."""
+    made = build_key_generator(TABLE, options=resolve_options(options))
+    paths: list[str] = made.partition_paths(pa.table({"id": [1], "at": [value]})).to_pylist()
+    return paths[0]
+
+
+def test_zones_of_the_text_and_of_the_folder() -> None:
+    east_in = {"hoodie.keygen.timebased.input.timezone": "GMT+2:00"}
+    east_out = {"hoodie.keygen.timebased.output.timezone": "GMT+2:00"}
+    utc_out = {"hoodie.keygen.timebased.output.timezone": "UTC"}
+    both_utc = {"hoodie.keygen.timebased.timezone": "UTC"}
+
+    assert folder("2026-01-02 23:10", TEXT) == "2026010223"
+    assert folder("2026-01-02 23:10", {**TEXT, **east_in, **utc_out}) == "2026010221"
+    assert folder("2026-01-02 23:10", {**TEXT, **east_out}) == "2026010301"
+    assert folder("2026-01-02 23:10", {**TEXT, **east_in, **utc_out, **both_utc}) == "2026010223"
+
+
+def test_patterns_of_the_text_are_told_apart_by_their_delimiter() -> None:
+    patterns = {
+        "hoodie.keygen.timebased.input.dateformat": "yyyy-MM-dd HH:mm;dd.MM.yyyy",
+        "hoodie.keygen.timebased.input.dateformat.list.delimiter.regex": ";",
+    }
+
+    assert folder("2026-01-02 23:10", {**TEXT, **patterns}) == "2026010223"
+    assert folder("02.01.2026", {**TEXT, **patterns}) == "2026010200"
+
+
+def test_numbers_are_of_the_unit_that_the_option_names() -> None:
+    days = {"hoodie.keygen.timebased.timestamp.scalar.time.unit": "DAYS"}
+
+    assert folder(86400, SCALAR) == "1970010200"
+    assert folder(1, {**SCALAR, **days}) == "1970010200"
