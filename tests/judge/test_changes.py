@@ -1,13 +1,15 @@
-"""What our engine says has changed in tables of Apache Hudi is what Apache Hudi's own change queries say."""
+"""What our engine says has changed, in tables of Apache Hudi and in its own, is what Apache Hudi's change queries say."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi_engine import HudiTable
 from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.config.options import resolve_options
 from hudi_engine.storage.factory import open_storage
@@ -15,7 +17,7 @@ from hudi_engine.table_state import TableState
 
 from tests.judge.arrow_rows import rows_of_arrow
 from tests.judge.readers import Judges
-from tests.judge.shapes import SHAPES, arrow, row
+from tests.judge.shapes import COLUMNS, SHAPES, arrow, row
 
 NAMES = ("id", "ts", "price")
 OPERATIONS = {"insert": "i", "update_after": "u", "delete": "d"}
@@ -24,6 +26,14 @@ TABLES = [
     *(("0.15.0", "COPY_ON_WRITE", mode, True) for mode in LOGGING),
     ("0.15.0", "MERGE_ON_READ", "DATA_BEFORE_AFTER", True),
     ("1.2.0", "COPY_ON_WRITE", "DATA_BEFORE_AFTER", False),
+]
+
+
+OURS = [
+    *(("0.15.0", "cow", mode) for mode in (*LOGGING, "DATA_BEFORE")),
+    ("0.15.0", "mor", "DATA_BEFORE_AFTER"),
+    ("1.2.0", "cow", "DATA_BEFORE_AFTER"),
+    ("1.2.0", "cow", "DATA_BEFORE"),
 ]
 
 
@@ -53,6 +63,17 @@ def change_data(rows: list[dict[str, Any]]) -> Counter[Any]:
     return found
 
 
+def images(rows: list[dict[str, Any]]) -> Counter[Any]:
+    """Operation with the row before and after, from the rows of a CDC query."""
+    return Counter(
+        (
+            each["op"],
+            *(image(json.loads(each[name]) if each[name] else None) for name in ("before", "after")),
+        )
+        for each in rows
+    )
+
+
 @pytest.mark.parametrize(("version", "table_type", "logging", "keep_v6"), TABLES)
 def test_apache_hudis_change_queries_say_the_same(
     version: str, table_type: str, logging: str, keep_v6: bool, tmp_path: Path, apache_hudi: Judges
@@ -77,13 +98,7 @@ def test_apache_hudis_change_queries_say_the_same(
     asked = [write.completion_time or write.requested_time for write in writes]
     for start, end in ((0, 3), (0, 1), (1, 2), (2, 3)):
         window = {"begin": asked[start], "end": asked[end]}
-        theirs = Counter(
-            (
-                each["op"],
-                *(image(json.loads(each[name]) if each[name] else None) for name in ("before", "after")),
-            )
-            for each in hudi.read(path, "cdc", **window)
-        )
+        theirs = images(hudi.read(path, "cdc", **window))
         assert change_data(told(state, requested[start], requested[end], "all")) == theirs, (start, end)
 
         newest = [
@@ -93,3 +108,31 @@ def test_apache_hudis_change_queries_say_the_same(
         ]
         incremental = hudi.read(path, "incremental", **window)
         assert Counter(map(image, newest)) == Counter(map(image, incremental)), (start, end)
+
+
+@pytest.mark.parametrize(("version", "table_type", "logging"), OURS)
+def test_apache_hudi_reads_the_change_data_of_our_tables(
+    version: str, table_type: str, logging: str, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    hudi = apache_hudi(version)
+    options = {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": logging}
+    shape = replace(SHAPES[0], table_type=table_type, options=options)
+    table = shape.create(HudiTable, spark, str(tmp_path / "t"))
+
+    def frame(*rows: dict[str, Any]) -> Any:
+        return spark.createDataFrame(list(rows), COLUMNS)
+
+    writes = [
+        table.upsert(frame(*(row(number, 10) for number in range(9)))),
+        # an update, a late row that changes nothing, new rows that are packed into a file that is there
+        table.upsert(frame(row(0, 20, price=7.0), row(1, 5, price=8.0), row(9, 20), row(12, 20))),
+        table.delete(frame(row(1, 30), row(9, 30))),
+        table.insert_overwrite(frame(row(2, 40, price=9.0), row(14, 40))),
+        table.delete(frame(row(2, 50), row(14, 50))),
+    ]
+    instants = [str(write.instant) for write in writes]
+    for start, end in ((0, 4), (0, 1), (1, 2), (2, 3), (3, 4)):
+        theirs = images(hudi.read(table.path, "cdc", begin=instants[start], end=instants[end]))
+        ours = [each.asDict() for each in table.cdc(instants[start], instants[end]).collect()]
+        assert images(ours) == theirs, (start, end)
+    assert sum(theirs.values()) == 2

@@ -57,9 +57,15 @@ def compare_rows(
     if trusts_writes:
         changed = ~_same_write(before, after, old, now)
         old, now = old[changed], now[changed]
+    return without_equal(before, after, Matched(gone, new, old, now))
+
+
+def without_equal(before: pa.Table, after: pa.Table, matched: Matched) -> Matched:
+    """Return what became of rows without the pairs that say the same."""
     names = [name for name in after.column_names if name not in _NOT_DATA]
+    old, now = matched.old, matched.now
     differs = ~equal_rows(before.take(pa.array(old)), after.take(pa.array(now)), names)
-    return Matched(gone, new, old[differs], now[differs])
+    return Matched(matched.gone, matched.new, old[differs], now[differs])
 
 
 def _pairs(

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.changes.change_data import told_by_files
 from hudi_engine.changes.columns import AFTER, ALL, BEFORE, CHANGE_TYPE, COMMITTED, DELETE, INSERT, STEP
-from hudi_engine.changes.compare import Matched, compare_rows
+from hudi_engine.changes.compare import Matched, compare_rows, without_equal
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -38,6 +39,7 @@ class Comparison:
         after: Slice after it; None when the group is not in the table any more.
         commit: Newest write of the step that touched the group.
         meets_others: Rows may have moved between this file group and others of its partition.
+        change_data: Files that tell the changes; empty where the slices have to be compared.
     """
 
     step: int
@@ -46,6 +48,7 @@ class Comparison:
     after: FileSlice | None
     commit: str
     meets_others: bool
+    change_data: tuple[str, ...] = ()
 
 
 def compare_group(
@@ -63,13 +66,28 @@ def compare_group(
         CorruptTableError: A file of a slice is damaged.
         TimelineError: A file has gone since it was listed.
     """
+    before, after, matched = matched_rows(reads, unit)
+    if unit.change_data:
+        matched = without_equal(before, after, matched)
+    return changed_rows(before, after, matched, mode, _Stamp(unit.step, unit.commit, writes))
+
+
+def matched_rows(
+    reads: tuple[ReadContext, ReadContext], unit: Comparison
+) -> tuple[pa.Table, pa.Table, Matched]:
+    """Return the rows of a file group before and after a step, and what became of which.
+
+    Change data tells the rows that were written, those written without a change too; see `compare_group`.
+    """
+    slices = (unit.before, unit.after)
+    if unit.change_data:
+        return told_by_files(reads, unit.change_data, slices, (unit.partition, unit.commit))
     before, after = (
-        _rows(read, file_slice, unit.partition)
-        for read, file_slice in zip(reads, (unit.before, unit.after), strict=True)
+        _rows(read, file_slice, unit.partition) for read, file_slice in zip(reads, slices, strict=True)
     )
     keys = before.column(RECORD_KEY), after.column(RECORD_KEY)
     matched = compare_rows(before, after, keys, trusts_writes=_trusts_writes(reads[1].config))
-    return changed_rows(before, after, matched, mode, _Stamp(unit.step, unit.commit, writes))
+    return before, after, matched
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,12 @@ class ChangePlan:
 
     def compare(self, unit: Comparison) -> pa.Table:
         """Return the changes of one file group; raises as compare_group does."""
-        before, after, writes = self.points[unit.step]
-        reads = context_at(self.read, before), context_at(self.read, after)
-        return compare_group(reads, unit, writes, self.mode)
+        return compare_group(self.reads_of(unit), unit, self.points[unit.step][2], self.mode)
+
+    def reads_of(self, unit: Comparison) -> tuple[ReadContext, ReadContext]:
+        """Return how the slices of before and after a step are read."""
+        before, after, _ = self.points[unit.step]
+        return context_at(self.read, before), context_at(self.read, after)
 
     def rows(self) -> pa.Table:
         """Return all changes at once, by commit; for small windows, read in this process."""
@@ -104,9 +107,10 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
                 None if states.is_replaced(key, point) else states.slice_at(key, point)
                 for point in (step.before, step.after)
             )
-            if not states.is_replaced(key, step.before):
+            files = step.change_data.get(key, ())
+            if not files and not states.is_replaced(key, step.before):
                 cleaned.check_before(step, key, before)
             if not states.is_replaced(key, step.after):
                 cleaned.check_after(step, key, after)
             if before is not None or after is not None:
-                yield Comparison(number, key[0], before, after, commit, key[0] in step.moving)
+                yield Comparison(number, key[0], before, after, commit, key[0] in step.moving, files)

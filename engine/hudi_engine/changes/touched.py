@@ -24,6 +24,7 @@ class Step:
         groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
         previous: Instant of the slice a group had before, as the writer saw it.
         moving: Partitions in which a row may go in one file group and come in another.
+        change_data: Change data files of a group, in a step of one write.
     """
 
     before: Point
@@ -32,6 +33,7 @@ class Step:
     groups: dict[FileGroupKey, str] = field(default_factory=dict)
     previous: dict[FileGroupKey, str] = field(default_factory=dict)
     moving: set[str] = field(default_factory=set)
+    change_data: dict[FileGroupKey, tuple[str, ...]] = field(default_factory=dict)
 
 
 def net_step(state: TableState, window: Window) -> Step:
@@ -60,9 +62,13 @@ def _step(state: TableState, before: Point, after: Point, writes: Iterable[Insta
         if moves_rows(metadata):
             changed.append(instant.requested_time)
             _take(step, metadata, instant.requested_time)
+            if state.config.record_key_fields:
+                step.change_data = _change_data(metadata)
         elif metadata.partition_to_replace_file_ids:
             moved.append(_groups_of(metadata))
     _follow(step, moved)
+    if len(changed) > 1 or moved:
+        step.change_data = {}
     step.writes = frozenset(changed)
     if state.config.merge_mode is MergeMode.CUSTOM:
         step.moving.update(partition for partition, _ in step.groups)
@@ -81,6 +87,14 @@ def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
     for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
         step.groups.update(dict.fromkeys(((partition, file_id) for file_id in file_ids), instant))
         step.moving.add(partition)
+
+
+def _change_data(metadata: CommitMetadata) -> dict[FileGroupKey, tuple[str, ...]]:
+    return {
+        (partition, str(stat.file_id)): tuple(sorted(stat.cdc_stats))
+        for partition, stat in metadata.write_stats()
+        if stat.cdc_stats
+    }
 
 
 def _groups_of(metadata: CommitMetadata) -> dict[str, set[FileGroupKey]]:

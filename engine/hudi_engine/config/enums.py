@@ -141,6 +141,14 @@ class ParquetCodec(Name):
         return "none" if self is ParquetCodec.UNCOMPRESSED else self.value
 
 
+class CdcLogging(Name):
+    """``hoodie.table.cdc.supplemental.logging.mode``: what change data files keep of a change."""
+
+    OP_KEY_ONLY = "OP_KEY_ONLY"
+    DATA_BEFORE = "DATA_BEFORE"
+    DATA_BEFORE_AFTER = "DATA_BEFORE_AFTER"
+
+
 class LogBlockFormat(Name):
     """``hoodie.logfile.data.block.format``."""
 

@@ -51,7 +51,6 @@ def check_writable(config: TableConfig) -> None:
         "hoodie.datasource.write.drop.partition.columns=true": config.drop_partition_columns,
         "hoodie.populate.meta.fields=false": not config.populate_meta_fields,
         "hoodie.partition.metafile.use.base.format=true": config.partition_metafile_use_base_format,
-        "hoodie.table.cdc.enabled=true": config.cdc_enabled,
     }
     found = [feature for feature, present in features.items() if present]
     if found:

@@ -13,7 +13,7 @@ from datetime import datetime, timezone, tzinfo
 from functools import cached_property
 from typing import Any
 
-from hudi_engine.config.enums import KeyGeneratorType, MergeMode, TableType
+from hudi_engine.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
 from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
 from hudi_engine.config.properties import format_properties, table_checksum
@@ -30,6 +30,8 @@ from hudi_engine.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_ru
 from hudi_engine.errors import CorruptTableError
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
+CDC_OPTION = "hoodie.table.cdc.enabled"
+CDC_LOGGING_OPTION = "hoodie.table.cdc.supplemental.logging.mode"
 OPERATION_OPTION = "hoodie.allow.operation.metadata.field"
 CHANGELOG_PROPERTY = "hoodie.engine.changelog"
 """Where a table keeps the option. Under Hudi's own name its Spark writer would find it and lose every update, because its
@@ -202,7 +204,22 @@ class TableConfig:
     @cached_property
     def cdc_enabled(self) -> bool:
         """Whether writes keep change data files."""
-        return self._flag("hoodie.table.cdc.enabled", False)
+        return self._flag(CDC_OPTION, False)
+
+    @cached_property
+    def cdc_logging(self) -> CdcLogging:
+        """What change data files keep of a change.
+
+        Raises:
+            CorruptTableError: The property says something else.
+        """
+        value = self._text(CDC_LOGGING_OPTION, CdcLogging.DATA_BEFORE_AFTER).upper()
+        try:
+            return CdcLogging(value)
+        except ValueError as error:
+            raise CorruptTableError(
+                f"table {self.name!r} has {CDC_LOGGING_OPTION}={value!r}; legal are {', '.join(CdcLogging)}"
+            ) from error
 
     @cached_property
     def keeps_operations(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudi_engine.changes.as_of import instant_as_of
+from hudi_engine.changes.cdc import cdc_frame
 from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.changes.read import changes_between
@@ -106,6 +107,27 @@ class Reads(TableBase):
         if frame is None:
             return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
         return frame
+
+    def cdc(
+        self, start: Moment | None = None, end: Moment | None = None, *, options: RawOptions | None = None
+    ) -> DataFrame:
+        """Return the changes after ``start`` up to ``end`` in the columns of Hudi's CDC query.
+
+        ``op`` is ``i``, ``u`` or ``d``, ``ts_ms`` the commit, ``before`` and ``after`` are the row as JSON. Every commit's
+        changes are told, rows that it wrote without a change among them where the table keeps change data
+        (``hoodie.table.cdc.enabled``); other tables' files are compared.
+
+        Args:
+            start: Instant or moment, excluded; None for all rows as inserts.
+            end: Instant or moment, included; None for now.
+            options: ``hoodie.*`` read options.
+
+        Raises:
+            HistoryGapError: The changes cannot be told in full any more.
+            TimelineError: A point in time that is none, or an end before the start.
+        """
+        state = TableState.load(self.storage)
+        return cdc_frame(self.spark, state, self._resolved(options), Span(start, end))
 
     def changelog(
         self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None

@@ -14,6 +14,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import constant, read_key_footer, write_base_file
+from hudi_engine.handles.change_data import ChangeImages
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
@@ -80,7 +81,8 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         if base is not None and not file_slice.log_files
         else [read_slice(context.read, file_slice, columns=columns)]
     )
-    merged = _merge(task, file_slice.partition, old, changes, name)
+    images = ChangeImages.of(task)
+    merged = _merge(task, file_slice.partition, old, changes, name, images)
     if merged.updated == merged.deleted == merged.inserted == 0:
         return None
     task.announce(file_slice.partition, name, "MERGE")
@@ -98,6 +100,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     return WriteStat(
         file_id=file_slice.file_id,
         path=path,
+        cdc_stats=None if images is None else images.write(task, file_slice.partition, file_slice.file_id),
         prev_commit=base.instant if base is not None else file_slice.base_instant,
         num_writes=merged.table.num_rows,
         num_update_writes=merged.updated,
@@ -123,13 +126,18 @@ def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged) -> 
 
 
 def _merge(
-    task: WriteTask, partition: str, old: Iterable[pa.Table], changes: FileChanges, name: str
+    task: WriteTask,
+    partition: str,
+    old: Iterable[pa.Table],
+    changes: FileChanges,
+    name: str,
+    images: ChangeImages | None,
 ) -> _Merged:
     updates = _Updates.of(task, partition, changes, name)
     parts: list[pa.Table] = []
     row = updated = deleted = 0
     for block in old:
-        part, block_updated, block_deleted = updates.apply(block, row)
+        part, block_updated, block_deleted = updates.apply(block, row, images)
         parts.append(part)
         row += block.num_rows
         updated += block_updated
@@ -137,7 +145,10 @@ def _merge(
     inserted = 0
     if changes.inserts is not None and changes.inserts.num_rows:
         inserted = changes.inserts.num_rows
-        parts.append(stamp_rows(task, partition, changes.inserts, name).drop_columns([FILE_NAME]))
+        new = stamp_rows(task, partition, changes.inserts, name)
+        parts.append(new.drop_columns([FILE_NAME]))
+        if images is not None:
+            images.inserted(new)
     rows = pa.concat_tables(parts)
     place = META_FIELDS.index(FILE_NAME)
     return _Merged(
@@ -176,7 +187,9 @@ class _Updates:
         incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
         return cls(touched, incoming, deletes, changes, config)
 
-    def apply(self, block: pa.Table, first_row: int) -> tuple[pa.Table, int, int]:
+    def apply(
+        self, block: pa.Table, first_row: int, images: ChangeImages | None
+    ) -> tuple[pa.Table, int, int]:
         """Return a block of the file after the updates, and how many of its rows were updated and deleted."""
         low, high = np.searchsorted(self.touched, [first_row, first_row + block.num_rows])
         if low == high:
@@ -185,6 +198,8 @@ class _Updates:
         if self.incoming is None:
             keep = np.ones(block.num_rows, dtype=bool)
             keep[places] = False
+            if images is not None:
+                images.deleted(block.take(pa.array(places)))
             return block.filter(pa.array(keep)), 0, len(places)
         incoming = self.incoming.slice(low, high - low)
         before = block.take(pa.array(places))
@@ -196,6 +211,9 @@ class _Updates:
         gone = np.asarray(outcome.deleted)
         if not changed.any():
             return block, 0, 0
+        if images is not None:
+            kept = pa.array(changed)
+            images.changed(before.filter(kept), outcome.rows.filter(kept), gone[changed])
         merged = _splice(block, outcome.rows, places, changed, gone)
         return merged, int((changed & ~gone).sum()), int(gone.sum())
 

@@ -35,8 +35,15 @@ def record_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
     Raises:
         UnsupportedTableError: The table keeps no keys and names no key columns.
     """
-    if config.populate_meta_fields:
-        return table.column(RECORD_KEY)
+    return table.column(RECORD_KEY) if config.populate_meta_fields else made_keys(table, config)
+
+
+def made_keys(table: pa.Table, config: TableConfig) -> pa.ChunkedArray:
+    """Return the key that the columns of each row make.
+
+    Raises:
+        UnsupportedTableError: The table names no key columns.
+    """
     fields = config.record_key_fields
     if not fields:
         raise UnsupportedTableError(

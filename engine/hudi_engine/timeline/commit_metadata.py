@@ -125,6 +125,11 @@ class CommitMetadata:
             for stat in stats:
                 yield partition, stat
 
+    def file_paths(self) -> set[str]:
+        """Return the paths of the files that the write brought, change data files among them."""
+        stats = [stat for _, stat in self.write_stats()]
+        return {str(stat.path) for stat in stats} | {path for stat in stats for path in stat.cdc_stats or ()}
+
     def carrying(self, before: CommitMetadata | None) -> CommitMetadata:
         """Return these facts with the checkpoint of the commit before, unless they have one of their own."""
         kept = None if before is None else before.extra_metadata.get(CHECKPOINT)

@@ -38,7 +38,7 @@ def delete_unwanted_files(storage: Storage, instant: str, metadata: CommitMetada
         instant: Instant of the write.
         metadata: What it commits.
     """
-    return delete_announced_files(storage, instant, {str(stat.path) for _, stat in metadata.write_stats()})
+    return delete_announced_files(storage, instant, metadata.file_paths())
 
 
 def delete_announced_files(storage: Storage, instant: str, wanted: Collection[str]) -> list[str]:
@@ -95,7 +95,7 @@ def _wanted(timeline: Timeline, instant: str) -> Collection[str] | None:
     """Return the files that belong to an instant that has ended; None when that cannot be told any more."""
     for write in timeline.completed_writes:
         if write.requested_time == instant:
-            return {str(stat.path) for _, stat in timeline.commit_metadata(write).write_stats()}
+            return timeline.commit_metadata(write).file_paths()
     undone = not timeline.is_committed(instant) or instant in timeline.undone_since()
     return frozenset() if undone else None
 

@@ -157,6 +157,11 @@ def test_a_delete_marker_is_found_under_the_names_of_both_generations() -> None:
             "'VIEW'; legal values: COPY_ON_WRITE, MERGE_ON_READ",
         ),
         ({"hoodie.populate.meta.fields": "yes"}, CorruptTableError, "'yes'; legal values: true, false"),
+        (
+            {"hoodie.table.cdc.supplemental.logging.mode": "ALL"},
+            CorruptTableError,
+            "'ALL'; legal are OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER",
+        ),
         ({"hoodie.bootstrap.base.path": "/old"}, UnsupportedTableError, "bootstrapped from '/old'"),
     ],
 )
@@ -174,7 +179,6 @@ def test_what_cannot_be_read_right_is_refused(
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, "drop.partition.columns"),
         ({"hoodie.populate.meta.fields": "false"}, "populate.meta.fields"),
         ({"hoodie.partition.metafile.use.base.format": "true"}, "metafile"),
-        ({"hoodie.table.cdc.enabled": "true"}, "cdc"),
         (
             {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"},
             "version 9 .* writes version 6",

@@ -190,7 +190,7 @@ hoodie.sql: bulk.insert.enable insert.mode
 hoodie.static: overwrite.partition.paths
 hoodie.storage: class layout.partitioner.class layout.type
 hoodie.streamer: schemaprovider.class source.kafka.value.deserializer.class
-hoodie.table: base.file.format cdc.supplemental.logging.mode checksum create.schema format index.defs.path
+hoodie.table: base.file.format checksum create.schema format index.defs.path
   initial.version legacy.payload.class log.file.format metadata.partitions metadata.partitions.inflight
   multiple.base.file.formats.enable name ordering.fields partial.update.mode partition.fields
   partition_extractor_class precombine.field recordkey.fields ro.file.format rt.file.format

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from hudi_engine.config.enums import DECLARED_MERGE_MODES, KeyGeneratorType
+from hudi_engine.config.enums import DECLARED_MERGE_MODES, CdcLogging, KeyGeneratorType
 from hudi_engine.config.option import Option, bool_option, choice_option, int_option, text_option
-from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION
+from hudi_engine.config.table_config import (
+    CDC_LOGGING_OPTION,
+    CDC_OPTION,
+    CHANGELOG_PROPERTY,
+    OPERATION_OPTION,
+)
 
 TABLE = "Table"
 
@@ -90,7 +95,17 @@ TABLE_OPTIONS: tuple[Option, ...] = (
         "Partition columns are left out of the data files; true is refused when writing.",
     ),
     bool_option(
-        "hoodie.table.cdc.enabled", False, TABLE, "Change data capture files; true is refused when writing."
+        CDC_OPTION,
+        False,
+        TABLE,
+        "Writes keep a change data file beside each base file that they rewrite, for Hudi's CDC query.",
+    ),
+    choice_option(
+        CDC_LOGGING_OPTION,
+        CdcLogging.DATA_BEFORE_AFTER,
+        CdcLogging,
+        TABLE,
+        "What change data files keep of a change: operation and key, the row before too, or the rows before and after.",
     ),
     bool_option(
         OPERATION_OPTION,

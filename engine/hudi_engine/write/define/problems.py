@@ -86,7 +86,6 @@ def _unwritten_problems(options: Options) -> list[str]:
     for key, wrong in (
         ("hoodie.populate.meta.fields", False),
         ("hoodie.datasource.write.drop.partition.columns", True),
-        ("hoodie.table.cdc.enabled", True),
     ):
         if options.bool(key) is wrong:
             problems.append(

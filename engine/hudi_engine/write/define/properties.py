@@ -13,7 +13,13 @@ from hudi_engine.config.merge_mode import EVENT_TIME_STRATEGY, PAYLOAD_PACKAGE
 from hudi_engine.config.options import Options, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.config.properties import table_checksum
-from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
+from hudi_engine.config.table_config import (
+    CDC_LOGGING_OPTION,
+    CDC_OPTION,
+    CHANGELOG_PROPERTY,
+    OPERATION_OPTION,
+    TableConfig,
+)
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import resolve_field
 from hudi_engine.merge.modes.registry import merge_rule
@@ -199,6 +205,8 @@ def _sticky(options: Options) -> dict[str, str]:
         if canonical_key(key).startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
     }
     kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
+    if options.bool(CDC_OPTION):
+        kept |= {CDC_OPTION: "true", CDC_LOGGING_OPTION: str(options.text(CDC_LOGGING_OPTION))}
     if options.bool(OPERATION_OPTION):
         kept[CHANGELOG_PROPERTY] = "true"
     if options.text("hoodie.index.type") == IndexType.BUCKET:

@@ -7,7 +7,13 @@ from collections.abc import Callable
 from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import CHANGELOG_PROPERTY, OPERATION_OPTION, TableConfig
+from hudi_engine.config.table_config import (
+    CDC_LOGGING_OPTION,
+    CDC_OPTION,
+    CHANGELOG_PROPERTY,
+    OPERATION_OPTION,
+    TableConfig,
+)
 from hudi_engine.errors import ConfigError
 from hudi_engine.write.define.definition import (
     KEY_OPTIONS,
@@ -38,6 +44,8 @@ _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
         ("changelog.enabled", OPERATION_OPTION, CHANGELOG_PROPERTY),
         lambda config: str(config.keeps_operations).lower(),
     ),
+    CDC_OPTION: lambda config: str(config.cdc_enabled).lower(),
+    CDC_LOGGING_OPTION: lambda config: config.cdc_logging.value,
     "hoodie.table.base.file.format": lambda config: config.base_file_format,
 }
 

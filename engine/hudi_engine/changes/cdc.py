@@ -1,0 +1,124 @@
+"""The change data of a table in the columns of Hudi's CDC query: ``op``, ``ts_ms``, ``before``, ``after``.
+
+A row is told for each change of each commit, file group by file group: an overwrite is deletes and inserts. Files of
+change data are read where a table keeps them; elsewhere file slices are compared, so it need not keep any.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.changes.columns import ALL, CHANGE_TYPE, COMMITTED
+from hudi_engine.changes.frame import Reading, inserted_rows
+from hudi_engine.changes.group import Comparison, matched_rows
+from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
+from hudi_engine.changes.window import Span, point_at, position_of
+from hudi_engine.config.options import Options
+from hudi_engine.frames.spark_read import map_slices
+from hudi_engine.logformat.change_records import AFTER, BEFORE, OPERATION, TIME, Change
+from hudi_engine.schema.meta_fields import without_meta_columns
+from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.table_state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+
+def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Span) -> DataFrame:
+    """Return what each commit of ``span`` did to each row, images as JSON.
+
+    Args:
+        spark: The session.
+        state: The table.
+        options: Read options.
+        span: Without a start all rows of its end are inserts.
+
+    Raises:
+        HistoryGapError: The changes cannot be told in full.
+        TimelineError: A point in time that is none, or an end before the start.
+    """
+    from pyspark.sql import functions as F
+
+    last = point_at(state.timeline, None if span.end is None else position_of(state, span.end))
+    reading = Reading.of(spark, state, options, last)
+    if reading is None:
+        return spark.createDataFrame(
+            [], f"{OPERATION} string, {TIME} string, {BEFORE} string, {AFTER} string"
+        )
+    columns = arrow_to_spark(without_meta_columns(reading.read.schema))
+    if span.start is None:
+        rows = inserted_rows(reading, last, last.newest or "").drop(CHANGE_TYPE)
+        image = F.struct(*(f"`{name}`" for name in columns.names))
+        told = rows.select(
+            F.lit(str(Change.INSERT)).alias(OPERATION),
+            F.col(COMMITTED).alias(TIME),
+            F.lit(None).cast(columns).alias(BEFORE),
+            image.alias(AFTER),
+        )
+    else:
+        steps, cleaned = steps_since(state, span.start, span.end, mode=ALL)
+        plan = plan_changes(state, reading.read, steps, cleaned, ALL)
+        told = map_slices(
+            spark, plan.units, _schema(plan), partial(_told, ChangePlan(plan.read, plan.points, (), ALL))
+        )
+    return told.select(OPERATION, TIME, *(_json(name, columns).alias(name) for name in (BEFORE, AFTER)))
+
+
+def _schema(plan: ChangePlan) -> pa.Schema:
+    image = pa.struct(list(without_meta_columns(plan.read.schema)))
+    return pa.schema([(OPERATION, pa.string()), (TIME, pa.string()), (BEFORE, image), (AFTER, image)])
+
+
+def _told(plan: ChangePlan, unit: Comparison) -> pa.Table:
+    """Return the change rows of one file group in one commit."""
+    before, after, matched = matched_rows(plan.reads_of(unit), unit)
+    schema = _schema(plan)
+    parts = [
+        _part(
+            schema,
+            Change.UPDATE,
+            unit.commit,
+            before.take(pa.array(matched.old)),
+            after.take(pa.array(matched.now)),
+        ),
+        _part(schema, Change.INSERT, unit.commit, None, after.take(pa.array(matched.new))),
+        _part(schema, Change.DELETE, unit.commit, before.take(pa.array(matched.gone)), None),
+    ]
+    return pa.concat_tables(parts)
+
+
+def _part(
+    schema: pa.Schema, change: Change, commit: str, before: pa.Table | None, after: pa.Table | None
+) -> pa.Table:
+    rows = before if before is not None else after
+    assert rows is not None, "a change has a row before or after"
+    names = [field.name for field in schema.field(BEFORE).type]
+    images = [
+        pa.nulls(rows.num_rows, schema.field(BEFORE).type)
+        if each is None
+        else each.select(names).to_struct_array()
+        for each in (before, after)
+    ]
+    words = [pa.repeat(pa.scalar(text), rows.num_rows) for text in (change.value, commit)]
+    return pa.Table.from_arrays([*words, *images], schema=schema)
+
+
+def _json(name: str, columns: StructType) -> Column:
+    """Return an image as JSON; dates are days and timestamps microseconds since 1970, as in Hudi's."""
+    from pyspark.sql import functions as F
+
+    values = []
+    for field in columns.fields:
+        value = F.col(name).getField(field.name)
+        kind = field.dataType.typeName()
+        if kind == "date":
+            value = F.datediff(value, F.lit("1970-01-01").cast("date"))
+        elif kind == "timestamp":
+            value = F.unix_micros(value)
+        values.append(value.alias(field.name))
+    text = F.to_json(F.struct(*values), {"ignoreNullFields": "false"})
+    return F.when(F.col(name).isNotNull(), text)

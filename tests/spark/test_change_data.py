@@ -1,0 +1,147 @@
+"""Tables with ``hoodie.table.cdc.enabled``: what their change data files hold, and what is told from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.errors import ConfigError
+from hudi_engine.logformat.change_records import read_change_records
+from hudi_engine.table_state import TableState
+
+COLUMNS = "id int, ts bigint, dt string, born date, name string"
+
+
+def make(spark, path, logging, table_type="cow"):
+    return HudiTable.create(
+        spark,
+        str(path),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        partition_by=["dt"],
+        table_type=table_type,
+        options={
+            "hoodie.table.cdc.enabled": "true",
+            "hoodie.table.cdc.supplemental.logging.mode": logging,
+            "hoodie.clean.automatic": "false",
+        },
+    )
+
+
+def frame(spark, *rows):
+    from datetime import date
+
+    return spark.createDataFrame(
+        [(key, ts, dt, date(2026, 1, key), name) for key, ts, dt, name in rows], COLUMNS
+    )
+
+
+def story(spark, table):
+    """Four commits: new rows; an update, a late row and a new row in one file; a delete; an overwrite."""
+    return [
+        table.upsert(frame(spark, (1, 1, "a", "one"), (2, 1, "a", "two"), (3, 1, "b", "three"))).instant,
+        table.upsert(frame(spark, (1, 2, "a", "ONE"), (2, 0, "a", "late"), (4, 2, "a", "four"))).instant,
+        table.delete(frame(spark, (2, 3, "a", "two"))).instant,
+        table.insert_overwrite(frame(spark, (3, 4, "b", "THREE"), (5, 4, "b", "five"))).instant,
+    ]
+
+
+def told(table, start, end):
+    return {
+        (
+            row["ts_ms"],
+            row["op"],
+            *(json.loads(text)["name"] if text else None for text in (row["before"], row["after"])),
+        )
+        for row in table.cdc(start, end).collect()
+    }
+
+
+@pytest.mark.parametrize(
+    ("logging", "columns"),
+    [
+        ("OP_KEY_ONLY", ["op", "record_key"]),
+        ("DATA_BEFORE", ["op", "record_key", "before"]),
+        ("DATA_BEFORE_AFTER", ["op", "ts_ms", "before", "after"]),
+    ],
+)
+def test_each_rewritten_file_has_its_change_data(spark, tmp_path, logging, columns):
+    table = make(spark, tmp_path / "t", logging)
+    instants = story(spark, table)
+    state = TableState.load(table.storage)
+    files = {
+        write.requested_time: [
+            path
+            for _, stat in state.timeline.commit_metadata(write).write_stats()
+            for path in stat.cdc_stats or ()
+        ]
+        for write in state.timeline.completed_writes
+    }
+    assert [len(files[instant]) for instant in instants] == [0, 1, 1, 0], (
+        "new file groups tell their rows themselves"
+    )
+    (path,) = files[instants[1]]
+    file = Path(table.path, path)
+    assert (file.name[0], file.suffix, file.stat().st_size) == (
+        ".",
+        ".cdc",
+        state.timeline.commit_metadata(state.timeline.completed_writes[1])
+        .partition_to_write_stats["a"][0]
+        .cdc_stats[path],
+    )
+    (records,) = read_change_records(file.read_bytes(), path)
+    assert records.column_names == columns
+    assert records["op"].to_pylist() == ["u", "i"], "the late row changed nothing"
+
+    first, second, third, last = instants
+    assert told(table, first, None) == {
+        (second, "u", "one", "ONE"),
+        (second, "i", None, "four"),
+        (third, "d", "two", None),
+        (last, "d", "three", None),
+        (last, "i", None, "THREE"),
+        (last, "i", None, "five"),
+    }
+    kinds = sorted((row["_change_type"], row["name"]) for row in table.changes(first, third, "all").collect())
+    assert kinds == [("delete", "two"), ("insert", "four"), ("update_after", "ONE"), ("update_before", "one")]
+
+
+def test_images_are_rows_as_json_with_days_for_dates(spark, tmp_path):
+    table = make(spark, tmp_path / "t", "DATA_BEFORE_AFTER")
+    first, second, *_ = story(spark, table)
+    update = table.cdc(first, second).where("op = 'u'").first()
+    assert json.loads(update["before"]) == {"id": 1, "ts": 1, "dt": "a", "born": 20454, "name": "one"}
+    assert {row["op"] for row in table.cdc().collect()} == {"i"}, "all rows, without a start"
+
+
+def test_a_window_of_one_commit_opens_its_change_data_and_no_slice(spark, tmp_path):
+    table = make(spark, tmp_path / "t", "DATA_BEFORE_AFTER")
+    first, second, *_ = story(spark, table)
+    for file in Path(table.path, "a").glob("*.parquet"):
+        file.write_bytes(b"whoever opens this fails")
+    for mode, rows in (("net", 2), ("all", 3)):
+        assert table.changes(first, second, mode).count() == rows
+    assert table.cdc(first, second).count() == 2
+
+
+def test_a_rollback_takes_the_change_data_away(spark, tmp_path):
+    table = make(spark, tmp_path / "t", "DATA_BEFORE_AFTER", "mor")
+    table.insert(frame(spark, (1, 1, "a", "one")))
+    added = table.insert(frame(spark, (2, 1, "a", "two")))
+    assert list(Path(table.path, "a").glob(".*.cdc"))
+    assert sorted(row["name"] for row in table.snapshot().collect()) == ["one", "two"]
+    table.rollback(added.instant)
+    assert not list(Path(table.path, "a").glob(".*.cdc"))
+    assert not list(Path(table.path, ".hoodie/.temp").glob("*/*"))
+
+
+def test_what_a_table_keeps_is_said_once(spark, tmp_path):
+    table = make(spark, tmp_path / "t", "DATA_BEFORE")
+    with pytest.raises(ConfigError, match="OP_KEY_ONLY.*has 'DATA_BEFORE'"):
+        table.upsert(
+            frame(spark, (1, 1, "a", "one")),
+            options={"hoodie.table.cdc.supplemental.logging.mode": "OP_KEY_ONLY"},
+        )
