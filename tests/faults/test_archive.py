@@ -18,6 +18,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import entry_key, list_archive_files
 from hudi_engine.timeline.archive_log import read_archive_log
 from hudi_engine.timeline.archived import ArchivedTimeline
+from hudi_engine.txn.consumers import forget_consumer, register_consumer
 from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.savepoint import create_savepoint
 
@@ -131,6 +132,17 @@ def test_nothing_at_or_after_a_savepoint_goes_unless_the_option_says_so(table):
     archive(table, options(hoodie__archive__beyond__savepoint="true"))
     assert active_writes(table)[0] == written[2] and len(active_writes(table)) < 9
     assert mini.content(table) == {(DAY, "a"): 10}
+
+
+def test_what_a_registered_reader_has_not_taken_stays(tmp_path):
+    table = mini.create_table(str(tmp_path / "t"), "COPY_ON_WRITE")
+    written = upserts(table, 9)
+    register_consumer(table, "daily", written[1], 1)
+    archive(table, options())
+    assert active_writes(table)[-8:] == written[1:]
+    forget_consumer(table, "daily")
+    archive(table, options())
+    assert active_writes(table)[0] > written[1]
 
 
 def test_the_write_before_a_pending_one_stays(table):

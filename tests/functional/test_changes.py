@@ -10,6 +10,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine.changes.checkpoint import read_checkpoint
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.consumers import list_consumers
 
 KEYED = "materialized='incremental', unique_key='id'"
 ORDERS = """
@@ -20,7 +21,8 @@ from range(1, 7)
 DOUBLED = f"""
 {{{{ config({KEYED}, precombine_field='ts') }}}}
 select c.id, customer, amount * 2 as amount, ts, c._change_type, c._commit_time
-from {{{{ hudi_changes(ref('orders'), on_gap=var('on_gap', 'fail'), max_commits=var('max_commits', none)) }}}} c
+from {{{{ hudi_changes(ref('orders'), on_gap=var('on_gap', 'fail'), max_commits=var('max_commits', none), keep_for='2 days',
+    begin=var('begin', none), end=var('end', none)) }}}} c
 {{{{ "where assert_true(false) is null" if var('dies', false) else "" }}}}
 """
 COPY = f"""
@@ -151,6 +153,23 @@ class TestChainOfModels:
         self.follow()
         chain.check()
 
+    def test_a_replay_reads_what_vars_say(self, chain: Chain) -> None:
+        before = chain.state("orders").timeline.completed_writes[-1].requested_time
+        chain.sql("update orders set amount = amount + 1 where id = 1")
+        after = chain.state("orders").timeline.completed_writes[-1].requested_time
+        self.follow()
+        chain.project.run_sql(f"delete from {chain.project.test_schema}.doubled where id = 1")
+        self.follow("--vars", f"{{begin: '{before}', end: '{after}'}}")
+        chain.check()
+
+    def test_a_model_that_asked_for_it_is_a_consumer_of_its_input(self, chain: Chain) -> None:
+        chain.sql("update orders set amount = amount + 1 where id = 2")
+        noted = read_checkpoint(chain.state("doubled"))
+        self.follow("--select", "doubled")
+        (found,) = list_consumers(open_storage(chain.base("orders")))
+        assert found.name.endswith(".doubled")
+        assert found.instant in noted.values(), "what the run began after"
+
     def test_the_checkpoint_is_shown_set_and_reset(self, chain: Chain) -> None:
         source = f"{chain.project.test_schema}.orders".lower()
         _, output = run_dbt_and_capture(["run-operation", "hudi_checkpoint", "--args", "{table: doubled}"])
@@ -192,7 +211,7 @@ class TestWrongUses:
         return {
             "orders.sql": ORDERS,
             "as_view.sql": "{{ config(materialized='view') }} select * from {{ hudi_changes(ref('orders')) }}",
-            "wrong_mode.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), mode='some', max_commits=0) }}",
+            "wrong_mode.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), mode='some', max_commits=0, skip_compaction=false, keep_for='long', latest=1) }}",
             "earlier.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'latest') }} o",
             "unknown.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'yesterday') }} o",
         }
@@ -201,5 +220,12 @@ class TestWrongUses:
         results = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
         assert results["earlier"].status == "success"
         assert "materialized as 'view'" in results["as_view"].message
-        assert "mode is 'some'; legal are net, all, latest; max_commits is 0" in results["wrong_mode"].message
+        wrong = results["wrong_mode"].message
+        for said in (
+            "latest is no argument",
+            "mode is 'some'; legal are net, all, latest; max_commits is 0",
+            "skip_compaction is false",
+            "keep_for is 'long'; legal is a number of hours or days",
+        ):
+            assert said in wrong
         assert "savepoints are called that" in results["unknown"].message

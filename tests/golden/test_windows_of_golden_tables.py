@@ -6,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hudi_engine.changes.checkpoint import next_window
+from hudi_engine.changes.checkpoint import WindowLimits, next_window
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.plan import steps_since
-from hudi_engine.errors import HistoryGapError
+from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 
@@ -38,9 +38,37 @@ def test_a_window_ends_at_the_newest_commit_and_begins_after_the_last_one_taken(
     assert next_window(state, None).end == written[-1]
     assert next_window(state, written[-1]).commits == 0
     assert next_window(state, written[-1]).end == written[-1]
-    limited = next_window(state, written[0], max_commits=1)
+    limited = next_window(state, written[0], limits=WindowLimits(max_commits=1))
     assert (limited.end, limited.commits) == (written[1], 1)
     assert next_window(state, written[0], end=written[0]).commits == 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "taken"),
+    [
+        (WindowLimits(max_rows=10**6), 3),
+        (WindowLimits(max_rows=1), 1),
+        (WindowLimits(max_bytes=1), 1),
+        (WindowLimits(max_commits=2, max_bytes=10**9), 2),
+    ],
+)
+def test_a_limited_window_takes_whole_commits_and_at_least_one(
+    folder: Path, limits: WindowLimits, taken: int
+) -> None:
+    state = state_of(folder)
+    written = times(state)
+    assert len(written) == 3
+
+    first = next_window(state, None, limits=limits)
+    assert (first.end, first.commits) == (written[taken - 1], taken), "the first part of a table too"
+    assert next_window(state, written[0], limits=limits).end == written[min(taken, 2)]
+
+
+def test_limits_under_which_nothing_could_be_read_are_refused() -> None:
+    with pytest.raises(
+        ConfigError, match="max_rows is 0; legal are whole numbers of at least 1; max_bytes is 'many'"
+    ):
+        WindowLimits(max_rows=0, max_bytes="many")  # type: ignore[arg-type]
 
 
 def test_a_window_ends_before_a_write_that_may_complete_later(folder: Path) -> None:

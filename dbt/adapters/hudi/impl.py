@@ -62,6 +62,7 @@ class HudiConfig(SparkConfig):
     merge_update_columns: Any | None = None
     merge_exclude_columns: Any | None = None
     skip_unchanged: bool | None = None
+    as_of: Any | None = None
     compaction: Any | None = None
     clean: Any | None = None
     archive: Any | None = None
@@ -201,7 +202,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         self.connections.get_thread_connection().handle.track_view(name)
 
     def _frame(self, session: SparkSession, name: str, code: str, language: str) -> DataFrame:
-        return run_python_model(session, name, code) if language == "python" else session.sql(code)
+        if language == "python":
+            return run_python_model(session, name, code)
+        handle = self.connections.get_thread_connection().handle
+        return session.sql(handle.router.with_states(session, code, handle.track_view))
 
     @available.parse_none
     def hudi_rebuild(

@@ -110,6 +110,16 @@ class Operations(TableServices):
         return str(self._change(relation, "delete partitions of", run))
 
     @available.parse_none
+    def hudi_soft_delete(self, relation: BaseRelation | str, where: str) -> str:
+        """Set all but key, ordering and partition columns of the rows that fulfil a condition to null."""
+
+        def run(table: HudiTable) -> AdapterResponse:
+            done = table.soft_delete_where(where)
+            return AdapterResponse(f"SOFT DELETE of {done.rows_updated} rows, instant {done.instant}")
+
+        return str(self._change(relation, "soft delete in", run))
+
+    @available.parse_none
     def hudi_repair(
         self, relation: BaseRelation | str, kinds: Sequence[str] | str | None = None, *, dry_run: bool = True
     ) -> str:

@@ -7,13 +7,14 @@ the table takes it back to what it had consumed then.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from hudi_engine.changes.window import Moment, moves_rows, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.archived import ArchivedTimeline
+from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 
 
@@ -59,8 +60,68 @@ def format_checkpoint(checkpoint: dict[str, str]) -> str:
     return json.dumps(checkpoint, sort_keys=True, separators=(",", ":"))
 
 
+@dataclass(frozen=True)
+class WindowLimits:
+    """How much a reader takes at most at once; None is no limit. One commit is always taken.
+
+    Args:
+        max_commits: Commits that may have changed rows.
+        max_rows: Rows that they wrote or deleted, by their metadata.
+        max_bytes: Bytes of the files that they wrote.
+
+    Raises:
+        ConfigError: A limit that is no whole number of at least 1.
+    """
+
+    max_commits: int | None = None
+    max_rows: int | None = None
+    max_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse limits under which nothing could be read."""
+        problems = [
+            f"{each.name} is {value!r}; legal are whole numbers of at least 1"
+            for each in fields(self)
+            for value in (getattr(self, each.name),)
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
+        ]
+        if problems:
+            raise ConfigError("; ".join(problems), tuple(problems))
+
+
+LIMIT_NAMES = tuple(each.name for each in fields(WindowLimits))
+
+
+@dataclass
+class _Taken:
+    """What a window has so far."""
+
+    end: Instant | None = None
+    commits: int = 0
+    rows: int = 0
+    size: int = 0
+
+    def has_room(self, limits: WindowLimits, metadata: CommitMetadata) -> bool:
+        """Return whether another commit is within the limits; the first one always is."""
+        rows, size = _rows_of(metadata), _bytes_of(metadata)
+        wanted = ((self.commits + 1, limits.max_commits), (self.rows + rows, limits.max_rows))
+        return not self.commits or all(
+            most is None or found <= most for found, most in (*wanted, (self.size + size, limits.max_bytes))
+        )
+
+    def take(self, metadata: CommitMetadata) -> None:
+        """Count a commit."""
+        self.commits += 1
+        self.rows += _rows_of(metadata)
+        self.size += _bytes_of(metadata)
+
+
 def next_window(
-    state: TableState, since: Moment | None, *, end: Moment | None = None, max_commits: int | None = None
+    state: TableState,
+    since: Moment | None,
+    *,
+    end: Moment | None = None,
+    limits: WindowLimits = WindowLimits(),
 ) -> NextWindow:
     """Return what to consume after a position: the completed writes up to the first hole.
 
@@ -71,7 +132,8 @@ def next_window(
         state: The table.
         since: What was consumed before, None for nothing.
         end: Read no further than this, None for all.
-        max_commits: Take at most so many commits that may have changed rows, None for all; without ``since`` all are taken.
+        limits: How much to take at most. Without ``since`` the rows of an early state are the first part, of the earliest
+            one that can still be read when that is more.
 
     Raises:
         TimelineError: A point in time that is none.
@@ -79,20 +141,42 @@ def next_window(
     begin = "" if since is None else position_of(state, since)
     last = None if end is None else position_of(state, end)
     hole = _first_hole(state)
-    taken: Instant | None = None
-    count = 0
+    taken = _Taken()
     for instant in sorted(state.timeline.completed_writes, key=order_of):
         place = order_of(instant)
         if place <= begin:
-            taken = instant
+            taken.end = instant
             continue
         if (last is not None and place > last) or (hole is not None and place > hole):
             break
-        moves = moves_rows(state.timeline.commit_metadata(instant))
-        if moves and since is not None and max_commits is not None and count == max_commits:
-            break
-        taken, count = instant, count + moves
-    return NextWindow(None if taken is None else taken.requested_time, count)
+        metadata = state.timeline.commit_metadata(instant)
+        if moves_rows(metadata):
+            if not taken.has_room(limits, metadata) and (since is not None or _is_readable(state, taken)):
+                break
+            taken.take(metadata)
+        taken.end = instant
+    return NextWindow(None if taken.end is None else taken.end.requested_time, taken.commits)
+
+
+def _is_readable(state: TableState, taken: _Taken) -> bool:
+    """Tell whether the rows of a state can be the first part of a table."""
+    assert taken.end is not None, "a commit was taken"
+    try:
+        state.timeline.check_readable(taken.end.requested_time)
+    except TimelineError:
+        return False
+    return True
+
+
+def _rows_of(metadata: CommitMetadata) -> int:
+    return sum(
+        (stat.num_inserts or 0) + (stat.num_update_writes or 0) + (stat.num_deletes or 0)
+        for _, stat in metadata.write_stats()
+    )
+
+
+def _bytes_of(metadata: CommitMetadata) -> int:
+    return sum(stat.total_write_bytes or 0 for _, stat in metadata.write_stats())
 
 
 def _first_hole(state: TableState) -> str | None:

@@ -11,7 +11,7 @@ from hudi_engine.changes.columns import ALL, COMMITTED, NET, STEP, task_schema, 
 from hudi_engine.changes.gaps import CleanedFiles, check_known, check_timeline
 from hudi_engine.changes.group import Comparison, compare_group, meet
 from hudi_engine.changes.slices import StatesOfGroups
-from hudi_engine.changes.touched import Step, net_step, single_steps
+from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
 from hudi_engine.changes.window import Moment, Point, digits_of, window_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.table_state import TableState
@@ -61,7 +61,13 @@ def context_at(read: ReadContext, point: Point) -> ReadContext:
 
 
 def steps_since(
-    state: TableState, start: Moment, end: Moment | None, *, mode: str = NET, known: bool = False
+    state: TableState,
+    start: Moment,
+    end: Moment | None,
+    *,
+    mode: str = NET,
+    known: bool = False,
+    skip_insert_overwrite: bool = False,
 ) -> tuple[list[Step], CleanedFiles]:
     """Return the steps of a window, none when nothing was written, and what proves that their files are there.
 
@@ -71,6 +77,7 @@ def steps_since(
         end: Included; None for now.
         mode: ``all`` gives a step for each commit; otherwise the window is one.
         known: The start is an instant that the table must have had.
+        skip_insert_overwrite: Overwrites are no part of a step, so that the window is one step between two of them.
 
     Raises:
         HistoryGapError: Commits of the window are not on the timeline, or its start was taken back.
@@ -82,9 +89,10 @@ def steps_since(
     window = window_of(state, start, end)
     check_timeline(state, window, digits)
     cleaned = CleanedFiles(state, window, digits)
+    windows = without_overwrites(state, window) if skip_insert_overwrite else [window]
     if mode == ALL:
-        return single_steps(state, window), cleaned
-    return [net_step(state, window)] if window.writes else [], cleaned
+        return [step for each in windows for step in single_steps(state, each)], cleaned
+    return [net_step(state, each) for each in windows if each.writes], cleaned
 
 
 def plan_changes(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from hudi_engine.changes.columns import ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
@@ -18,15 +20,38 @@ if TYPE_CHECKING:
 FAIL, SNAPSHOT = ON_GAP = ("fail", "snapshot")
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What of the changes is told.
+
+    Args:
+        mode: ``net``, ``all`` or ``latest``.
+        on_gap: ``fail``, or ``snapshot`` for all rows as inserts where the changes cannot be told.
+        known: The start is an instant that the table must have had.
+        skip_insert_overwrite: What overwrites of partitions or the table did is not told.
+
+    Raises:
+        ConfigError: A mode or choice that is none.
+    """
+
+    mode: str = NET
+    on_gap: str = FAIL
+    known: bool = False
+    skip_insert_overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a mode or choice that is none."""
+        for name, value, legal in (("mode", self.mode, MODES), ("on_gap", self.on_gap, ON_GAP)):
+            if value not in legal:
+                raise ConfigError(f"{name} is {value!r}; legal are {', '.join(legal)}")
+
+
 def changes_between(
     spark: SparkSession,
     state: TableState,
     options: Options,
     span: Span,
-    *,
-    mode: str = NET,
-    on_gap: str = FAIL,
-    known: bool = False,
+    wanted: Wanted = Wanted(),
 ) -> DataFrame | None:
     """Return the rows that changed within ``span``, None while the table has no columns.
 
@@ -35,41 +60,38 @@ def changes_between(
         state: The table.
         options: Read options.
         span: Without a start all rows of its end are inserts.
-        mode: ``net``, ``all`` or ``latest``.
-        on_gap: ``fail``, or ``snapshot`` for all rows as inserts where the changes cannot be told.
-        known: The start is an instant that the table must have had.
+        wanted: What is told, and what is done about a gap.
 
     Raises:
-        ConfigError: A mode or choice that is none.
         HistoryGapError: The changes cannot be told in full.
         TimelineError: A point in time that is none, or an end before the start.
     """
     start, end = span
-    for name, value, legal in (("mode", mode, MODES), ("on_gap", on_gap, ON_GAP)):
-        if value not in legal:
-            raise ConfigError(f"{name} is {value!r}; legal are {', '.join(legal)}")
     last = point_at(state.timeline, None if end is None else position_of(state, end))
     reading = Reading.of(spark, state, options, last)
     if reading is None:
         return None
     if start is not None:
         try:
-            return _since(reading, start, end, mode, known)
+            return _since(reading, start, end, wanted)
         except HistoryGapError:
-            if on_gap == FAIL:
+            if wanted.on_gap == FAIL:
                 raise
     if end is not None:
         state.timeline.check_readable(last.newest)
     return inserted_rows(reading, last, last.newest or "")
 
 
-def _since(reading: Reading, start: Moment, end: Moment | None, mode: str, known: bool) -> DataFrame:
+def _since(reading: Reading, start: Moment, end: Moment | None, wanted: Wanted) -> DataFrame:
     from pyspark.sql import functions as F
 
-    state = reading.state
-    steps, cleaned = steps_since(state, start, end, mode=mode, known=known)
+    state, mode = reading.state, wanted.mode
+    steps, cleaned = steps_since(
+        state, start, end, mode=mode, known=wanted.known, skip_insert_overwrite=wanted.skip_insert_overwrite
+    )
     if mode == LATEST and steps and state.config.populate_meta_fields:
-        return newest_images(reading, steps[0], cleaned)
+        newest = [newest_images(reading, step, cleaned) for step in steps]
+        return reduce(lambda one, other: one.unionByName(other), newest)
     plan = plan_changes(state, reading.read, steps, cleaned, ALL if mode == ALL else NET)
     frame = compared_rows(reading, plan)
     return frame.where(F.col(CHANGE_TYPE) != DELETE) if mode == LATEST else frame

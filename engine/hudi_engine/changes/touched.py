@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hudi_engine.changes.window import Point, Window, moves_rows, order_of, point_at
-from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.enums import MergeMode, WriteOperation
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import Instant
+
+OVERWRITES = frozenset({WriteOperation.INSERT_OVERWRITE, WriteOperation.INSERT_OVERWRITE_TABLE})
 
 
 @dataclass
@@ -34,6 +36,18 @@ class Step:
     previous: dict[FileGroupKey, str] = field(default_factory=dict)
     moving: set[str] = field(default_factory=set)
     change_data: dict[FileGroupKey, tuple[str, ...]] = field(default_factory=dict)
+
+
+def without_overwrites(state: TableState, window: Window) -> list[Window]:
+    """Return the parts of a window between the overwrites of partitions or the table, these left out."""
+    parts, start, writes = [], window.start, list[Instant]()
+    for instant in window.writes:
+        if state.timeline.commit_metadata(instant).operation_type.upper() in OVERWRITES:
+            parts.append(Window(start, order_of(writes[-1]) if writes else start, tuple(writes)))
+            start, writes = order_of(instant), []
+        else:
+            writes.append(instant)
+    return [*parts, Window(start, window.end, tuple(writes))]
 
 
 def net_step(state: TableState, window: Window) -> Step:

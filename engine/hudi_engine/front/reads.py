@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from hudi_engine.changes.as_of import instant_as_of
 from hudi_engine.changes.cdc import cdc_frame
 from hudi_engine.changes.changelog import changes_frame
+from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
-from hudi_engine.changes.read import changes_between
+from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Moment, Span
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.published import published_snapshot
@@ -81,6 +82,7 @@ class Reads(TableBase):
         mode: str = "net",
         *,
         on_gap: str = "fail",
+        skip_insert_overwrite: bool = False,
         options: RawOptions | None = None,
     ) -> DataFrame:
         """Return the rows that changed after ``start`` up to ``end``, told by comparing the files of then and now.
@@ -95,6 +97,7 @@ class Reads(TableBase):
                 written and still there, without deletes and without a look at what was before.
             on_gap: What to do when clean, archive or a restore took what the window needs: ``fail``, or ``snapshot`` for
                 all rows as inserts.
+            skip_insert_overwrite: What overwrites of partitions or the table did is not told.
             options: ``hoodie.*`` read options.
 
         Raises:
@@ -103,10 +106,34 @@ class Reads(TableBase):
             TimelineError: A point in time that is none, or an end before the start.
         """
         state, resolved = TableState.load(self.storage), self._resolved(options)
-        frame = changes_between(self.spark, state, resolved, Span(start, end), mode=mode, on_gap=on_gap)
+        wanted = Wanted(mode, on_gap, skip_insert_overwrite=skip_insert_overwrite)
+        frame = changes_between(self.spark, state, resolved, Span(start, end), wanted)
         if frame is None:
             return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
         return frame
+
+    def next_window(
+        self,
+        since: Moment | None,
+        *,
+        max_commits: int | None = None,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+    ) -> NextWindow:
+        """Return the end of what to read next after an instant, for `changes`, and how many commits lie in between.
+
+        Args:
+            since: What was read before, None for nothing.
+            max_commits: Most commits that changed rows.
+            max_rows: Most rows that they wrote or deleted; one commit is always taken.
+            max_bytes: Most bytes that they wrote; one commit is always taken.
+
+        Raises:
+            ConfigError: A limit below 1.
+            TimelineError: A point in time that is none.
+        """
+        limits = WindowLimits(max_commits, max_rows, max_bytes)
+        return next_window(TableState.load(self.storage), since, limits=limits)
 
     def cdc(
         self, start: Moment | None = None, end: Moment | None = None, *, options: RawOptions | None = None

@@ -15,6 +15,7 @@ from hudi_engine.services import (
     PendingCompaction,
 )
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult
 from hudi_engine.txn.savepoint import Savepoint
@@ -155,6 +156,27 @@ class Upkeep(TableBase):
         """
         state = TableState.load(self.storage)
         return write_report(state, self._resolved(options), path, count_rows=count_rows).path
+
+    def register_consumer(self, name: str, instant: str, *, hours: float) -> Consumer:
+        """Make clean and archive spare what a reader of changes needs after an instant; Apache Hudi's own do not.
+
+        Args:
+            name: The reader; registered again it takes the place of what it was.
+            instant: Requested time of the last commit that it has taken.
+            hours: How long it is remembered.
+
+        Raises:
+            ConfigError: An empty name, an instant that is no digits, or a time that is not positive.
+        """
+        return register_consumer(self.storage, name, str(instant), hours)
+
+    def forget_consumer(self, name: str) -> bool:
+        """Spare nothing for a reader any more; return whether it was registered."""
+        return forget_consumer(self.storage, name)
+
+    def consumers(self) -> list[Consumer]:
+        """Return the registered readers whose time is not over, by name."""
+        return list_consumers(self.storage)
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""

@@ -216,6 +216,33 @@ class Writes(Reads):
             ) from error
         return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
 
+    def soft_delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
+        """Set all columns of the rows that fulfil a SQL condition to null, except key, ordering and partition columns.
+
+        The rows stay, so that whoever reads the table or its changes sees that they were there.
+
+        Args:
+            condition: SQL over the table's columns.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: The table has no other columns, or the condition cannot be resolved.
+        """
+        config, schema = self.config, self.schema
+        partitions = (field.name for field in config.partition_fields)
+        kept = {
+            each.split(".")[0].lower()
+            for each in (*config.record_key_fields, *config.ordering_fields, *partitions)
+        }
+        given = [] if schema is None else schema.names
+        cleared = [name for name in given if name.lower() not in kept]
+        if not cleared or not config.record_key_fields:
+            raise ConfigError(
+                f"table {config.name!r} has no columns beside key, ordering and partition, or no key, so there is nothing that a "
+                "soft delete could clear; use delete_where"
+            )
+        return self.update_where(condition, dict.fromkeys(cleared, "null"), options=options)
+
     def alter_schema(self, schema: StructType | str, *, options: RawOptions | None = None) -> WriteResult:
         """Give the table another set of columns in one commit: added, dropped (hidden) or widened ones.
 

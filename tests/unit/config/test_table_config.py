@@ -157,11 +157,6 @@ def test_a_delete_marker_is_found_under_the_names_of_both_generations() -> None:
             "'VIEW'; legal values: COPY_ON_WRITE, MERGE_ON_READ",
         ),
         ({"hoodie.populate.meta.fields": "yes"}, CorruptTableError, "'yes'; legal values: true, false"),
-        (
-            {"hoodie.table.cdc.supplemental.logging.mode": "ALL"},
-            CorruptTableError,
-            "'ALL'; legal are OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER",
-        ),
         ({"hoodie.bootstrap.base.path": "/old"}, UnsupportedTableError, "bootstrapped from '/old'"),
     ],
 )
@@ -190,6 +185,14 @@ def test_some_tables_are_read_but_not_written(changes: dict[str, str], message: 
 
     with pytest.raises(UnsupportedTableError, match=message):
         config.check_writable()
+
+
+def test_a_way_of_keeping_change_data_that_is_none_is_refused_by_who_needs_it() -> None:
+    config = TableConfig.from_properties(V6 | {"hoodie.table.cdc.supplemental.logging.mode": "ALL"})
+    with pytest.raises(
+        CorruptTableError, match="'ALL'; legal are OP_KEY_ONLY, DATA_BEFORE, DATA_BEFORE_AFTER"
+    ):
+        _ = config.cdc_logging
 
 
 def test_a_plain_version_6_table_is_writable() -> None:

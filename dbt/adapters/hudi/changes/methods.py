@@ -11,27 +11,26 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
-from hudi_engine.changes.as_of import instant_as_of
+from hudi_engine.changes.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
-from hudi_engine.changes.columns import MODES
 from hudi_engine.changes.gaps import check_known
-from hudi_engine.changes.read import changes_between
-from hudi_engine.changes.window import Span
+from hudi_engine.changes.read import Wanted, changes_between
+from hudi_engine.changes.window import Span, digits_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.consumers import register_consumer
 from hudi_engine.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked
 from dbt.adapters.hudi.changes.compared import compared_with
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.relation import named
-
-FAIL, COMPARE, SNAPSHOT = ON_GAP = ("fail", "compare", "snapshot")
 
 
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
@@ -55,22 +54,26 @@ class ChangeFeeds(metaclass=AdapterMeta):
             relation: A Hudi table.
             target: The model's relation.
             fresh: The model is built anew, so all rows are taken.
-            asked: ``mode``, ``on_gap``, ``max_commits``, ``begin`` and ``end`` as the macro got them.
+            asked: The macro's arguments.
         """
-        _check(asked)
+        wish = Asked.of(asked)
         name = named(relation)
         source = name.label.lower()
         with self.connections.work(f"changes of {source}") as session:
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
             feed = self._feed(session, target)
-            taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, asked)
+            taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, wish)
             try:
-                frame = _told(session, state, taken, asked)
+                frame = _told(session, state, taken, wish)
             except HistoryGapError as gap:
                 taken = replace(taken, since=None)
-                frame = self._beyond_gap(session, state, taken, asked, target, gap)
+                frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
+            held = taken.since or taken.end
+            if wish.keep_hours is not None and held is not None:
+                digits = digits_of(held, state.config)
+                register_consumer(table.storage, named(target).label.lower(), digits, wish.keep_hours)
             limit: int | None = getattr(relation, "limit", None)
             if limit is not None:
                 feed.is_sample, frame = True, frame.limit(limit)
@@ -81,19 +84,19 @@ class ChangeFeeds(metaclass=AdapterMeta):
         session: SparkSession,
         state: TableState,
         taken: Taken,
-        asked: dict[str, Any],
+        wish: Asked,
         target: BaseRelation,
         gap: HistoryGapError,
     ) -> DataFrame:
         """All rows, where the model says what to do when the changes cannot be told."""
-        if asked["on_gap"] == FAIL:
+        if wish.on_gap == FAIL:
             raise DbtRuntimeError(
                 f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
                 "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
             ) from gap
         logger.warning("{}. All rows of {} are taken, as on_gap says", str(gap), state.config.name)
-        if asked["on_gap"] == SNAPSHOT:
-            return _told(session, state, taken, asked)
+        if wish.on_gap == SNAPSHOT:
+            return _told(session, state, taken, wish)
         name = named(target)
         table = self.connections.warehouse.require_table(session, name.database, name.name)
         return compared_with(session, state, TableState.load(table.storage), taken.end)
@@ -112,6 +115,9 @@ class ChangeFeeds(metaclass=AdapterMeta):
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
             instant = instant_as_of(state, when if hasattr(when, "year") else str(when))
+            if when == LATEST_STATE:
+                # every node of the run sees the state that the first one saw
+                instant = self.connections.warehouse.pinned.setdefault(table.path, instant)
             frame = snapshot_frame(session, state, resolve_options({}), as_of=instant)
             return self._shown(frame, relation, target, ("as of", str(when)))
 
@@ -182,33 +188,18 @@ class ChangeFeeds(metaclass=AdapterMeta):
         return shown.include(database=False, schema=False)
 
 
-def _check(asked: dict[str, Any]) -> None:
-    problems = [
-        f"{name} is {asked[name]!r}; legal are {', '.join(legal)}"
-        for name, legal in (("mode", MODES), ("on_gap", ON_GAP))
-        if asked[name] not in legal
-    ]
-    commits = asked["max_commits"]
-    if commits is not None and (not isinstance(commits, int) or isinstance(commits, bool) or commits < 1):
-        problems.append(f"max_commits is {commits!r}; legal are whole numbers of at least 1")
-    if problems:
-        raise DbtRuntimeError("hudi_changes: " + "; ".join(problems))
-
-
-def _told(session: SparkSession, state: TableState, taken: Taken, asked: dict[str, Any]) -> DataFrame:
-    known = asked["begin"] is None
-    options, mode = resolve_options({}), asked["mode"]
-    frame = changes_between(session, state, options, Span(taken.since, taken.end), mode=mode, known=known)
+def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:
+    wanted = Wanted(wish.mode, known=wish.begin is None, skip_insert_overwrite=wish.skip_insert_overwrite)
+    frame = changes_between(session, state, resolve_options({}), Span(taken.since, taken.end), wanted)
     if frame is None:
         raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
     return frame
 
 
-def _taken(state: TableState, feed: Feed, source: str, fresh: bool, asked: dict[str, Any]) -> Taken:
+def _taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked) -> Taken:
     noted = None if fresh else feed.noted.get(source)
-    since = noted if asked["begin"] is None else str(asked["begin"])
-    end = None if asked["end"] is None else str(asked["end"])
-    window = next_window(state, since, end=end, max_commits=asked["max_commits"])
+    since = noted if wish.begin is None else wish.begin
+    window = next_window(state, since, end=wish.end, limits=wish.limits)
     return Taken(since, window.end or since, window.commits)
 
 

@@ -31,6 +31,7 @@ USED: tuple[str, ...] = (
     "merge_update_columns",
     "merge_exclude_columns",
     "skip_unchanged",
+    "as_of",
     "matched_condition",
     "not_matched_condition",
     "not_matched_by_source_action",

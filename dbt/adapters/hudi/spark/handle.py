@@ -45,6 +45,9 @@ class Router(Protocol):
     def route(self, session: SparkSession, statement: str) -> Routed | None:
         """Run the statement, or return None to let Spark run it."""
 
+    def with_states(self, session: SparkSession, statement: str, track_view: Callable[[str], None]) -> str:
+        """Return the statement with temporary names in place of other states of Hudi tables."""
+
 
 class HudiHandle:
     """One dbt connection.
@@ -158,6 +161,7 @@ class HudiCursor:
 
     def _run(self, session: SparkSession, statement: str, bindings: Sequence[Any] | None) -> None:
         self._rows = None
+        statement = self._handle.router.with_states(session, statement, self._handle.track_view)
         if bindings:
             self._frame = session.sql(statement, args=[_binding(value) for value in bindings])
             return

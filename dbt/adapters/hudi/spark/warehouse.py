@@ -91,6 +91,7 @@ class Warehouse:
         NOTED.clear()
         self._lock = threading.Lock()
         self._writers: dict[str, threading.RLock] = {}
+        self.pinned: dict[str, str | None] = {}
 
     @cached_property
     def directory(self) -> DirectoryCatalog | None:

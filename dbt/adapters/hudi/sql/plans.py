@@ -125,7 +125,8 @@ def column(session: SparkSession, expression: JavaPlan) -> Column:
     return Column(_jvm(session).org.apache.spark.sql.Column(expression))
 
 
-def _source_range(node: JavaPlan) -> tuple[int, int] | None:
+def source_range(node: JavaPlan) -> tuple[int, int] | None:
+    """Start and end (excluded) of the text that a node was parsed from, None when it does not say."""
     origin = node.origin()
     start, stop = option(origin.startIndex()), option(origin.stopIndex())
     return None if start is None or stop is None else (int(start), int(stop) + 1)
@@ -134,7 +135,7 @@ def _source_range(node: JavaPlan) -> tuple[int, int] | None:
 def _attributes(expression: JavaPlan) -> Iterator[tuple[int, int, list[str]]]:
     for leaf in items(expression.collectLeaves()):
         if kind(leaf) == "UnresolvedAttribute":
-            found = _source_range(leaf)
+            found = source_range(leaf)
             if found is not None:
                 yield (*found, texts(leaf.nameParts()))
 

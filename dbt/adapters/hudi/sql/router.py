@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql import ddl, dml, functions, plans, procedures
+from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -93,6 +94,11 @@ class StatementRouter:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
+        self._states = EarlierStates(warehouse)
+
+    def with_states(self, session: SparkSession, statement: str, track_view: Callable[[str], None]) -> str:
+        """Return a statement with temporary names in place of other states of Hudi tables; see `EarlierStates`."""
+        return self._states.named_in(session, statement, track_view)
 
     def route(self, session: SparkSession, statement: str) -> Routed | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""

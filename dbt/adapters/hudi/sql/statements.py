@@ -54,6 +54,17 @@ def first_keyword(sql: str) -> str:
     return ""
 
 
+def closing_bracket(sql: str, start: int) -> int:
+    """Return the position behind the bracket that closes the first one after ``start``; the end without brackets."""
+    depth = 0
+    for index, is_code in _significant(sql):
+        if index >= start and is_code and sql[index] in "()":
+            depth += 1 if sql[index] == "(" else -1
+            if depth == 0:
+                return index + 1
+    return len(sql)
+
+
 def clause_after(sql: str, keyword: str) -> tuple[int, int] | None:
     """Where the text after a keyword outside brackets starts and ends.
 

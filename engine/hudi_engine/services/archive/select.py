@@ -17,6 +17,7 @@ from hudi_engine.services.clean.scope import LastClean
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant
+from hudi_engine.txn.consumers import oldest_needed
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,7 @@ def _free_writes(state: TableState, options: Options) -> Iterator[Instant]:
     beyond = options.bool("hoodie.archive.beyond.savepoint")
     bounds = [_pending_bound(timeline), _compaction_bound(state, options)]
     bounds += [] if beyond else [min(saved, default=None)]
+    bounds.append(oldest_needed(state.storage))
     bound = min((each for each in bounds if each is not None), default=None)
     replaced = ReplacedGroups(state)
     for write in timeline.completed_writes:

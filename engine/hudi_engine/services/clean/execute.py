@@ -32,6 +32,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA
+from hudi_engine.txn.consumers import oldest_needed
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -162,16 +163,19 @@ def make_plan(
         even_if_empty: Whether a plan without files is worth having.
     """
     policy = Policy.from_options(options)
-    retained = policy.earliest_retained(state.timeline, now)
+    consumed = oldest_needed(state.storage)
+    retained = policy.earliest_retained(state.timeline, now, consumed)
     unmoved = _unmoved(state, options, policy, retained)
     if unmoved is not None:
         return unmoved
     view = state.view(partitions_to_clean(state, options, retained))
     saved, needed = savepointed_paths(state), needed_paths(state, publication)
     files: dict[str, tuple[str, ...]] = {}
-    complete = True
+    complete = policy.retains_instants or consumed is None
     for partition in view.partitions:
-        slices = [each for each in policy.obsolete(view, partition, retained) if not keeps(each, saved)]
+        slices = [
+            each for each in policy.obsolete(view, partition, retained, consumed) if not keeps(each, saved)
+        ]
         going = [each for each in slices if not keeps(each, needed)]
         complete = complete and len(going) == len(slices)
         names = [path.rpartition("/")[2] for each in going for path in each.paths]

@@ -49,7 +49,9 @@ class Policy:
         """Whether the policy says which instants stay readable."""
         return self.name != CleanPolicy.KEEP_LATEST_FILE_VERSIONS
 
-    def earliest_retained(self, timeline: Timeline, now: str) -> RetainedInstant | None:
+    def earliest_retained(
+        self, timeline: Timeline, now: str, needed: str | None = None
+    ) -> RetainedInstant | None:
         """Return the oldest instant to retain, None when all of them are retained, or none by this policy.
 
         It is never later than a write or service that is still pending: what completes later must not have
@@ -58,6 +60,7 @@ class Policy:
         Args:
             timeline: The table's timeline.
             now: The present as an instant.
+            needed: Oldest instant after which a registered reader needs the changes, None for none.
         """
         writes = timeline.completed_writes
         if self.name == CleanPolicy.KEEP_LATEST_COMMITS:
@@ -83,10 +86,19 @@ class Policy:
             if not before:
                 return None
             chosen = before[-1]
+        if needed is not None and needed < chosen.requested_time:
+            before = [write for write in writes if write.requested_time <= needed]
+            if not before:
+                return None
+            chosen = before[-1]
         return RetainedInstant(chosen.requested_time, chosen.action)
 
     def obsolete(
-        self, view: FileSystemView, partition: str, retained: RetainedInstant | None
+        self,
+        view: FileSystemView,
+        partition: str,
+        retained: RetainedInstant | None,
+        needed: str | None = None,
     ) -> Iterator[FileSlice]:
         """Yield the slices of a partition that the policy gives up.
 
@@ -94,19 +106,23 @@ class Policy:
             view: The table's files.
             partition: Partition path.
             retained: Result of :meth:`earliest_retained`.
+            needed: What a policy that retains no instants must spare, as there.
         """
         replaced = view.replaced_groups
         for file_id, slices in view.all_slices(partition).items():
             replaced_at = replaced.get((partition, file_id))
             if replaced_at is not None:
-                if not self.retains_instants or (retained is not None and replaced_at < retained.time):
+                if (not self.retains_instants and (needed is None or replaced_at < needed)) or (
+                    retained is not None and replaced_at < retained.time
+                ):
                     yield from slices
                     continue
             if self.retains_instants:
                 if retained is not None:
                     yield from _older(slices, retained.time)
             else:
-                yield from slices[self.amount :]
+                older = slices if needed is None else _older(slices, needed)
+                yield from (each for each in slices[self.amount :] if each in older)
 
 
 def _older(slices: Sequence[FileSlice], retained: str) -> list[FileSlice]:

@@ -2,11 +2,11 @@
   The rows of a Hudi table that changed since this model's last run, as a relation:
   select order_id, amount, c._change_type from {{ hudi_changes(ref('orders')) }} c
 -#}
-{% macro hudi_changes(relation, mode='net', on_gap='fail', max_commits=none, begin=none, end=none) %}
+{% macro hudi_changes(relation, mode='net', on_gap='fail', begin=none, end=none) %}
   {%- if not execute -%}
     {{ return(relation) }}
   {%- endif -%}
-  {%- set asked = {'mode': mode, 'on_gap': on_gap, 'max_commits': max_commits, 'begin': begin, 'end': end} -%}
+  {%- set asked = dict(kwargs, mode=mode, on_gap=on_gap, begin=begin, end=end) -%}
   {%- set fresh = true -%}
   {%- if model.resource_type == 'model' -%}
     {%- do hudi_check_temporary('hudi_changes') -%}
@@ -24,6 +24,25 @@
     {%- do hudi_check_temporary('hudi_as_of') -%}
   {%- endif -%}
   {{ return(adapter.hudi_as_of(relation, this or relation, when)) }}
+{% endmacro %}
+
+{#- With the config as_of a node reads the tables it names as they were then. -#}
+{% macro ref() %}
+  {{ return(hudi_pinned(builtins.ref(*varargs, **kwargs))) }}
+{% endmacro %}
+
+{% macro source() %}
+  {{ return(hudi_pinned(builtins.source(*varargs))) }}
+{% endmacro %}
+
+{% macro hudi_pinned(relation) %}
+  {%- if not execute or config is not defined or config.get('as_of') is none -%}
+    {{ return(relation) }}
+  {%- endif -%}
+  {%- if relation.is_cte or relation.is_view or adapter.type() != 'hudi' -%}
+    {{ return(relation) }}
+  {%- endif -%}
+  {{ return(hudi_as_of(relation, config.get('as_of'))) }}
 {% endmacro %}
 
 {#- The rows have a name for the time of the run only, which a view or another model's query would outlive. -#}

@@ -58,6 +58,12 @@
   {% endif %}
 {% endmacro %}
 
+{% macro hudi_soft_delete(table, where) %}
+  {% if execute %}
+    {% do log(table ~ ': ' ~ adapter.hudi_soft_delete(table, where), info=true) %}
+  {% endif %}
+{% endmacro %}
+
 {% macro hudi_repair(table, kinds=none, dry_run=true) %}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_repair(table, kinds, dry_run=dry_run), info=true) %}

@@ -1,0 +1,152 @@
+"""Hudi's SQL words for other states of a table: ``TIMESTAMP AS OF``, ``VERSION AS OF`` and ``hudi_table_changes(...)``.
+
+Spark parses a query and the engine makes the states; each gets a temporary name, which is put where the words stood.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.changes.as_of import instant_as_of
+from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.config.options import resolve_options
+from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.schema.meta_fields import COMMIT_TIME
+from hudi_engine.table_state import TableState
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.plans import JavaPlan
+from dbt.adapters.hudi.sql.statements import closing_bracket
+
+_FUNCTION = "hudi_table_changes"
+_WORDS = re.compile(rf"\bas\s+of\b|\b{_FUNCTION}\b", re.IGNORECASE)
+_USAGE = (
+    f"{_FUNCTION} takes 'schema.table', 'latest_state' or 'cdc', a start ('earliest', an instant or a moment, excluded) and, if "
+    "wanted, an end (included), all as text"
+)
+_KINDS = ("latest_state", "cdc")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A stretch of a query, end excluded, and what stands there."""
+
+    start: int
+    end: int
+    node: JavaPlan
+
+
+class EarlierStates:
+    """Gives the states that queries name.
+
+    Args:
+        warehouse: The profile's tables.
+    """
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+
+    def named_in(self, session: SparkSession, text: str, track_view: Callable[[str], None]) -> str:
+        """Return a statement with temporary names in place of other states of Hudi tables.
+
+        Args:
+            session: The connection's session.
+            text: The statement.
+            track_view: Remembers a temporary name, to drop it with the connection.
+
+        Raises:
+            DbtRuntimeError: A state that cannot be told from the text, or in a view, which would outlive the name.
+        """
+        if not _WORDS.search(text):
+            return text
+        try:
+            plan = plans.parse(session, text)
+        except (PySparkException, Py4JError):
+            return text  # Spark runs it again and reports the syntax error with its own words
+        pieces, position = [], 0
+        for place in sorted(_places(plan, text), key=lambda each: each.start):
+            frame = self._state(session, place, text)
+            if frame is None:
+                continue
+            if plans.kind(plan) in ("CreateView", "AlterViewAs"):
+                raise DbtRuntimeError(
+                    f"{text[place.start : place.end]} stands in a view, which would show it as of now: make it a table"
+                )
+            name = f"dbt_hudi_state_{hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]}"
+            frame.createOrReplaceTempView(name)
+            track_view(name)
+            pieces += [text[position : place.start], f"`{name}`"]
+            position = place.end
+        return "".join([*pieces, text[position:]])
+
+    def _state(self, session: SparkSession, place: _Place, text: str) -> DataFrame | None:
+        """The rows that are meant, None for a table that is not Hudi's."""
+        if plans.kind(place.node) == "RelationTimeTravel":
+            return self._as_of(session, place.node, text[place.start : place.end])
+        return self._changes(session, place.node)
+
+    def _as_of(self, session: SparkSession, node: JavaPlan, said: str) -> DataFrame | None:
+        parts, _ = plans.target_parts(node.relation())
+        version, timestamp = plans.option(node.version()), plans.option(node.timestamp())
+        base = self._base(session, parts)
+        if base is None:
+            return None
+        when = version if timestamp is None else _literal(timestamp)
+        if when is None:
+            raise DbtRuntimeError(
+                f"{said} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
+            )
+        state = TableState.load(self._warehouse.table(session, base).storage)
+        return snapshot_frame(session, state, resolve_options({}), as_of=instant_as_of(state, str(when)))
+
+    def _changes(self, session: SparkSession, node: JavaPlan) -> DataFrame:
+        given = [_literal(each) for each in plans.items(node.functionArgs())]
+        if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
+            shown = ", ".join("an expression" if each is None else repr(each) for each in given)
+            raise DbtRuntimeError(f"{_FUNCTION}({shown}) is refused: {_USAGE}")
+        name, kind, start, end = (*map(str, given), *(["latest"] if len(given) == 3 else []))
+        base = self._base(session, name.replace("`", "").split("."))
+        if base is None:
+            raise DbtRuntimeError(f"{_FUNCTION}: {name!r} is no Hudi table of the warehouse; {_USAGE}")
+        table = self._warehouse.table(session, base)
+        begin, last = None if start == "earliest" else start, None if end == "latest" else end
+        if kind == "cdc":
+            return table.cdc(begin, last)
+        rows = table.changes(begin, last, mode="latest").drop(CHANGE_TYPE)
+        return rows.withColumnRenamed(COMMITTED, COMMIT_TIME)
+
+    def _base(self, session: SparkSession, parts: list[str]) -> str | None:
+        schema = session.catalog.currentDatabase() if len(parts) == 1 else parts[-2]
+        return self._warehouse.hudi_base(session, schema, parts[-1])
+
+
+def _places(node: JavaPlan, text: str) -> Iterator[_Place]:
+    kind = plans.kind(node)
+    span = plans.source_range(node)
+    if span is not None and kind == "RelationTimeTravel":
+        named = plans.source_range(node.relation())
+        if named is not None:
+            yield _Place(named[0], span[1], node)
+        return
+    if span is not None and kind == "UnresolvedTableValuedFunction":
+        if [each.lower() for each in plans.texts(node.name())] == [_FUNCTION]:
+            yield _Place(span[0], closing_bracket(text, span[0]), node)
+        return
+    below = [*plans.items(node.children()), *plans.items(node.subqueries())]
+    if kind == "UnresolvedWith":
+        below += plans.items(node.innerChildren())
+    for each in below:
+        yield from _places(each, text)
+
+
+def _literal(expression: JavaPlan) -> str | None:
+    """The value of a literal as text, None for any other expression."""
+    return str(expression.value()) if plans.kind(expression) == "Literal" else None

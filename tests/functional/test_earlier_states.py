@@ -1,0 +1,148 @@
+"""Tables as they were, named in models, tests, hooks and queries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+ORDERS = """
+{{ config(materialized='table', unique_key='id') }}
+select cast(id as int) as id, 'first' as name from range(1, 4)
+"""
+PINNED = """
+{{ config(materialized='table', as_of=var('moment', none)) }}
+select o.id, o.name, count(*) over () as n from {{ ref('orders') }} o
+"""
+IN_SQL = """
+{{ config(materialized='table') }}
+with old as (select * from {{ ref('orders') }} timestamp as of '{{ var("instant", "") }}' o)
+select old.id, old.name as old_name, now.name as new_name, changed.name as told_name
+from old join {{ ref('orders') }} version as of '{{ var("later", "") }}' now using (id)
+left join hudi_table_changes('{{ ref("orders") }}', 'latest_state', '{{ var("instant", "") }}') changed using (id)
+"""
+LATEST_FIRST = """
+{{ config(materialized='table', post_hook="insert into {{ ref('orders') }} values (100, 'new')") }}
+select id, name from {{ hudi_as_of(ref('orders'), 'latest') }}
+"""
+LATEST_AGAIN = """
+-- depends_on: {{ ref('latest_first') }}
+{{ config(materialized='table') }}
+select id, name from {{ hudi_as_of(ref('orders'), 'latest') }}
+"""
+TEST = "{{ config(as_of=var('moment', none)) }} select * from {{ ref('orders') }} where name <> 'first'"
+
+
+class TestStatesOfThePast:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "orders.sql": ORDERS,
+            "pinned.sql": PINNED,
+            "in_sql.sql": IN_SQL,
+            "latest_first.sql": LATEST_FIRST,
+            "latest_again.sql": LATEST_AGAIN,
+        }
+
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, str]:
+        return {"all_first.sql": TEST}
+
+    @pytest.fixture(scope="class")
+    def instants(self, project: Any) -> list[str]:
+        run_dbt(["run", "--select", "orders"])
+        orders = f"{project.test_schema}.orders"
+        project.run_sql(f"update {orders} set name = 'second' where id <= 2")
+        project.run_sql(f"update {orders} set name = 'third' where id = 1")
+        place = f"{project.adapter.config.credentials.location_root}/{orders.replace('.', '/')}"
+        state = TableState.load(open_storage(place))
+        return [each.requested_time for each in state.timeline.completed_writes]
+
+    def rows(self, project: Any, query: str) -> list[tuple[Any, ...]]:
+        said = query.replace("orders", f"{project.test_schema}.orders").replace(
+            "@", project.test_schema + "."
+        )
+        return sorted(tuple(row) for row in project.run_sql(said, fetch="all"))
+
+    def test_a_node_with_as_of_reads_its_tables_as_they_were(self, project: Any, instants: list[str]) -> None:
+        at_first = ["--vars", f"{{moment: '{instants[0]}'}}"]
+        run_dbt(["build", "--select", "pinned", "all_first", *at_first, "--exclude", "orders"])
+        assert self.rows(project, "select id, name from @pinned") == [
+            (1, "first"),
+            (2, "first"),
+            (3, "first"),
+        ]
+        results = run_dbt(["test", "--select", "all_first"], expect_pass=False)
+        assert results[0].failures == 2, "without it they are as of now"
+        run_dbt(["run", "--select", "pinned", "--vars", f"{{moment: '{instants[1]}'}}"])
+        assert [row[1] for row in self.rows(project, "select id, name from @pinned")] == [
+            "second",
+            "second",
+            "first",
+        ]
+
+    def test_dbt_show_reads_the_past(self, project: Any, instants: list[str]) -> None:
+        asked = "select name from {{ hudi_as_of(ref('orders'), '" + instants[0] + "') }} where id = 1"
+        _, output = run_dbt_and_capture(["show", "--inline", asked])
+        assert "first" in output
+        asked = f"select name from {{{{ ref('orders') }}}} version as of '{instants[1]}' where id = 1"
+        _, output = run_dbt_and_capture(["show", "--inline", asked])
+        assert "second" in output
+
+    def test_models_and_queries_take_hudis_words(self, project: Any, instants: list[str]) -> None:
+        given = f"{{instant: '{instants[0]}', later: '{instants[1]}'}}"
+        run_dbt(["run", "--select", "in_sql", "--vars", given])
+        assert self.rows(project, "select id, old_name, new_name, told_name from @in_sql") == [
+            (1, "first", "second", "third"),
+            (2, "first", "second", "second"),
+            (3, "first", "first", None),
+        ]
+        told = self.rows(
+            project,
+            f"select op, ts_ms from hudi_table_changes('orders', 'cdc', '{instants[0]}', '{instants[1]}')",
+        )
+        assert told == [("u", instants[1])] * 2
+        project.run_sql(
+            f"insert into {project.test_schema}.orders select id + 10, name from {project.test_schema}.orders "
+            f"timestamp as of '{instants[0]}' where id = 3"
+        )
+        assert self.rows(project, "select name from orders where id = 13") == [("first",)]
+
+    def test_latest_is_one_state_for_the_whole_run(self, project: Any, instants: list[str]) -> None:
+        run_dbt(["run", "--select", "latest_first", "latest_again"])
+        again = self.rows(project, "select id, name from @latest_again where id < 100")
+        assert again == self.rows(project, "select id, name from @latest_first where id < 100")
+        assert self.rows(project, "select id from orders where id >= 100") == [(100,)], (
+            "a hook added it in between"
+        )
+        assert self.rows(project, "select id from @latest_again where id >= 100") == []
+
+    def test_a_soft_delete_empties_a_row_and_leaves_its_key(self, project: Any, instants: list[str]) -> None:
+        run_dbt(["run-operation", "hudi_soft_delete", "--args", "{table: orders, where: id = 100}"])
+        assert self.rows(project, "select id, name from orders where id = 100") == [(100, None)]
+        with pytest.raises(Exception, match="nothing_here"):
+            project.adapter.hudi_soft_delete(f"{project.test_schema}.orders", "nothing_here = 1")
+
+    @pytest.mark.parametrize(
+        ("query", "message"),
+        [
+            ("select * from orders timestamp as of current_date()", "no expression"),
+            (
+                "select * from hudi_table_changes('orders', 'all', 'earliest')",
+                "takes 'schema.table', 'latest_state' or 'cdc'",
+            ),
+            (
+                "select * from hudi_table_changes('nowhere', 'cdc', 'earliest')",
+                "is no Hudi table of the warehouse",
+            ),
+            ("create view @v as select * from orders version as of '{}'", "stands in a view"),
+        ],
+    )
+    def test_what_cannot_be_told_is_refused(
+        self, project: Any, instants: list[str], query: str, message: str
+    ) -> None:
+        with pytest.raises(Exception, match=message):
+            self.rows(project, query.format(instants[0]))
