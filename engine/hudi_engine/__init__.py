@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hudi_engine.catalog import DirectoryCatalog
+    from hudi_engine.changes.source import register_change_source
     from hudi_engine.errors import (
         ConfigError,
         CorruptTableError,
@@ -55,6 +56,7 @@ __all__ = [
     "WriteResult",
     "read",
     "rebuild_table",
+    "register_change_source",
 ]
 
 # A name is imported when it is first asked for: whoever only looks at a timeline does not wait for Spark, pandas and
@@ -67,6 +69,7 @@ _HOMES = {
     "WriteResult": "hudi_engine.write.result",
     "read": "hudi_engine.rows",
     "rebuild_table": "hudi_engine.table_rebuild",
+    "register_change_source": "hudi_engine.changes.source",
 }
 
 

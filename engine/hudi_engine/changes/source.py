@@ -1,0 +1,202 @@
+"""The changes of a table as a source of Spark's own, for batches and streams (Spark 4.2 and newer, no executor session).
+
+The offset of a stream is the last instant that it has taken, so its checkpoint says no more than a model's does: a batch
+that is run again is told the same, and what clean has taken since is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits, next_window
+from hudi_engine.changes.columns import (
+    ALL,
+    CHANGE_TYPE,
+    DELETE,
+    LATEST,
+    MODES,
+    NET,
+    task_schema,
+    told_columns,
+)
+from hudi_engine.changes.group import Comparison, meet
+from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
+from hudi_engine.changes.slices import StatesOfGroups
+from hudi_engine.changes.window import point_at, position_of
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import ConfigError, UnsupportedTableError
+from hudi_engine.schema.casting import cast_table
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FORMAT = "hudi_changes"
+INSTANT = "instant"
+EARLIEST, NEWEST = "earliest", "latest"
+_LEGAL = ("path", "mode", "start", "end", *LIMIT_NAMES)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one Spark task tells.
+
+    Args:
+        plan: How slices are compared.
+        units: File groups; several only where rows may have moved between them.
+        columns: Columns of the stream.
+        deletes: Whether rows that went are told.
+    """
+
+    plan: ChangePlan
+    units: tuple[Comparison, ...]
+    columns: pa.Schema
+    deletes: bool
+
+    def rows(self) -> pa.Table:
+        """Read the slices and return the changes, in the columns of the stream."""
+        parts = [task_schema(self.plan.read.schema).empty_table(), *map(self.plan.compare, self.units)]
+        found = pa.concat_tables(parts)
+        if any(unit.meets_others for unit in self.units):
+            found = meet(found, self.plan.mode)
+        if not self.deletes:
+            found = found.filter(pc.not_equal(found.column(CHANGE_TYPE), DELETE))
+        return cast_table(found, self.columns)
+
+
+class ChangeSource:
+    """The changes of one table, as the options of a reader ask for them.
+
+    Args:
+        options: Options of the reader.
+
+    Raises:
+        ConfigError: Options that are none, or have values that are none.
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        given = {key.lower(): value for key, value in options.items()}
+        problems = [
+            f"option {key!r} is none; legal are {', '.join(_LEGAL)}" for key in given if key not in _LEGAL
+        ]
+        if "path" not in given:
+            problems.append("no path: give the table's folder to load()")
+        self.mode = given.get("mode", NET)
+        if self.mode not in MODES:
+            problems.append(f"mode is {self.mode!r}; legal are {', '.join(MODES)}")
+        found = {name: given.get(name) for name in LIMIT_NAMES}
+        problems += [
+            f"{name} is {text!r}; legal are whole numbers of at least 1"
+            for name, text in found.items()
+            if text is not None and not (text.isdigit() and int(text))
+        ]
+        if problems:
+            raise ConfigError(f"{FORMAT}: " + "; ".join(problems), tuple(problems))
+        self.limits = WindowLimits(*(None if text is None else int(text) for text in found.values()))
+        self._path, self._start, self._end = given["path"], given.get("start", EARLIEST), given.get("end")
+
+    def state(self) -> TableState:
+        """Read the table's timeline."""
+        return TableState.load(open_storage(self._path))
+
+    def columns(self) -> pa.Schema:
+        """Return the columns of changes as of now.
+
+        Raises:
+            UnsupportedTableError: The table has none yet.
+        """
+        state = self.state()
+        data = state.data_schema()
+        if data is None:
+            raise UnsupportedTableError(f"table {state.config.name!r} has no columns yet; write to it first")
+        read = state.read_context(data, resolve_options({}))
+        types = {field.name: field for field in task_schema(read.schema)}
+        return pa.schema([types[name] for name in told_columns(read.schema)])
+
+    def first(self) -> str:
+        """Return the instant that a new stream begins after, ``""`` for all rows first."""
+        if self._start == EARLIEST:
+            return ""
+        state = self.state()
+        if self._start == NEWEST:
+            return next_window(state, None).end or ""
+        reached = next_window(state, None, end=self._start).end
+        if reached is None:
+            raise ConfigError(
+                f"{FORMAT}: start is {self._start!r}, before the oldest commit of the timeline; use {EARLIEST!r} for all rows first"
+            )
+        return reached
+
+    def after(self, instant: str, limits: WindowLimits, until: str | None = None) -> str:
+        """Return the instant up to which a batch goes that begins after another one; the same when nothing is new.
+
+        Args:
+            instant: Where it begins, ``""`` for all rows.
+            limits: How much it takes at most.
+            until: It goes no further than this, None for the option ``end``.
+        """
+        end = self._end if until is None else until
+        return next_window(self.state(), instant or None, end=end, limits=limits).end or instant
+
+    def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
+        """Yield the parts of the changes after ``start`` up to ``end``.
+
+        Raises:
+            HistoryGapError: They cannot be told in full any more.
+        """
+        if start == end:
+            return
+        state = self.state()
+        plan = _plan(state, start, end, ALL if self.mode == ALL else NET)
+        bare = replace(plan, units=())
+        together: dict[str, list[Comparison]] = {}
+        for unit in plan.units:
+            if unit.meets_others:
+                together.setdefault(unit.partition, []).append(unit)
+            else:
+                yield Piece(bare, (unit,), columns, self.mode != LATEST)
+        for units in together.values():
+            yield Piece(bare, tuple(units), columns, self.mode != LATEST)
+
+
+def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
+    last = point_at(state.timeline, position_of(state, end))
+    data = state.data_schema(last.newest)
+    assert data is not None, "a table with commits has columns"
+    read = state.read_context(data, resolve_options({}))
+    if start:
+        steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
+        return plan_changes(state, read, steps, cleaned, mode)
+    state.timeline.check_readable(last.newest)
+    slices = StatesOfGroups(state).live_slices(last)
+    units = tuple(Comparison(0, each.partition, None, each, end, meets_others=False) for each in slices)
+    return ChangePlan(read, ((last, last, _written(state)),), units, mode)
+
+
+def _written(state: TableState) -> frozenset[str]:
+    return frozenset(each.requested_time for each in state.timeline.completed_writes)
+
+
+def register_change_source(spark: SparkSession) -> None:
+    """Make ``spark.read`` and ``spark.readStream`` know the format ``hudi_changes``.
+
+    Args:
+        spark: The session.
+
+    Raises:
+        UnsupportedTableError: Spark is older than 4.2, which gives sources of Python no start and no limits.
+    """
+    try:
+        from hudi_engine.changes.spark_source import HudiChanges
+    except ImportError as error:
+        raise UnsupportedTableError(
+            f"the format {FORMAT} needs Spark 4.2 or newer, this is {spark.version}; use table.changes(start, end) with "
+            "table.next_window(start) in a loop"
+        ) from error
+    spark.dataSource.register(HudiChanges)
