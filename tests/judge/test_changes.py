@@ -123,12 +123,13 @@ def test_apache_hudi_reads_the_change_data_of_our_tables(
         return spark.createDataFrame(list(rows), COLUMNS)
 
     writes = [
-        table.upsert(frame(*(row(number, 10) for number in range(9)))),
+        table.upsert(frame(*(row(number, 10) for number in range(9)), row(20, 10, day="thu"))),
         # an update, a late row that changes nothing, new rows that are packed into a file that is there
         table.upsert(frame(row(0, 20, price=7.0), row(1, 5, price=8.0), row(9, 20), row(12, 20))),
         table.delete(frame(row(1, 30), row(9, 30))),
-        table.insert_overwrite(frame(row(2, 40, price=9.0), row(14, 40))),
-        table.delete(frame(row(2, 50), row(14, 50))),
+        # one row is replaced, as Hudi 0.15 tells the last of several again and again
+        table.insert_overwrite(frame(row(20, 40, day="thu"), row(21, 40, day="thu"))),
+        table.delete(frame(row(20, 50, day="thu"), row(21, 50, day="thu"))),
     ]
     instants = [str(write.instant) for write in writes]
     for start, end in ((0, 4), (0, 1), (1, 2), (2, 3), (3, 4)):

@@ -1,0 +1,83 @@
+"""Changes over long random histories, and a chain of models over thirty runs with everything that can happen in between."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+from tests.functional.conftest import *  # noqa: F403
+from tests.functional.test_changes import COPY, DOUBLED, ORDERS, TOTALS, Chain
+from tests.helpers.histories import check_all_pairs, random_history
+from tests.spark import conftest as one_session
+
+RUNS = 30
+spark = one_session.spark
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("logging", [None, "OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_window_of_a_long_history(
+    spark: Any,
+    tmp_path: Any,
+    table_type: str,
+    index: str,
+    logging: str | None,
+    seed: int,
+) -> None:
+    options = (
+        {}
+        if logging is None
+        else {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": logging}
+    )
+    check_all_pairs(*random_history(spark, tmp_path / "t", table_type, index, seed, 25, **options))
+
+
+class TestThirtyRunsOfAChain:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "doubled.sql": DOUBLED, "copied.sql": COPY, "totals.sql": TOTALS}
+
+    def test_each_state_is_that_of_the_models_built_from_nothing(self, project: Any) -> None:
+        run_dbt(["run"])
+        chain, random_ = Chain(project), random.Random(30)
+        for run in range(RUNS):
+            extra = self.disturb(chain, random_, run)
+            run_dbt(["run", "--exclude", "orders", *extra])
+            chain.check()
+
+    def disturb(self, chain: Chain, random_: random.Random, run: int) -> list[str]:
+        """Change the orders, and do what goes wrong or back in between; return more arguments of the run."""
+        statements = [
+            "delete from orders where id = {id}",
+            "update orders set amount = amount + {id} where id >= {id}",
+            "update orders set customer = {id} % 4 where id = {id}",
+            "insert into orders values ({new}, {id} % 4, {id}, 1)",
+            # late: loses against the row that is there
+            "insert into orders values ({id}, 0, -1, 0)",
+        ]
+        for _ in range(random_.randrange(1, 4)):
+            statement = random_.choice(statements)
+            chain.sql(statement.format(id=random_.randrange(1, 9), new=random_.randrange(100, 10**6)))
+        if run % 5 == 1:
+            chain.sql(f"insert into orders values ({1000 + run}, 1, 5, 1)")
+            run_dbt(["run", "--exclude", "orders", "--vars", "{dies: true}"], expect_pass=False)
+        newest = [each.requested_time for each in chain.state("copied").timeline.completed_writes]
+        if run % 5 == 2 and len(newest) > 1:
+            run_dbt(
+                ["run-operation", "hudi_rollback", "--args", f"{{table: copied, instant: '{newest[-1]}'}}"]
+            )
+            # the next in the chain has seen what is gone now
+            return ["--full-refresh"]
+        if run % 5 == 4:
+            args = f"{{table: totals, instant: '{self.earlier(chain, 'totals')}'}}"
+            run_dbt(["run-operation", "hudi_restore", "--args", args])
+        return ["--full-refresh"] if run % 10 == 9 else []
+
+    def earlier(self, chain: Chain, name: str) -> str:
+        writes = chain.state(name).timeline.completed_writes
+        return writes[max(len(writes) - 2, 0)].requested_time
