@@ -1,8 +1,4 @@
-"""The changes of a table as a source of Spark's own, for batches and streams (Spark 4.2 and newer, no executor session).
-
-The offset of a stream is the last instant that it has taken, so its checkpoint says no more than a model's does: a batch
-that is run again is told the same, and what clean has taken since is an error.
-"""
+"""The changes of a table as a format of ``spark.read`` (Spark 4): planned and read in Python, without a session."""
 
 from __future__ import annotations
 
@@ -38,7 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORMAT = "hudi_changes"
-INSTANT = "instant"
 EARLIEST, NEWEST = "earliest", "latest"
 _LEGAL = ("path", "mode", "start", "end", *LIMIT_NAMES)
 
@@ -50,7 +45,7 @@ class Piece:
     Args:
         plan: How slices are compared.
         units: File groups; several only where rows may have moved between them.
-        columns: Columns of the stream.
+        columns: Columns of the reader.
         deletes: Whether rows that went are told.
     """
 
@@ -60,7 +55,7 @@ class Piece:
     deletes: bool
 
     def rows(self) -> pa.Table:
-        """Read the slices and return the changes, in the columns of the stream."""
+        """Read the slices and return the changes, in the columns of the reader."""
         parts = [task_schema(self.plan.read.schema).empty_table(), *map(self.plan.compare, self.units)]
         found = pa.concat_tables(parts)
         if any(unit.meets_others for unit in self.units):
@@ -120,7 +115,7 @@ class ChangeSource:
         return pa.schema([types[name] for name in told_columns(read.schema)])
 
     def first(self) -> str:
-        """Return the instant that a new stream begins after, ``""`` for all rows first."""
+        """Return the instant that is read from, ``""`` for all rows first."""
         if self._start == EARLIEST:
             return ""
         state = self.state()
@@ -133,16 +128,9 @@ class ChangeSource:
             )
         return reached
 
-    def after(self, instant: str, limits: WindowLimits, until: str | None = None) -> str:
-        """Return the instant up to which a batch goes that begins after another one; the same when nothing is new.
-
-        Args:
-            instant: Where it begins, ``""`` for all rows.
-            limits: How much it takes at most.
-            until: It goes no further than this, None for the option ``end``.
-        """
-        end = self._end if until is None else until
-        return next_window(self.state(), instant or None, end=end, limits=limits).end or instant
+    def after(self, instant: str) -> str:
+        """Return the instant up to which is read from another one, ``""`` for all rows; the same when nothing is new."""
+        return next_window(self.state(), instant or None, end=self._end, limits=self.limits).end or instant
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
         """Yield the parts of the changes after ``start`` up to ``end``.
@@ -184,19 +172,18 @@ def _written(state: TableState) -> frozenset[str]:
 
 
 def register_change_source(spark: SparkSession) -> None:
-    """Make ``spark.read`` and ``spark.readStream`` know the format ``hudi_changes``.
+    """Make ``spark.read`` know the format ``hudi_changes``.
 
     Args:
         spark: The session.
 
     Raises:
-        UnsupportedTableError: Spark is older than 4.2, which gives sources of Python no start and no limits.
+        UnsupportedTableError: Spark is older than 4, which knows no sources of Python.
     """
     try:
         from hudi_engine.changes.spark_source import HudiChanges
     except ImportError as error:
         raise UnsupportedTableError(
-            f"the format {FORMAT} needs Spark 4.2 or newer, this is {spark.version}; use table.changes(start, end) with "
-            "table.next_window(start) in a loop"
+            f"the format {FORMAT} needs Spark 4, this is {spark.version}; use table.changes(start, end)"
         ) from error
     spark.dataSource.register(HudiChanges)

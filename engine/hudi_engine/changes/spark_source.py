@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from hudi_engine.changes.checkpoint import WindowLimits
-from hudi_engine.changes.source import FORMAT, INSTANT, ChangeSource, Piece
+from hudi_engine.changes.source import FORMAT, ChangeSource, Piece
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 
 _BATCH_ROWS = 65_536
 
 
 class HudiChanges(DataSource):
-    """``spark.read.format("hudi_changes")`` and ``spark.readStream``."""
+    """``spark.read.format("hudi_changes")``; a stream of it is refused by Spark, which names the format."""
 
     @classmethod
     def name(cls) -> str:
@@ -31,10 +29,6 @@ class HudiChanges(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read once, from option ``start`` to option ``end``."""
         return _BatchReader(ChangeSource(self.options), spark_to_arrow(schema))
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """Read on, batch by batch."""
-        return _StreamReader(ChangeSource(self.options), spark_to_arrow(schema))
 
 
 def _partitions(source: ChangeSource, start: str, end: str, columns: pa.Schema) -> list[InputPartition]:
@@ -52,32 +46,7 @@ class _BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         start = self._source.first()
-        return _partitions(self._source, start, self._source.after(start, self._source.limits), self._columns)
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(partition)
-
-
-class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    def __init__(self, source: ChangeSource, columns: pa.Schema) -> None:
-        self._source, self._columns = source, columns
-        self._target: str | None = None
-
-    def initialOffset(self) -> dict[str, str]:  # noqa: N802
-        return {INSTANT: self._source.first()}
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = self._source.after("", WindowLimits())
-
-    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802, ARG002
-        """Return where the next batch ends. The limits are the source's own, as Spark knows none of commits."""
-        return {INSTANT: self._source.after(start[INSTANT], self._source.limits, self._target)}
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        return ReadAllAvailable()
-
-    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
-        return _partitions(self._source, start[INSTANT], end[INSTANT], self._columns)
+        return _partitions(self._source, start, self._source.after(start), self._columns)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return _read(partition)
