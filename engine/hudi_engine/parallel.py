@@ -126,7 +126,11 @@ def raise_worker_error(error: BaseException) -> None:
 
 
 def run_in_threads(
-    function: Callable[[Item], Result], items: Sequence[Item], *, most: int | None = None
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    most: int | None = None,
+    waiting: int | None = None,
 ) -> list[Result]:
     """Run in threads of this process, as many as there are processors.
 
@@ -134,10 +138,11 @@ def run_in_threads(
         function: What to call.
         items: What to call it with.
         most: Upper bound of the threads, where each holds much memory.
+        waiting: Number of the threads, where they mostly wait for the storage.
     """
     if len(items) < 2:
         return [function(item) for item in items]
-    workers = min(len(items), os.cpu_count() or 1, most or len(items))
+    workers = min(len(items), waiting or os.cpu_count() or 1, most or len(items))
     with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="hudi-engine") as pool:
         return list(pool.map(function, items))
 

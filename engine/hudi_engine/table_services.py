@@ -39,6 +39,7 @@ from hudi_engine.services import (
 from hudi_engine.services.clean.execute import make_plan
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.telemetry.phases import phase
 from hudi_engine.txn.recovery import next_instant, rollback_write, to_roll_back
 from hudi_engine.txn.restore import plan_restore, restore
 from hudi_engine.txn.restore_steps import RestoreResult
@@ -231,13 +232,15 @@ class TableServices:
 
     def after_commit(self) -> ServicesReport:
         """Publish a commit, then run the services that are due, and return what they did; a failure is a warning."""
-        self.publish_or_warn()
-        report = run_after_commit(
-            self.storage,
-            self.options,
-            run_tasks=self.run_tasks,
-            publish=self.publication(),
-        )
+        with phase("publish"):
+            self.publish_or_warn()
+        with phase("services"):
+            report = run_after_commit(
+                self.storage,
+                self.options,
+                run_tasks=self.run_tasks,
+                publish=self.publication(),
+            )
         for failure in report.failures:
             logger.warning("%s: %s", self.storage.base, failure)
         return report

@@ -6,6 +6,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
 from pyspark.sql import functions as F
@@ -68,6 +69,72 @@ def test_a_snapshot_that_is_not_published_is_merged_by_tasks(spark, tmp_path):
     table = merge_on_read(spark, tmp_path / "t", **{"hoodie.engine.publish.manifest": "false"})
     assert "MapInArrow" in plan_of(table.snapshot())
     assert table.snapshot().count() == sum(n % 7 != 0 for n in range(20_000))
+
+
+def many_partitions(spark, path, **options):
+    table = HudiTable.create(
+        spark,
+        str(path),
+        name="t",
+        record_key=["id"],
+        partition_by=["dt"],
+        options={"hoodie.datasource.write.hive_style_partitioning": "true", **options},
+    )
+    table.upsert(spark.range(120).selectExpr("id", "concat('d', id % 40) as dt", "id as v"))
+    return table
+
+
+class Counted:
+    """Listings and opens of local files while it is entered."""
+
+    def __init__(self, monkeypatch):
+        self.lists, self.opens = [], []
+        for name, seen in (("list", self.lists), ("open_input", self.opens)):
+            original = getattr(LocalStorage, name)
+
+            def counted(storage, path, *args, _seen=seen, _original=original, **kwargs):
+                _seen.append(path)
+                return _original(storage, path, *args, **kwargs)
+
+            monkeypatch.setattr(LocalStorage, name, counted)
+
+
+def pruned_by(frame):
+    plan = plan_of(frame)
+    return plan.partition("PartitionFilters: [")[2].partition("]")[0]
+
+
+def test_a_published_snapshot_lists_no_folder_and_opens_no_footer_here(spark, tmp_path, monkeypatch):
+    table = many_partitions(spark, tmp_path / "t")
+    counted = Counted(monkeypatch)
+    frame = table.snapshot()
+    one = frame.where("dt = 'd3'")
+
+    assert not counted.opens and all(path.startswith(".hoodie") for path in counted.lists)
+    assert "d3" in pruned_by(one)
+    assert sorted(row.id for row in one.collect()) == [3, 43, 83]
+    assert frame.columns[5:] == ["id", "dt", "v"] and frame.count() == 120
+
+
+def test_a_snapshot_that_is_not_published_opens_one_footer_an_instant(spark, tmp_path, monkeypatch):
+    table = many_partitions(spark, tmp_path / "t=x y", **{"hoodie.engine.publish.manifest": "false"})
+    later = spark.createDataFrame([(3, "d3", -3)], "id long, dt string, v long")
+    table.upsert(later)
+    counted = Counted(monkeypatch)
+    frame = table.snapshot()
+
+    assert len(counted.opens) == 2
+    assert {row.id: row.v for row in frame.collect()} == {n: -3 if n == 3 else n for n in range(120)}
+
+
+def test_the_table_of_an_earlier_time_is_pruned_by_its_folders(spark, tmp_path):
+    table = many_partitions(spark, tmp_path / "t")
+    first = table.timeline()[-1].requested_time
+    table.upsert(spark.createDataFrame([(3, "d3", -3)], "id long, dt string, v long"))
+    frame = table.snapshot(as_of=first).where("dt = 'd3'")
+
+    assert "d3" in pruned_by(frame)
+    assert {row.id: row.v for row in frame.collect()} == {3: 3, 43: 43, 83: 83}
 
 
 def test_only_plain_scans_of_parquet_are_read_twice(spark, tmp_path):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _OF_DBT = ("type", "threads", "database")
 # dbt-spark asks for a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
+_SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _said: set[tuple[str, str]] = set()
 
 
@@ -169,7 +171,19 @@ class HudiCredentials(SparkCredentials):
         return self.location_root
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return "method", "schema", "location_root", "catalog", "master", "app_name", "ansi", "spark_conf"
+        return "method", "schema", "location_root", "catalog", "app_name", "ansi", "spark_conf"
+
+    def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
+        """Yield what ``dbt debug`` prints: the profile, what tables are built with, and the effective ``hoodie.*`` options."""
+        import hudi_engine
+        import pyspark
+
+        yield from super().connection_info(with_aliases=with_aliases)
+        yield "master", self.master or self.spark_conf.get("spark.master") or "local[*] (Spark's default)"
+        yield "engine", f"hudi_engine {hudi_engine.__version__}"
+        yield "spark", f"PySpark {pyspark.__version__}"
+        yield "java", _java()
+        yield "options", redacted(self.options) or "none: Hudi's own defaults"
 
     def resolve_location_root(self, project_root: str | None) -> str:
         """Make ``location_root`` absolute, in place.
@@ -201,3 +215,22 @@ def _texts(given: Mapping[str, Any]) -> dict[str, str]:
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in given.items()
     }
+
+
+def redacted(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options with what nobody should read on a screen left out."""
+    return {key: "***" if _SECRET.search(key) else value for key, value in options.items()}
+
+
+def _java() -> str:
+    from dbt.adapters.hudi.spark.java import check_java
+
+    try:
+        path, version = check_java()
+    except DbtRuntimeError as error:
+        return str(error.msg)
+    return f"{version} at {path}"
+
+
+def _conf_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

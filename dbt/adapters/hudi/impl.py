@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.impl import ConstraintSupport
@@ -15,6 +15,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
@@ -29,6 +30,7 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
+from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.model.selected import own_strategies
 from dbt.adapters.hudi.names import Names
 from dbt.adapters.hudi.operations import Operations
@@ -50,7 +52,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class HudiConfig(SparkConfig):
-    """Model configs beyond dbt's own; what they mean is read in ``model_config``."""
+    """Model configs beyond dbt's own; what they mean is read in ``model_config``.
+
+    The options of project, folder and model are put together, key by key; of one key the nearest to the model counts.
+    """
 
     file_format: str = "hudi"
     table_type: str | None = None
@@ -58,7 +63,8 @@ class HudiConfig(SparkConfig):
     merge_mode: str | None = None
     index: Any | None = None
     hive_style_partitioning: bool | None = None
-    hudi_options: dict[str, Any] | None = None
+    options: dict[str, Any] | None = field(default=None, metadata=MergeBehavior.Update.meta())
+    hudi_options: dict[str, Any] | None = field(default=None, metadata=MergeBehavior.Update.meta())
     merge_update_columns: Any | None = None
     merge_exclude_columns: Any | None = None
     skip_unchanged: bool | None = None
@@ -171,7 +177,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
         """Check a node's whole config before anything runs."""
         name = named(relation)
-        return self._resolve(name.database, name.name, model.get("config") or {})
+        plan = self._resolve(name.database, name.name, model.get("config") or {})
+        notes = notes_of_run(str(model.get("unique_id") or ""), self._warehouse.places.project_root)
+        return replace(plan, run_notes=notes)
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         name_of_catalog = config.get("catalog_name")

@@ -23,6 +23,11 @@ class HudiAdapterResponse(AdapterResponse):
         files_written: Base and log files written.
         bytes_written: Bytes of those files.
         partitions_written: Partitions touched.
+        rows_in: Rows that the query gave, None when they were not counted.
+        rows_shuffled: Rows that went from one Spark task to another.
+        bytes_rewritten: Bytes of base files that replace an earlier one.
+        bytes_changed: Bytes that the changed rows take in them, about.
+        seconds: Seconds by phase, such as ``{"prepare": 0.4, "write": 1.2}``.
     """
 
     instant: str | None = None
@@ -32,6 +37,11 @@ class HudiAdapterResponse(AdapterResponse):
     files_written: int | None = None
     bytes_written: int | None = None
     partitions_written: int | None = None
+    rows_in: int | None = None
+    rows_shuffled: int | None = None
+    bytes_rewritten: int | None = None
+    bytes_changed: int | None = None
+    seconds: dict[str, float] | None = None
 
 
 def format_bytes(size: int) -> str:
@@ -59,7 +69,7 @@ def counted(number: int, noun: str) -> str:
 
 def write_response(result: WriteResult) -> HudiAdapterResponse:
     """Return what dbt prints and keeps of one write."""
-    code = result.operation.upper()
+    code, figures = result.operation.upper(), result.figures
     signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
     services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
@@ -77,6 +87,11 @@ def write_response(result: WriteResult) -> HudiAdapterResponse:
         files_written=result.files_written,
         bytes_written=result.bytes_written,
         partitions_written=len(result.partitions_written),
+        rows_in=None if figures is None else figures.rows_in,
+        rows_shuffled=None if figures is None else figures.rows_shuffled,
+        bytes_rewritten=None if figures is None else figures.bytes_rewritten,
+        bytes_changed=None if figures is None else figures.bytes_changed,
+        seconds=dict(result.seconds) or None,
     )
 
 

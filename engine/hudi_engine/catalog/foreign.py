@@ -18,10 +18,10 @@ from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import BaseFile
-from hudi_engine.frames.native import natively_readable
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.publish.manifest import Published, listed_uris, publish
 from hudi_engine.publish.manifest_file import CATALOG_FOLDER
+from hudi_engine.publish.native import major_of, natively_readable
 from hudi_engine.publish.snapshot_files import IsReadable
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
@@ -110,6 +110,8 @@ def _readable_by(spark_version: str) -> IsReadable:
         # The meta columns, which may be empty, are not declared.
         config = context.config.with_properties({"hoodie.populate.meta.fields": "true"})
         schema = without_meta_columns(context.schema)
-        return natively_readable(context.storage, config, base.path, schema, spark_version)
+        return natively_readable(
+            context.storage, config, [base.path], schema, spark_major=major_of(spark_version)
+        )
 
     return is_readable

@@ -46,9 +46,9 @@ from hudi_engine.catalog.sql_text import TableName, type_text
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, TableExistsError
-from hudi_engine.frames.native import AS_STORED
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.publish.native import AS_STORED
 from hudi_engine.publish.sidecar import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage

@@ -18,6 +18,7 @@ from hudi_engine.config.declared.engine_options import ENGINE_OPTIONS
 from hudi_engine.config.declared.hudi_keys import hudi_keys
 from hudi_engine.config.declared.service_options import SERVICE_OPTIONS
 from hudi_engine.config.declared.table_options import TABLE_OPTIONS
+from hudi_engine.config.declared.telemetry_options import TELEMETRY_OPTIONS
 from hudi_engine.config.declared.write_options import WRITE_OPTIONS
 from hudi_engine.config.enums import Name
 from hudi_engine.config.option import Option, OptionValue
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 Member = TypeVar("Member", bound=Name)
 
-DECLARED = (*TABLE_OPTIONS, *WRITE_OPTIONS, *SERVICE_OPTIONS, *ENGINE_OPTIONS)
+DECLARED = (*TABLE_OPTIONS, *WRITE_OPTIONS, *SERVICE_OPTIONS, *TELEMETRY_OPTIONS, *ENGINE_OPTIONS)
 
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.key: option for option in DECLARED})
 _ALIASES: Mapping[str, str] = MappingProxyType(

@@ -1,28 +1,31 @@
-"""A merge-on-read table's snapshot as a DataFrame with Hudi's meta columns, read through its manifest.
+"""A table's snapshot as a DataFrame with Hudi's meta columns, read through its manifest.
 
-The same files and the same mask as the view of :mod:`hudi_engine.catalog.snapshot_view`, without catalog entries: logs
-were merged once, when the manifest was published, and every read after that is Spark's own Parquet scan.
+The same files as under a name of the catalog, without catalog entries, and for merge-on-read the same mask as the view of
+:mod:`hudi_engine.catalog.snapshot_view`: logs were merged once, when the manifest was published, and every read after that
+is Spark's own Parquet scan. No folder is listed, no footer is opened here, and hive-style folders are pruned by their names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
-from hudi_engine.frames.native import AS_STORED, natively_readable
 from hudi_engine.frames.session import prepare_session
-from hudi_engine.publish.manifest import current_layout
-from hudi_engine.publish.manifest_file import Layout
-from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN, sidecar_schema
+from hudi_engine.merge.table_reader import load_schema_history
+from hudi_engine.publish.manifest import current_manifest
+from hudi_engine.publish.manifest_file import Layout, Manifest
+from hudi_engine.publish.native import AS_STORED, major_of, natively_readable
+from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, EXTENSION, WORDS_COLUMN, sidecar_schema
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
 from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _LABEL, _POSITION = "_metadata.file_modification_time", "_metadata.row_index"
 _ROW, _CHUNK, _WORDS = "__hudi_row", "__hudi_chunk", "__hudi_words"
@@ -30,7 +33,7 @@ _RESERVED = ("_metadata", _ROW, _CHUNK, _WORDS)
 
 
 def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | None:
-    """Return rows of a merge-on-read table from its manifest, the five meta columns first.
+    """Return rows of a table from its manifest, the five meta columns first.
 
     Args:
         spark: The session.
@@ -40,23 +43,37 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         None when the manifest does not show this state, or Spark cannot read the base files under its schema.
     """
     data_schema = state.data_schema()
-    if state.config.table_type is not TableType.MERGE_ON_READ or data_schema is None:
+    if data_schema is None:
         return None
-    layout = current_layout(state.storage, state.timeline, state.config)
-    if layout is None or any(name.lower() in _RESERVED for name in data_schema.names):
+    found = current_manifest(state.storage, state.timeline, state.config)
+    if found is None or any(name.lower() in _RESERVED for name in data_schema.names):
         return None
+    layout, manifest = found
     schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
-    if not all(
-        natively_readable(state.storage, state.config, base.path, schema, spark.version)
-        for base in state.view().latest_base_files()
-    ):
+    if not _is_native(state, manifest, schema, spark.version):
         return None
-    return _masked(_files(spark, state, schema, layout), schema.names)
+    if state.config.table_type is TableType.MERGE_ON_READ:
+        return _masked(_files(spark, state, sidecar_schema(schema), layout), schema.names)
+    return _files(spark, state, schema, layout).select(*_columns(schema.names))
+
+
+def _is_native(state: TableState, manifest: Manifest, schema: pa.Schema, spark_version: str) -> bool:
+    assert manifest.stamp is not None
+    if not state.config.populate_meta_fields:
+        return False
+    if manifest.stamp.native:
+        return True
+    if load_schema_history(state.storage, state.timeline) is not None:
+        return False
+    inside = f"{manifest.stamp.base}/"
+    paths = (uri.removeprefix(inside) for uri in manifest.uris())
+    bases = [path for path in paths if not path.endswith(f".{EXTENSION}")]
+    return natively_readable(state.storage, state.config, bases, schema, spark_major=major_of(spark_version))
 
 
 def _files(spark: SparkSession, state: TableState, schema: pa.Schema, layout: Layout) -> DataFrame:
     prepare_session(spark)
-    reader = spark.read.schema(arrow_to_spark(sidecar_schema(schema))).options(**AS_STORED)
+    reader = spark.read.schema(arrow_to_spark(schema)).options(**AS_STORED)
     if layout is Layout.FLAT:
         reader = reader.option("recursiveFileLookup", "true")
     else:
@@ -64,10 +81,16 @@ def _files(spark: SparkSession, state: TableState, schema: pa.Schema, layout: La
     return reader.parquet(state.storage.uri(layout.folder))
 
 
+def _columns(names: Sequence[str]) -> list[Column]:
+    from pyspark.sql import functions as F
+
+    return [F.col(f"`{name.replace('`', '``')}`") for name in names]
+
+
 def _masked(files: DataFrame, names: list[str]) -> DataFrame:
     from pyspark.sql import functions as F
 
-    columns = [F.col(f"`{name.replace('`', '``')}`") for name in names]
+    columns = _columns(names)
     label, masked, delta = F.col(_LABEL), _moment(MASKED_LABEL), _moment(DELTA_LABEL)
     is_mask = F.col(CHUNK_COLUMN).isNotNull()
     plain = files.where(((label < masked) | (label >= delta)) & ~is_mask).select(*columns)

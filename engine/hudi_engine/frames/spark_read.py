@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.frames.native import AS_STORED, natively_readable
+from hudi_engine.frames.listed import listed_files
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
+from hudi_engine.publish.native import AS_STORED, major_of, native_instants
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
@@ -90,9 +91,10 @@ def slices_frame(
     merge_type: str = SNAPSHOT,
 ) -> DataFrame:
     """Return rows of some slices, in the columns of ``read``; see snapshot_frame."""
+    native = _native_instants(spark, state, read, slices)
     frames = [
-        *_native_frames(spark, state, read, slices, merge_type),
-        *_python_frames(spark, state, read, slices, merge_type),
+        *_native_frames(spark, state, read, [each for each in slices if _is_of(each, native)], merge_type),
+        *_python_frames(spark, read, slices, merge_type, native),
     ]
     if not frames:
         return spark.createDataFrame([], arrow_to_spark(read.schema))
@@ -107,25 +109,25 @@ def _native_frames(
 ) -> Iterator[DataFrame]:
     if merge_type == LOG_ONLY:
         return
-    plain = [
-        each
-        for each in slices
-        if _is_native(spark, state, read, each) and (merge_type != SNAPSHOT or not each.log_files)
-    ]
+    plain = [each for each in slices if merge_type != SNAPSHOT or not each.log_files]
     if plain:
         yield _scan(spark, state, read, plain)
     if merge_type == SNAPSHOT:
-        logged = [each for each in slices if each.log_files and _is_native(spark, state, read, each)]
+        logged = [each for each in slices if each.log_files]
         if logged:
             yield _merged(spark, state, read, logged)
 
 
 def _python_frames(
-    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice], merge_type: str
+    spark: SparkSession,
+    read: ReadContext,
+    slices: Sequence[FileSlice],
+    merge_type: str,
+    native_instants: frozenset[str],
 ) -> Iterator[DataFrame]:
     tasks = []
     for each in slices:
-        native = _is_native(spark, state, read, each)
+        native = _is_of(each, native_instants)
         if merge_type == SKIP_MERGE and native and each.log_files:
             tasks.append(_Task(each, LOG_ONLY))
         elif merge_type == LOG_ONLY and each.log_files:
@@ -141,17 +143,26 @@ def _python_frames(
         )
 
 
-def _is_native(spark: SparkSession, state: TableState, read: ReadContext, each: FileSlice) -> bool:
-    if each.base_file is None or read.schema_history is not None:
-        return False
-    return natively_readable(state.storage, state.config, each.base_file.path, read.schema, spark.version)
+def _native_instants(
+    spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
+) -> frozenset[str]:
+    """Return the instants whose base files Spark reads itself."""
+    if read.schema_history is not None:
+        return frozenset()
+    bases = [each.base_file for each in slices if each.base_file is not None]
+    major = major_of(spark.version)
+    return native_instants(state.storage, state.config, bases, read.schema, spark_major=major)
+
+
+def _is_of(each: FileSlice, instants: frozenset[str]) -> bool:
+    return each.base_file is not None and each.base_file.instant in instants
 
 
 def _scan(
     spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
 ) -> DataFrame:
-    paths = [state.storage.uri(each.base_file.path) for each in slices if each.base_file is not None]
-    return literal_paths(spark.read.schema(arrow_to_spark(read.schema))).parquet(*paths)
+    bases = [each.base_file for each in slices if each.base_file is not None]
+    return listed_files(spark, state, read.schema, bases)
 
 
 def literal_paths(reader: DataFrameReader) -> DataFrameReader:

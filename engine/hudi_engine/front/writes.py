@@ -13,6 +13,10 @@ from hudi_engine.front.base import RawOptions
 from hudi_engine.front.reads import Reads
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.table_state import TableState
+from hudi_engine.telemetry.callback import call_back
+from hudi_engine.telemetry.metrics import commit_metrics, report
+from hudi_engine.telemetry.phases import timed
+from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.write import operation as operations
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
@@ -310,8 +314,20 @@ class Writes(Reads):
         return self._published(result, request.options)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
-        """After a commit: publish it, then run the services that are due; the commit stands whatever happens here."""
-        return replace(result, services=self._services(options).after_commit().told)
+        """After a commit: publish it, run the services that are due, tell of it; the commit stands whatever happens here."""
+        with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
+            services = self._services(options).after_commit().told
+        result = replace(result, services=services, seconds={**result.seconds, **seconds})
+        if result.instant is not None and result.metadata is not None:
+            self._told(result, result.instant, result.metadata, options)
+        return result
+
+    def _told(self, result: WriteResult, instant: str, metadata: CommitMetadata, options: Options) -> None:
+        config = self.config
+        if options.bool("hoodie.metrics.on"):
+            zone = config.timeline_zone
+            report(options, config, commit_metrics(result.action, instant, metadata, result.seconds, zone))
+        call_back(options, (config.name, self.storage.base), instant, result.action, metadata)
 
     def _rows_where(self, base: TableState, condition: str) -> DataFrame:
         from pyspark.errors import PySparkException

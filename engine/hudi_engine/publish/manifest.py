@@ -9,8 +9,8 @@ timeline, so whoever wins a number shows at least what the manifest before showe
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -21,14 +21,22 @@ from hudi_engine.publish.derive import RunTasks, make_in_threads
 from hudi_engine.publish.manifest_file import (
     Layout,
     Manifest,
-    ManifestEntry,
     ManifestFolder,
     Stamp,
+    decode_uri,
+    encode_uri,
+    encoded_uri,
     format_manifest,
     is_healthy,
     number_after,
 )
-from hudi_engine.publish.snapshot_files import IsReadable, SnapshotRequest, schema_digest, snapshot_entries
+from hudi_engine.publish.snapshot_files import (
+    IsReadable,
+    SnapshotContent,
+    SnapshotRequest,
+    schema_digest,
+    snapshot_entries,
+)
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -49,8 +57,7 @@ class Published:
         published: Whether this call published it; False when it was current already.
         layout: How Spark gets partition values.
         instant: Newest completed write it shows, ``""`` for none.
-        files: Files listed.
-        size_bytes: Bytes of those files.
+        manifest: The files.
         schema: The table's data columns, None while it has none.
     """
 
@@ -58,9 +65,18 @@ class Published:
     published: bool
     layout: Layout
     instant: str
-    files: int
-    size_bytes: int
+    manifest: Manifest = field(repr=False)
     schema: pa.Schema | None
+
+    @property
+    def files(self) -> int:
+        """Files listed."""
+        return len(self.manifest.lines)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of those files."""
+        return self.manifest.size_bytes
 
 
 def publish(
@@ -116,7 +132,7 @@ def publish(
                 raise
             logger.debug("%s moved while its manifest was made, starting again: %s", storage.base, error)
             continue
-        manifest = _create(place, found, content.layout, stamp, content.entries)
+        manifest = _create(place, found, content, stamp)
         if manifest is not None and (found.manifest is not None or _still_stands(storage, settings, stamp)):
             return _published(manifest, content.layout, schema, published=True)
     raise StorageError(
@@ -147,11 +163,13 @@ def is_current(storage: Storage, timeline: Timeline, config: TableConfig) -> boo
         timeline: Snapshot of its timeline.
         config: Its settings.
     """
-    return current_layout(storage, timeline, config) is not None
+    return current_manifest(storage, timeline, config) is not None
 
 
-def current_layout(storage: Storage, timeline: Timeline, config: TableConfig) -> Layout | None:
-    """Return the layout of the newest manifest when it shows this timeline and Spark can read it, else None.
+def current_manifest(
+    storage: Storage, timeline: Timeline, config: TableConfig
+) -> tuple[Layout, Manifest] | None:
+    """Return the newest manifest, with its layout, when it shows this timeline and Spark can read it, else None.
 
     Args:
         storage: The table's storage.
@@ -162,7 +180,7 @@ def current_layout(storage: Storage, timeline: Timeline, config: TableConfig) ->
     if found.manifest is None or not found.healthy:
         return None
     stamp = _stamp(storage.uri(), config, timeline, _schema(config, timeline))
-    return found.layout if _shows(found.manifest, stamp, timeline) else None
+    return (found.layout, found.manifest) if _shows(found.manifest, stamp, timeline) else None
 
 
 def newest_manifest(storage: Storage) -> Manifest | None:
@@ -178,20 +196,41 @@ def listed_uris(storage: Storage) -> set[str]:
         for number in folder.numbers():
             manifest = folder.read(number)
             if manifest is not None:
-                found.update(entry.uri for entry in manifest.entries)
+                found.update(manifest.uris())
     return found
 
 
-def live_manifest_files(storage: Storage) -> set[str]:
+class LiveFiles(Set[str]):
+    """The files of a manifest as paths relative to the table's base path; asking for one of many is cheap."""
+
+    def __init__(self, manifest: Manifest | None) -> None:
+        stamp = None if manifest is None else manifest.stamp
+        self._manifest = None if stamp is None else manifest
+        self._prefix = "" if stamp is None else stamp.base + "/"
+
+    def __contains__(self, path: object) -> bool:
+        return self._manifest is not None and self._manifest.lists(f"{self._prefix}{path}")
+
+    def __iter__(self) -> Iterator[str]:
+        if self._manifest is not None:
+            prefix = encode_uri(self._prefix).encode()
+            inside = (uri for uri in map(encoded_uri, self._manifest.lines) if uri.startswith(prefix))
+            yield from (decode_uri(uri[len(prefix) :].decode()) for uri in inside)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    @classmethod
+    def _from_iterable(cls, paths: Iterable[str]) -> set[str]:
+        return set(paths)
+
+
+def live_manifest_files(storage: Storage) -> LiveFiles:
     """Return the files that readers by name may be reading, relative to the table's base path.
 
     Clean, rollback and restore publish first, and then delete none of these.
     """
-    manifest = newest_manifest(storage)
-    if manifest is None or manifest.stamp is None:
-        return set()
-    prefix = manifest.stamp.base + "/"
-    return {entry.uri[len(prefix) :] for entry in manifest.entries if entry.uri.startswith(prefix)}
+    return LiveFiles(newest_manifest(storage))
 
 
 @dataclass(frozen=True)
@@ -240,16 +279,14 @@ def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:
     return writes_since(timeline, stamp.look) == ()
 
 
-def _create(
-    place: Storage, found: _Newest, layout: Layout, stamp: Stamp, entries: Iterable[ManifestEntry]
-) -> Manifest | None:
+def _create(place: Storage, found: _Newest, content: SnapshotContent, stamp: Stamp) -> Manifest | None:
     """Publish under the next number; None when another publisher was faster."""
-    folder = ManifestFolder(place, layout)
-    number = number_after(found.numbers if layout is found.layout else folder.numbers())
-    manifest = Manifest(number, stamp, tuple(entries))
-    body = format_manifest(stamp, manifest.entries)
+    folder = ManifestFolder(place, content.layout)
+    number = number_after(found.numbers if content.layout is found.layout else folder.numbers())
+    manifest = Manifest(number, replace(stamp, native=content.native), content.lines)
+    assert manifest.stamp is not None
     try:
-        folder.create(number, body)
+        folder.create(number, format_manifest(manifest.stamp, manifest.lines))
     except FileExistsError:
         return None
     if not place.exclusive_create and folder.read(number) != manifest:
@@ -265,7 +302,6 @@ def _published(manifest: Manifest, layout: Layout, schema: pa.Schema | None, *, 
         published,
         layout,
         manifest.stamp.instant,
-        len(manifest.entries),
-        sum(entry.size for entry in manifest.entries),
+        manifest,
         schema,
     )

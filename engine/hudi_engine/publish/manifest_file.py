@@ -7,19 +7,24 @@ table's timeline, as ``<base>/.hoodie/spark_catalog/<layout>/_spark_metadata/<n>
 each further line one file as JSON. Spark takes the distance of the two newest numbers as its compaction
 interval, so numbers are 9, 19, 29, ... without a gap among the newest two, and each file is a full list.
 
-One line is the stamp: it looks like a folder, which Spark leaves out, and says which state the list shows.
+The second line is the stamp: it looks like a folder, which Spark leaves out, and says which state the list shows. The
+other lines are read only by those who need them: a publisher takes the lines of the partitions it leaves alone from the
+manifest before, as they stand there.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.continuity import Look
 
@@ -27,11 +32,15 @@ CATALOG_FOLDER = ".hoodie/spark_catalog"
 FIRST_NUMBER = 9
 NUMBER_STEP = 10
 FORMAT = 1
+_LARGE = 1 << 20
 
-_VERSION_LINE = "v1"
+_VERSION_LINE = b"v1"
 _STAMP_KEY = "hudiSnapshot"
 _ORIGIN_KEY = "hudiOrigin"
+_ORIGIN_MARK = b'"hudiOrigin": {'
 _NAME = re.compile(r"^(\d+)\.compact$")
+_LINE_START, _LINE_END = b'{"path": "', b"}"
+_SIZE, _LABEL = re.compile(rb'"size": (\d+)'), re.compile(rb'"modificationTime": (\d+)')
 
 
 class Layout(str, Enum):
@@ -58,6 +67,8 @@ class Stamp:
         schema_digest: Identity of the table's schema, ``""`` for none.
         pending: Requested times of the writes and services that had not completed, sorted; None in a manifest
             of an earlier release of this engine, which did not say.
+        native: Whether every base file listed was seen to have the types of the schema, so that nobody need open one to know
+            that Spark can read it.
     """
 
     base: str
@@ -66,6 +77,7 @@ class Stamp:
     writes: tuple[str, ...]
     schema_digest: str = ""
     pending: tuple[str, ...] | None = ()
+    native: bool = False
 
     @property
     def look(self) -> Look:
@@ -131,16 +143,46 @@ class Manifest:
     Args:
         number: The number in its name.
         stamp: What it shows; None when the file has no stamp that this engine can read.
-        entries: The files.
+        lines: The files, each as it stands in the manifest, sorted.
     """
 
     number: int
     stamp: Stamp | None
-    entries: tuple[ManifestEntry, ...]
+    lines: tuple[bytes, ...]
+
+    @cached_property
+    def entries(self) -> tuple[ManifestEntry, ...]:
+        """The files, read; of a table of many files that takes seconds."""
+        return tuple(parse_line(line) for line in self.lines)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all files."""
+        return sum(int(found[1]) for found in map(_SIZE.search, self.lines) if found is not None)
+
+    def uris(self) -> Iterator[str]:
+        """Yield where each file is, not percent-encoded."""
+        return (decode_uri(encoded_uri(line).decode()) for line in self.lines)
+
+    def lists(self, uri: str) -> bool:
+        """Tell whether a file is listed, given where it is, not percent-encoded."""
+        wanted = _start_of(uri) + b'"'
+        place = bisect_left(self.lines, wanted)
+        return place < len(self.lines) and self.lines[place].startswith(wanted)
+
+    def lines_in(self, folder: str) -> range:
+        """Return the positions of the lines of files below a folder, given by its URI, not percent-encoded."""
+        start = _start_of(folder) + b"/"
+        return range(bisect_left(self.lines, start), bisect_left(self.lines, start + b"\xff"))
 
 
-def format_manifest(stamp: Stamp, entries: Iterable[ManifestEntry]) -> bytes:
-    """Format a batch file of Spark's file stream sink."""
+def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
+    """Format a batch file of Spark's file stream sink.
+
+    Args:
+        stamp: What it shows.
+        lines: The files, each as `format_line` makes it.
+    """
     head = _status(stamp.base, 0, 0, is_dir=True)
     head[_STAMP_KEY] = {
         "format": FORMAT,
@@ -150,36 +192,79 @@ def format_manifest(stamp: Stamp, entries: Iterable[ManifestEntry]) -> bytes:
         "writes": list(stamp.writes),
         "schema": stamp.schema_digest,
         "pending": None if stamp.pending is None else list(stamp.pending),
+        "native": stamp.native,
     }
-    lines = [_VERSION_LINE, json.dumps(head)]
-    for entry in entries:
-        status = _status(entry.uri, entry.size, entry.modified_ms, is_dir=False)
-        if entry.origin is not None:
-            origin = entry.origin
-            status[_ORIGIN_KEY] = {
-                "kind": origin.kind.value,
-                "partition": origin.partition,
-                "fileId": origin.file_id,
-                "digest": origin.digest,
-            }
-        lines.append(json.dumps(status))
-    return "\n".join(lines).encode()
+    return b"\n".join([_VERSION_LINE, json.dumps(head).encode(), *lines])
+
+
+def format_line(entry: ManifestEntry) -> bytes:
+    """Format one file."""
+    status = _status(entry.uri, entry.size, entry.modified_ms, is_dir=False)
+    if entry.origin is not None:
+        origin = entry.origin
+        status[_ORIGIN_KEY] = {
+            "kind": origin.kind.value,
+            "partition": origin.partition,
+            "fileId": origin.file_id,
+            "digest": origin.digest,
+        }
+    return json.dumps(status).encode()
 
 
 def parse_manifest(number: int, body: bytes) -> Manifest:
-    """Parse a batch file; one that is damaged or of another writer has no stamp and no entries."""
+    """Parse a batch file; one that is damaged or of another writer has no stamp and no lines."""
+    damaged = Manifest(number, None, ())
+    version, *lines = body.split(b"\n")
+    if version != _VERSION_LINE or not _are_whole(body, len(lines)):
+        return damaged
     try:
-        version, *lines = body.decode().split("\n")
-        statuses = [json.loads(line) for line in lines if line]
-        if version != _VERSION_LINE:
-            return Manifest(number, None, ())
-        stamp = next((_stamp(each[_STAMP_KEY]) for each in statuses if _STAMP_KEY in each), None)
-        if stamp is None:
-            return Manifest(number, None, ())
-        entries = tuple(_entry(each) for each in statuses if not each["isDir"])
+        stamp = _stamp(json.loads(lines[0])[_STAMP_KEY])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return Manifest(number, None, ())
-    return Manifest(number, stamp, entries)
+        return damaged
+    # In the order in which they are looked up; earlier releases wrote another.
+    return damaged if stamp is None else Manifest(number, stamp, tuple(sorted(lines[1:])))
+
+
+def parse_line(line: bytes) -> ManifestEntry:
+    """Parse one file.
+
+    Raises:
+        CorruptTableError: It is damaged.
+    """
+    try:
+        return _entry(json.loads(line))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptTableError(
+            f"a line of the snapshot manifest in {CATALOG_FOLDER!r} is damaged: {line[:200]!r}; delete that folder, the next "
+            "write or publish makes it anew"
+        ) from error
+
+
+def encoded_uri(line: bytes) -> bytes:
+    """Return where the file of a line is, percent-encoded, without reading the rest of the line."""
+    return line[len(_LINE_START) : line.index(b'"', len(_LINE_START))]
+
+
+def _start_of(uri: str) -> bytes:
+    return _LINE_START + encode_uri(uri).encode()
+
+
+def is_derived(line: bytes) -> bool:
+    """Tell whether the file of a line was made of files of the table."""
+    return _ORIGIN_MARK in line
+
+
+def label_of(line: bytes) -> int:
+    """Return the modification time that the line of a file says."""
+    found = _LABEL.search(line)
+    return 0 if found is None else int(found[1])
+
+
+def _are_whole(body: bytes, lines: int) -> bool:
+    """Tell whether all lines but the first are whole, the first of them the stamp; of many lines in one look."""
+    starts = body.count(b"\n" + _LINE_START)
+    ends = body.count(_LINE_END + b"\n") + body.endswith(_LINE_END)
+    return 0 < lines == starts == ends == body.count(b'"isDir": false') + 1
 
 
 def encode_uri(uri: str) -> str:
@@ -191,6 +276,12 @@ def encode_uri(uri: str) -> str:
 def decode_uri(uri: str) -> str:
     """Undo :func:`encode_uri`."""
     return unquote(uri)
+
+
+@lru_cache(maxsize=1)
+def _parse_large(number: int, body: bytes) -> Manifest:
+    """Parse a manifest that is looked at several times in a write."""
+    return parse_manifest(number, body)
 
 
 class ManifestFolder:
@@ -214,9 +305,12 @@ class ManifestFolder:
     def read(self, number: int) -> Manifest | None:
         """Return a manifest, None when it is gone."""
         try:
-            return parse_manifest(number, self._storage.read(self._path(number)))
+            body = self._storage.read(self._path(number))
         except FileNotFoundError:
             return None
+        if len(body) < _LARGE:
+            return parse_manifest(number, body)
+        return _parse_large(number, body)
 
     def create(self, number: int, body: bytes) -> None:
         """Publish a manifest. Raises FileExistsError when another publisher has taken the number."""
@@ -272,6 +366,7 @@ def _stamp(raw: dict[str, Any]) -> Stamp | None:
         tuple(raw["writes"]),
         raw["schema"],
         None if pending is None else tuple(pending),
+        raw.get("native") is True,
     )
 
 

@@ -14,20 +14,35 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TimelineError, UnsupportedTableError
+from hudi_engine.errors import CorruptTableError, TimelineError, UnsupportedTableError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.table_reader import read_context
+from hudi_engine.merge.table_reader import load_schema_history, read_context
 from hudi_engine.publish.derive import ConversionTask, DeriveTask, RunTasks, conversion_path
 from hudi_engine.publish.layout import choose_layout, column_is_null
-from hudi_engine.publish.manifest_file import Derived, Layout, Manifest, ManifestEntry, Origin, Stamp
+from hudi_engine.publish.manifest_file import (
+    Derived,
+    Layout,
+    Manifest,
+    ManifestEntry,
+    Origin,
+    Stamp,
+    encode_uri,
+    encoded_uri,
+    format_line,
+    is_derived,
+    label_of,
+    parse_line,
+)
+from hudi_engine.publish.native import SPARK_3, natively_readable
 from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -79,10 +94,11 @@ class SnapshotRequest:
 
 @dataclass(frozen=True)
 class SnapshotContent:
-    """Layout and files of a manifest."""
+    """Layout and files of a manifest, and whether every base file has the types of the schema."""
 
     layout: Layout
-    entries: tuple[ManifestEntry, ...]
+    lines: tuple[bytes, ...]
+    native: bool
 
 
 @dataclass(frozen=True)
@@ -112,16 +128,24 @@ def snapshot_entries(
         run_tasks: Makes derived files.
     """
     touched = None if previous is None else _touched_partitions(request, previous)
-    before = [] if previous is None else _slices_of(request, previous)
-    kept = [] if touched is None else [each for each in before if each.partition not in touched]
+    try:
+        kept, gone = _parted(request, previous, touched)
+        before = _slices_of(request, [parse_line(line) for line in gone])
+    except CorruptTableError:
+        # Somebody has been at the manifest: nothing of it is taken over.
+        touched, kept, before = None, [], []
     view = FileSystemView.build(request.storage, request.config, request.timeline, partitions=touched)
     if not still_shows(request.storage, request.config, request.timeline):
         raise TimelineError(f"files of {request.storage.base!r} may have gone while they were listed")
-    fresh = _fresh_slices(request, view, before, run_tasks)
-    slices = sorted([*kept, *fresh], key=_sort_key)
-    layout = _layout(request, previous, fresh, slices)
-    entries = _labelled(slices) if request.is_mor else [each for one in slices for each in one.entries]
-    return SnapshotContent(layout, tuple(entries))
+    fresh = sorted(_fresh_slices(request, view, before, run_tasks), key=_sort_key)
+    layout = _layout(request, previous, fresh, kept)
+    if request.is_mor:
+        entries = _labelled(fresh, kept)
+    else:
+        entries = [each for one in fresh for each in one.entries]
+    lines = sorted([*kept, *map(format_line, entries)])
+    native = _is_native(request, fresh) and (not kept or _was_native(previous))
+    return SnapshotContent(layout, tuple(lines), native)
 
 
 def schema_digest(schema: pa.Schema | None) -> str:
@@ -145,13 +169,53 @@ def _touched_partitions(request: SnapshotRequest, previous: Manifest) -> set[str
     return touched
 
 
-def _slices_of(request: SnapshotRequest, previous: Manifest) -> list[_Slice]:
-    """Read a manifest back into slices; base file and sidecar share the ordinal of their label."""
+def _parted(
+    request: SnapshotRequest, previous: Manifest | None, touched: set[str] | None
+) -> tuple[list[bytes], list[bytes]]:
+    """Part the lines of the manifest before: those of partitions that were left alone, and the others."""
+    if previous is None or touched is None:
+        return [], [] if previous is None else list(previous.lines)
+    if request.target is not request.storage:
+        # Derived files lie elsewhere; their lines say what partition they are of.
+        parted: tuple[list[bytes], list[bytes]] = [], []
+        for line in previous.lines:
+            parted[_partition_of(request, parse_line(line)) in touched].append(line)
+        return parted
+    places: set[int] = set()
+    for partition in touched:
+        folder = request.uri(partition) if partition else request.stamp.base
+        below = len(encode_uri(folder)) + 1
+        inside = previous.lines_in(folder)
+        places.update(n for n in inside if b"/" not in encoded_uri(previous.lines[n])[below:])
+    kept = list(previous.lines)
+    gone = [kept[place] for place in sorted(places)]
+    for place in sorted(places, reverse=True):
+        del kept[place]
+    return kept, gone
+
+
+def _is_native(request: SnapshotRequest, slices: Sequence[_Slice]) -> bool:
+    """Tell whether base files have the types of the schema; files of one instant are alike, so one of each is looked at."""
+    if request.schema is None or request.is_readable is not None or request.target is not request.storage:
+        return False
+    if load_schema_history(request.storage, request.timeline) is not None:
+        return False
+    inside = f"{request.stamp.base}/"
+    paths = [each.base.uri.removeprefix(inside) for each in slices if each.base is not None]
+    return natively_readable(request.storage, request.config, paths, request.schema, spark_major=SPARK_3)
+
+
+def _was_native(previous: Manifest | None) -> bool:
+    return previous is not None and previous.stamp is not None and previous.stamp.native
+
+
+def _slices_of(request: SnapshotRequest, entries: Sequence[ManifestEntry]) -> list[_Slice]:
+    """Read entries back into slices; base file and sidecar share the ordinal of their label."""
     if not request.is_mor:
-        return [_Slice(_partition_of(request, entry), entry, None) for entry in previous.entries]
+        return [_Slice(_partition_of(request, entry), entry, None) for entry in entries]
     bases: dict[int, ManifestEntry] = {}
     deltas: dict[int, ManifestEntry] = {}
-    for entry in previous.entries:
+    for entry in entries:
         if entry.is_delta:
             deltas[entry.modified_ms - DELTA_LABEL] = entry
         else:
@@ -249,9 +313,12 @@ def _fresh_slices(
     ]
 
 
-def _labelled(slices: Sequence[_Slice]) -> list[ManifestEntry]:
+def _labelled(slices: Sequence[_Slice], kept: Sequence[bytes]) -> list[ManifestEntry]:
+    """Label slices with ordinals that no kept line has; the smallest first, so that they stay dense."""
+    taken = {label_of(line) % MASKED_LABEL for line in kept}
+    free = (ordinal for ordinal in count(1) if ordinal not in taken)
     entries = []
-    for ordinal, each in enumerate(slices, start=1):
+    for ordinal, each in zip(free, slices, strict=False):
         if each.base is not None:
             label = ordinal if each.delta is None else MASKED_LABEL + ordinal
             entries.append(replace(each.base, modified_ms=label))
@@ -261,9 +328,9 @@ def _labelled(slices: Sequence[_Slice]) -> list[ManifestEntry]:
 
 
 def _layout(
-    request: SnapshotRequest, previous: Manifest | None, fresh: Sequence[_Slice], slices: Sequence[_Slice]
+    request: SnapshotRequest, previous: Manifest | None, fresh: Sequence[_Slice], kept: Sequence[bytes]
 ) -> Layout:
-    """Decide the layout; what an earlier manifest in the hive layout lists was looked at then.
+    """Decide the layout; what an earlier manifest lists was looked at then.
 
     A manifest outside the table has no base path to end Spark's walk up the folders at, and its derived files
     are not in the partition folders.
@@ -277,12 +344,13 @@ def _layout(
 
     layout = Layout.FLAT
     outside = request.target is not request.storage and (
-        any(entry.origin is not None for each in slices for entry in each.entries)
+        any(entry.origin is not None for each in fresh for entry in each.entries)
+        or any(is_derived(line) for line in kept)
         or "=" in request.stamp.base.rpartition("/")[2]
     )
     if not outside and (previous is None or request.layout is not Layout.FLAT):
-        layout = choose_layout(request.config, request.schema, {each.partition for each in slices}, all_null)
-    plain = any(each.base is not None and each.base.origin is None for each in slices)
+        layout = choose_layout(request.config, request.schema, {each.partition for each in fresh}, all_null)
+    plain = any(each.base is not None and each.base.origin is None for each in fresh)
     if layout is Layout.FLAT and request.config.drop_partition_columns and plain:
         raise UnsupportedTableError(
             f"table {request.config.name!r} keeps partition columns out of its files "

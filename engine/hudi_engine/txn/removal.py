@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
@@ -17,6 +18,7 @@ from hudi_engine.filegroup.markers import list_markers
 from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.logformat.writer import encode_rollback_block
+from hudi_engine.parallel import run_in_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
@@ -32,6 +34,7 @@ from hudi_engine.txn.rollback_plan import (
     slice_log_files,
 )
 
+_DELETES_AT_A_TIME = 16
 ROLLBACK_TOKEN = "1-0-1"
 """Write token of log files that no task wrote."""
 
@@ -85,12 +88,12 @@ class Removal:
         return self._storage.delete(f"{self._config.timeline_path}/{name}")
 
     def remove_data(self) -> None:
-        """Delete the data files and neutralise the log blocks of the plan."""
+        """Delete the data files, many at a time, and neutralise the log blocks of the plan."""
+        going = [path for request in self.plan.requests for path in request.delete]
+        run_in_threads(self._storage.delete, going, waiting=_DELETES_AT_A_TIME)
         for request in self.plan.requests:
             outcome = self.outcomes.setdefault(request.partition, PartitionOutcome())
-            for path in request.delete:
-                self._storage.delete(path)
-                outcome.deleted.append(path)
+            outcome.deleted += request.delete
             if request.log_files:
                 path, size = self._neutralise(request)
                 outcome.command_blocks[path] = size
@@ -174,8 +177,12 @@ class Removal:
         """Delete what the instant's tasks have finished since the plan was made, wherever a marker says so."""
         storage, instant = self._storage, self.plan.instant
         marked = {path.rpartition("/")[0] for path, _ in list_markers(storage, instant)}
-        for partition in sorted({*self.outcomes, *marked}):
-            for status in list_partition_files(storage, partition):
+        partitions = sorted({*self.outcomes, *marked})
+        listed = run_in_threads(
+            partial(list_partition_files, storage), partitions, waiting=_DELETES_AT_A_TIME
+        )
+        for partition, statuses in zip(partitions, listed, strict=True):
+            for status in statuses:
                 if belongs_to(status.path, partition, instant):
                     storage.delete(status.path)
                     self._note_deleted(partition, status.path)

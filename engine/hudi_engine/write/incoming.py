@@ -53,6 +53,14 @@ class Incoming:
             self.distributed.release()
 
     @property
+    def rows(self) -> int | None:
+        """How many rows came, None when they were not counted."""
+        if self.table is not None:
+            return int(self.table.num_rows)
+        counted = None if self.distributed is None else self.distributed.rows
+        return None if counted is None else sum(counted.values())
+
+    @property
     def partitions(self) -> list[str] | None:
         """Partition paths of the rows, None when they are not known yet."""
         if self.table is not None:

@@ -37,6 +37,9 @@ from hudi_engine.schema.fit import FitPolicy
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, commit_schema_text, full_avro
+from hudi_engine.telemetry.callback import check_callback
+from hudi_engine.telemetry.figures import FIGURES, WriteFigures
+from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import RETRIES, retried
@@ -87,7 +90,8 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         HudiError: A typed error; the table is unchanged.
     """
     prepare_session(spark)
-    with under_way(storage.base, "written"):
+    check_callback(request.options)
+    with under_way(storage.base, "written"), timed("hudi.write", {"hudi.table": storage.base}):
         if request.changes is None:
             return _attempt(spark, storage, request)
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
@@ -104,7 +108,8 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     request = replace(request, options=options)
     index = index_of(config, options)
     check_request(config, request, index)
-    incoming = _incoming(spark, state, request, index)
+    with phase("prepare"):
+        incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
     try:
         if _is_skipped(incoming, request):
@@ -135,14 +140,16 @@ def _commit(
 ) -> WriteResult:
     action = operation.action(state.config.table_type)
     options = request.options
-    with WriteTransaction.begin(
-        state.storage,
-        state.config,
-        options,
-        publication_of(state.storage, sidecar_runner(spark)),
-        action=action,
-        operation=operation.name.value,
-    ) as transaction:
+    with phase("begin"):
+        begun = WriteTransaction.begin(
+            state.storage,
+            state.config,
+            options,
+            publication_of(state.storage, sidecar_runner(spark)),
+            action=action,
+            operation=operation.name.value,
+        )
+    with begun as transaction:
         check_same_definition(state.config, transaction.config, transaction.instant)
         reads = reads_of(state, request, incoming, index)
         config = _with_payload(transaction.config, options)
@@ -161,19 +168,8 @@ def _commit(
             skips_unchanged(request),
         )
         units = _units(state, incoming, index, request)
-        if incoming.table is not None:
-            path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
-        else:
-            assert incoming.distributed is not None
-            path, stats = write_distributed(
-                spark,
-                context,
-                plan,
-                units,
-                incoming.distributed,
-                transaction,
-                _without_bulk(operation, index),
-            )
+        with phase("write"):
+            path, stats = _write_rows(spark, context, plan, units, incoming, transaction, operation)
         touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
         if request.partitions:
             check_inside(touched, request.partitions)
@@ -181,10 +177,36 @@ def _commit(
         stats = [stat for stat in stats if stat.file_id]
         replaced = _replaced(operation, units, touched)
         metadata = _metadata(context, request, stats, replaced)
+        figures = _figures(metadata, incoming, path)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
-        transaction.commit(metadata, key_scope=key_scope_of(state.config, request, index), reads=reads)
+        with phase("commit"):
+            transaction.commit(metadata, key_scope=key_scope_of(state.config, request, index), reads=reads)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
-    return summarise(transaction.instant, metadata, path, rows_replaced)
+    result = summarise(transaction.instant, metadata, path, rows_replaced)
+    return replace(result, figures=figures, seconds=seconds_so_far(), action=action)
+
+
+def _write_rows(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Mapping[str, PartitionUnit],
+    incoming: Incoming,
+    transaction: WriteTransaction,
+    operation: Operation,
+) -> tuple[str, list[WriteStat]]:
+    if incoming.table is not None:
+        return _write_small(spark, context, plan, units, incoming.table, transaction)
+    way, rows = _without_bulk(operation, plan.index), incoming.distributed
+    assert rows is not None
+    return write_distributed(spark, context, plan, units, rows, transaction, way)
+
+
+def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFigures:
+    """Add up what a write did, and note it in its commit."""
+    figures = WriteFigures.of(metadata, incoming.rows, shuffled=path in ("partitions", "joined"))
+    metadata.extra_metadata[FIGURES] = figures.to_json(seconds_so_far())
+    return figures
 
 
 def _with_payload(config: TableConfig, options: Options) -> TableConfig:

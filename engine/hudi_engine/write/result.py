@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
+from hudi_engine.telemetry.figures import WriteFigures
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 
@@ -22,7 +23,11 @@ class WriteResult:
         bytes_written: Bytes of those files.
         partitions_written: Partition paths touched, sorted.
         services: What services did after the commit, in words such as ``cleaned 3 files``.
-        path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``joined`` or ``metadata``.
+        path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``bulk``, ``joined`` or ``metadata``.
+        figures: Rows that came and were shuffled, bytes rewritten and changed; None when nothing was written.
+        seconds: Seconds by phase: ``prepare``, ``begin``, ``write``, ``commit``, ``publish``, ``services``.
+        action: What the instant is: ``commit``, ``deltacommit`` or ``replacecommit``.
+        metadata: What the instant says; None when there is none.
     """
 
     instant: str | None
@@ -35,6 +40,10 @@ class WriteResult:
     partitions_written: tuple[str, ...] = ()
     path_taken: str = "metadata"
     services: tuple[str, ...] = ()
+    figures: WriteFigures | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    action: str = ""
+    metadata: CommitMetadata | None = field(default=None, repr=False, compare=False)
 
 
 def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_replaced: int = 0) -> WriteResult:
@@ -58,6 +67,7 @@ def summarise(instant: str, metadata: CommitMetadata, path_taken: str, rows_repl
         bytes_written=sum(stat.total_write_bytes or 0 for stat in stats),
         partitions_written=tuple(sorted({*metadata.partition_to_write_stats, *replaced})),
         path_taken=path_taken,
+        metadata=metadata,
     )
 
 

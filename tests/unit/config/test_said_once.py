@@ -40,7 +40,6 @@ WITHOUT_TEST = {
     "hoodie.logfile.max.size",
     "hoodie.memory.merge.max.size",
     "hoodie.memory.spillable.map.path",
-    "hoodie.parquet.page.size",
     "hoodie.write.lock.filesystem.expire",
     "hoodie.write.set.null.for.missing.columns",
 }

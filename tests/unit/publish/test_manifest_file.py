@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.publish.manifest_file import (
     Derived,
     Layout,
@@ -13,6 +14,7 @@ from hudi_engine.publish.manifest_file import (
     Stamp,
     decode_uri,
     encode_uri,
+    format_line,
     format_manifest,
     is_healthy,
     number_after,
@@ -28,12 +30,20 @@ def test_a_manifest_reads_back_as_it_was_written():
         ManifestEntry("file:/data/t/dt=50%25/a b#ü.parquet", 10, 7),
         ManifestEntry("file:/data/t/dt=x/f.delta", 11, 8, Origin(Derived.DELTA, "dt=x", "f-0", "abc")),
     )
-    assert parse_manifest(9, format_manifest(STAMP, entries)) == Manifest(9, STAMP, entries)
+    found = parse_manifest(9, format_manifest(STAMP, map(format_line, entries)))
+    assert (found.stamp, found.entries, found.size_bytes) == (STAMP, entries, 21)
+    assert list(found.uris()) == [entry.uri for entry in entries]
+
+
+def test_a_line_that_is_damaged_inside_is_named_when_it_is_read():
+    body = format_manifest(STAMP, [format_line(ManifestEntry("file:/data/t/a", 10, 7))])
+    with pytest.raises(CorruptTableError, match="delete that folder"):
+        _ = parse_manifest(9, body.replace(b'"size": 10', b'"size": ')).entries
 
 
 def test_every_line_but_the_first_has_the_fields_of_spark_and_the_stamp_looks_like_a_folder():
     version, stamp, file = (
-        format_manifest(STAMP, [ManifestEntry("file:/data/t/a b", 10, 7)]).decode().split("\n")
+        format_manifest(STAMP, [format_line(ManifestEntry("file:/data/t/a b", 10, 7))]).decode().split("\n")
     )
     fields = {"path", "size", "isDir", "modificationTime", "blockReplication", "blockSize", "action"}
     assert version == "v1"
@@ -52,6 +62,7 @@ def test_every_line_but_the_first_has_the_fields_of_spark_and_the_stamp_looks_li
         b"\xff\xfe",
         b'v1\n{"isDir":false}',
         b'v1\n{"hudiSnapshot":{"format":2}}',
+        format_manifest(STAMP, [format_line(ManifestEntry("file:/data/t/a", 10, 7))])[:-5],
     ],
 )
 def test_a_manifest_that_cannot_be_read_has_no_stamp(body):

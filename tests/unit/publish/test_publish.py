@@ -339,3 +339,65 @@ def test_what_no_manifest_of_a_cache_lists_is_swept_when_it_is_old(mor, tmp_path
     assert sweep_cache(place) == 0
     assert sweep_cache(place, keep_ms=-1000) == 2
     assert {place.uri(status.path) for status in place.list("dt=x")} <= listed_uris(place)
+
+
+def test_lines_of_partitions_that_were_left_alone_are_taken_over_unread(cow):
+    cow.commit({"dt=x": {"f-0": rows(1)}, "dt=y": {"g-0": rows(2, dt="y")}})
+    publish(cow.storage)
+    path = ".hoodie/spark_catalog/hive/_spark_metadata/9.compact"
+    marked = cow.storage.read(path).replace(b'"blockReplication": 1', b'"blockReplication": 3')
+    cow.storage.replace(path, marked)
+    cow.commit({"dt=x": {"f-0": rows(1, v="b")}})
+    publish(cow.storage)
+    fresh, kept = newest_manifest(cow.storage).lines
+    assert b'"blockReplication": 1' in fresh and b'"blockReplication": 3' in kept
+    cow.storage.replace(
+        path.replace("/9.", "/19."), b"v1\n" + b"\n".join([marked.split(b"\n")[1], fresh, kept[:-9] + b"?}"])
+    )
+    cow.commit({"dt=y": {"g-0": rows(2, dt="y", v="b")}})
+    publish(cow.storage)
+    assert len(newest_manifest(cow.storage).entries) == 2
+
+
+def test_asking_for_one_live_file_and_listing_them_all_agree(cow):
+    cow.commit({"dt=x": {"f-0": rows(1), "g-0": rows(2)}, "dt=a b": {"h-0": rows(3, dt="a b")}})
+    publish(cow.storage)
+    live = live_manifest_files(cow.storage)
+    assert len(live) == 3 and all(path in live for path in live)
+    assert all(other not in live for path in live for other in (path[:-1], path + "x", "dt=x", ""))
+    assert isinstance(live & {"dt=x/none"}, set)
+
+
+def test_labels_of_slices_stay_unique_when_partitions_are_listed_anew(mor):
+    log_update(mor, 2)
+    publish(mor.storage)
+    for number in range(3):
+        mor.commit({"dt=x": {f"n{number}-0": rows(10 + number)}})
+        publish(mor.storage)
+        labels = [
+            entry.modified_ms % (1 << 40)
+            for entry in newest_manifest(mor.storage).entries
+            if not entry.is_delta
+        ]
+        assert sorted(labels) == list(range(1, len(labels) + 1))
+    (delta,) = [entry for entry in newest_manifest(mor.storage).entries if entry.is_delta]
+    (base,) = [
+        entry for entry in newest_manifest(mor.storage).entries if "f-0_" in entry.uri and not entry.is_delta
+    ]
+    assert base.modified_ms - (1 << 40) == delta.modified_ms - (1 << 41)
+
+
+def test_the_stamp_says_whether_every_base_file_has_the_types_of_the_schema(cow):
+    cow.commit({"dt=x": {"f-0": rows(1)}})
+    publish(cow.storage)
+    assert newest_manifest(cow.storage).stamp.native
+    cow.schema = SCHEMA.set(0, pa.field("id", pa.string()))
+    wide = rows(2, dt="y").set_column(0, "id", pa.array(["2"]))
+    cow.commit({"dt=y": {"g-0": wide}})
+    publish(cow.storage)
+    assert not newest_manifest(cow.storage).stamp.native
+    cow.commit({"dt=x": {"f-0": wide.set_column(1, "dt", pa.array(["x"]))}})
+    publish(cow.storage)
+    assert not newest_manifest(cow.storage).stamp.native, (
+        "what another partition holds was not looked at again"
+    )

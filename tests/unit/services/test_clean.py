@@ -391,3 +391,14 @@ def test_a_file_that_cannot_be_deleted_is_reported_and_tried_again(
     five.commit({DAY_2: {GROUP_3: batch({"b": 1}, DAY_2)}})
     clean(five.storage, options(), retain_commits=1)
     assert 1 not in versions(five)
+
+
+def test_a_first_look_at_very_many_partitions_is_not_made_again(tmp_path: Path) -> None:
+    table = HandmadeTable(tmp_path / "t", tables.SCHEMA, ("day",))
+    table.commit({f"day={day}": {f"g{day}-0": batch({"k": day}, f"{day}")} for day in range(201)})
+    for value in (1, 2):
+        table.commit({"day=1": {"g1-0": batch({"k": value}, "1")}})
+
+    assert clean(table.storage, options(), retain_commits=2).instant is not None
+    again = clean(table.storage, options(), retain_commits=2)
+    assert again.reason == "no file has become obsolete since the last clean"

@@ -13,6 +13,12 @@ from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.write.define.properties import table_properties
 
+PROFILE_ONLY = (
+    "hoodie.engine.metrics.textfile.dir",
+    "hoodie.write.commit.callback.http.api.key",
+    "hoodie.write.commit.callback.http.custom.headers",
+    "hoodie.write.commit.callback.http.url",
+)
 _ALIASES: Mapping[str, Option] = {alias: option for option in OPTIONS.values() for alias in option.aliases}
 
 
@@ -23,6 +29,15 @@ def option_problems(options: Mapping[str, str]) -> Sequence[str]:
     except ConfigError as error:
         return error.problems
     return ()
+
+
+def profile_only_problems(options: Mapping[str, str]) -> Sequence[str]:
+    """Say which options a model may not set: who writes models would choose what dbt's machine connects and writes to."""
+    return [
+        f"{key} is set; only options of the profile may, remove it from the model"
+        for key in PROFILE_ONLY
+        if key in options
+    ]
 
 
 def definition_problems(definition: Mapping[str, Any]) -> Sequence[str]:

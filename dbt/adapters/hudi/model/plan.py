@@ -10,7 +10,12 @@ from typing import Any
 from hudi_engine.catalog.entry_notes import property_problems
 
 from dbt.adapters.hudi.credentials import absolute_location
-from dbt.adapters.hudi.model.engine_options import definition_problems, option_problems, write_only
+from dbt.adapters.hudi.model.engine_options import (
+    definition_problems,
+    option_problems,
+    profile_only_problems,
+    write_only,
+)
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
@@ -59,6 +64,7 @@ class ModelPlan:
         services: Inline services.
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
+        run_notes: What the commits say of the run, under keys that go into a commit.
     """
 
     schema: str
@@ -71,6 +77,7 @@ class ModelPlan:
     services: ServicesConfig
     given_options: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
+    run_notes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -86,12 +93,13 @@ class ModelPlan:
 
     @property
     def options(self) -> dict[str, str]:
-        """Options of index, services and the model itself, which come last."""
+        """Options of index, services and the model itself, which come last; the profile's are not among them."""
         return {
             **self.index.options(),
             **self.services.options(),
             **self.merge.options(),
             **self.given_options,
+            **self.run_notes,
         }
 
     @property
@@ -152,6 +160,7 @@ def resolve_plan(
     problems.extend(refused_configs(config))
     problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)
+    problems.extend(profile_only_problems(raw.options))
     problems.extend(
         option_problems({**index.options(), **services.options(), **merge.options(), **raw.options})
     )

@@ -152,10 +152,10 @@ hoodie.metrics: - cloudwatch cloudwatch.maxDatumsPerRequest cloudwatch.metric.pr
   datadog.api.key.supplier datadog.api.site datadog.api.timeout.seconds datadog.metric.host
   datadog.metric.prefix datadog.metric.tags datadog.report.period.seconds executor.enable graphite graphite.host
   graphite.metric.prefix graphite.port graphite.report.period.seconds jmx jmx.host jmx.port lock.enable m3
-  m3.env m3.host m3.port m3.service m3.tags on prometheus prometheus.port pushgateway
+  m3.env m3.host m3.port m3.service m3.tags prometheus prometheus.port pushgateway
   pushgateway.delete.on.shutdown pushgateway.host pushgateway.job.name pushgateway.port
   pushgateway.random.job.name.suffix pushgateway.report.labels pushgateway.report.period.seconds reporter.class
-  reporter.metricsname.prefix reporter.type
+  reporter.type
 hoodie.metricscompaction: log.blocks.on
 hoodie.optimistic: consistency.guard.sleep_time_ms
 hoodie.optimized: log.blocks.scan.enable
@@ -204,9 +204,8 @@ hoodie.time: generator.max_expected_clock_skew_ms generator.type
 hoodie.timeline: compaction.batch.size compaction.target.file.max.bytes history.path layout.version
   manifest.retained.versions path
 hoodie.write: application.id auto.upgrade buffer.limit.bytes buffer.record.cache.limit
-  buffer.record.sampling.rate can.ignore.post.commit.failures commit.callback.class commit.callback.http.api.key
-  commit.callback.http.custom.headers commit.callback.http.timeout.seconds commit.callback.http.url
-  commit.callback.on complex.keygen.new.encoding complex.keygen.validation.enable concat.handle.class
+  buffer.record.sampling.rate can.ignore.post.commit.failures
+  complex.keygen.new.encoding complex.keygen.validation.enable concat.handle.class
   concurrency.async.conflict.detector.initial_delay_ms concurrency.async.conflict.detector.period_ms
   concurrency.early.conflict.check.commit.conflict concurrency.early.conflict.detection.enable
   concurrency.early.conflict.detection.strategy concurrency.schema.conflict.resolution.enable

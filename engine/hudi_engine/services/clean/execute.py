@@ -22,7 +22,7 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
 from hudi_engine.services.clean.policy import Policy
-from hudi_engine.services.clean.protected import keeps, needed_paths, savepointed_paths
+from hudi_engine.services.clean.protected import Needed, keeps, needed_paths, savepointed_paths
 from hudi_engine.services.clean.scope import COMPLETE, partitions_to_clean
 from hudi_engine.services.opening import open_locked
 from hudi_engine.services.result import CleanResult
@@ -43,6 +43,7 @@ from hudi_engine.txn.storage_errors import storage_errors
 logger = logging.getLogger(__name__)
 
 _DELETING_THREADS = 8
+_MANY_PARTITIONS = 200
 _METADATA_VERSION = 2
 
 
@@ -168,7 +169,10 @@ def make_plan(
     unmoved = _unmoved(state, options, policy, retained)
     if unmoved is not None:
         return unmoved
-    view = state.view(partitions_to_clean(state, options, retained))
+    scope = partitions_to_clean(state, options, retained)
+    view = state.view(scope)
+    # A look at very many folders that found nothing is worth remembering: the next clean goes on from it.
+    even_if_empty = even_if_empty or (scope is None and len(view.partitions) > _MANY_PARTITIONS)
     saved, needed = savepointed_paths(state), needed_paths(state, publication)
     files: dict[str, tuple[str, ...]] = {}
     complete = policy.retains_instants or consumed is None
@@ -249,11 +253,12 @@ class _Run:
             None if self.plan.retained is None else self.plan.retained.time,
         )
 
-    def _needed(self, publication: Publication) -> frozenset[str]:
+    def _needed(self, publication: Publication) -> Needed:
         state = TableState.load(self.state.storage)
         view = state.view(self.plan.files)
         latest = {path for each in view.latest_slices() for path in each.paths}
-        return frozenset(latest | savepointed_paths(state) | needed_paths(state, publication))
+        needed = needed_paths(state, publication)
+        return replace(needed, planned=needed.planned | latest | savepointed_paths(state))
 
     def _metadata(self, outcomes: dict[str, _Outcome], took_ms: int) -> dict[str, Any]:
         return {

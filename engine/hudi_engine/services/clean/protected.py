@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.storage.paths import join
@@ -20,19 +21,30 @@ def savepointed_paths(state: TableState) -> frozenset[str]:
     return frozenset(_savepointed(state))
 
 
-def needed_paths(state: TableState, publication: Publication) -> frozenset[str]:
+@dataclass(frozen=True)
+class Needed:
+    """Paths of files that somebody is going to read, told by asking for one."""
+
+    planned: frozenset[str]
+    live: Container[str]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.planned or path in self.live
+
+
+def needed_paths(state: TableState, publication: Publication) -> Needed:
     """Return the paths of files that planned services are going to read, or readers hold on to.
 
     Args:
         state: The table.
         publication: Published file lists.
     """
-    return frozenset({*_planned(state), *publication.live_files()})
+    return Needed(frozenset(_planned(state)), publication.live_files())
 
 
-def keeps(file_slice: FileSlice, protected: frozenset[str]) -> bool:
+def keeps(file_slice: FileSlice, protected: Container[str]) -> bool:
     """Return whether a slice stays as a whole because one of its files is protected."""
-    return not protected.isdisjoint(file_slice.paths)
+    return any(path in protected for path in file_slice.paths)
 
 
 def _savepointed(state: TableState) -> Iterable[str]:

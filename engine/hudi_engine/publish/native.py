@@ -6,10 +6,15 @@ renamed by schema evolution, of partition columns left out of the files, or (bef
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_engine import parallel
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 
@@ -23,42 +28,81 @@ _WIDENINGS_OF_SPARK_4 = {
 }
 
 
+SPARK_3 = 3
+"""The oldest major version of Spark: what it can read, all can."""
+
+
 def natively_readable(
-    storage: Storage, config: TableConfig, path: str, schema: pa.Schema, spark_version: str
+    storage: Storage, config: TableConfig, paths: Iterable[str], schema: pa.Schema, *, spark_major: int
 ) -> bool:
-    """Tell whether Spark may read the file itself.
+    """Tell whether Spark may read base files itself.
+
+    A writer gives all files of an instant the same columns, so the footer of one file of each instant is opened.
 
     Args:
         storage: The table's storage.
         config: The table's properties.
-        path: Base file, relative to the table.
-        schema: Meta and data columns to read.
-        spark_version: Version of the running Spark, such as ``4.0.1``.
+        paths: Base files, relative to the table.
+        schema: Columns to read.
+        spark_major: Major version of the running Spark.
     """
-    if config.drop_partition_columns or not config.populate_meta_fields or not path.endswith(".parquet"):
+    if config.drop_partition_columns or not config.populate_meta_fields:
         return False
-    stored = _file_schema(storage, path)
-    major = int(spark_version.partition(".")[0])
-    for field in schema:
-        place = stored.get_field_index(field.name)
-        if place >= 0 and not _same(stored.field(place).type, field.type, major):
+    of_instant: dict[str, str] = {}
+    for path in paths:
+        if not path.endswith(_PARQUET):
             return False
-    return True
+        of_instant.setdefault(path.rpartition("_")[2], path)
+    examples = list(of_instant.values())
+    stored = parallel.run_in_threads(partial(_file_schema, storage), examples, waiting=_FOOTERS_AT_A_TIME)
+    return all(_fits(each, schema, spark_major) for each in stored)
+
+
+def native_instants(
+    storage: Storage, config: TableConfig, bases: Iterable[BaseFile], schema: pa.Schema, *, spark_major: int
+) -> frozenset[str]:
+    """Return the instants whose base files Spark may read itself; see `natively_readable`."""
+    if config.drop_partition_columns or not config.populate_meta_fields:
+        return frozenset()
+    examples = {base.instant: base.path for base in bases if base.path.endswith(_PARQUET)}
+    stored = parallel.run_in_threads(
+        partial(_file_schema, storage), list(examples.values()), waiting=_FOOTERS_AT_A_TIME
+    )
+    return frozenset(
+        instant for instant, found in zip(examples, stored, strict=True) if _fits(found, schema, spark_major)
+    )
+
+
+def major_of(spark_version: str) -> int:
+    """Return the major version of a version such as ``4.0.1``."""
+    return int(spark_version.partition(".")[0])
 
 
 _SCHEMAS: dict[tuple[str, str], pa.Schema] = {}
 _MOST_SCHEMAS = 20000
+_FOOTERS_AT_A_TIME = 16
+_PARQUET = ".parquet"
 
 
 def _file_schema(storage: Storage, path: str) -> pa.Schema:
     """Return Arrow schema of a base file's footer; base files never change, so it is read once a process."""
     key = (storage.base, path)
-    if key not in _SCHEMAS:
+    found = _SCHEMAS.get(key)
+    if found is None:
         if len(_SCHEMAS) >= _MOST_SCHEMAS:
             _SCHEMAS.clear()
         with storage.open_input(path) as source, damaged_parquet(f"base file {path!r} of {storage.base!r}"):
-            _SCHEMAS[key] = pq.ParquetFile(source).schema_arrow.remove_metadata()
-    return _SCHEMAS[key]
+            found = pq.ParquetFile(source).schema_arrow.remove_metadata()
+        _SCHEMAS[key] = found
+    return found
+
+
+def _fits(stored: pa.Schema, schema: pa.Schema, spark_major: int) -> bool:
+    for field in schema:
+        place = stored.get_field_index(field.name)
+        if place >= 0 and not _same(stored.field(place).type, field.type, spark_major):
+            return False
+    return True
 
 
 def _same(stored: pa.DataType, wanted: pa.DataType, spark_major: int) -> bool:

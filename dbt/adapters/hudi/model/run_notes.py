@@ -1,0 +1,60 @@
+"""What the commits of a run say of where they come from: dbt's invocation, the node, the project's git commit."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from dbt_common.invocation import get_invocation_id
+
+# Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix says another.
+INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
+_SHA = re.compile(r"^[0-9a-f]{40,64}$")
+
+
+def notes_of_run(node: str, project_root: str | None) -> dict[str, str]:
+    """Return what the commits of a node say, as options of its writes.
+
+    Args:
+        node: The node's unique id.
+        project_root: Folder of the project; the working directory when None.
+    """
+    notes = {INVOCATION: get_invocation_id(), NODE: node, GIT: git_sha(project_root or ".") or ""}
+    return {key: value for key, value in notes.items() if value}
+
+
+@lru_cache(maxsize=8)
+def git_sha(folder: str) -> str | None:
+    """Return the commit that is checked out around a folder, read from git's own files; None where there is none."""
+    start = Path(folder).resolve()
+    for parent in (start, *start.parents):
+        place = parent / ".git"
+        if place.exists():
+            try:
+                return _head(place)
+            except (OSError, UnicodeDecodeError):
+                return None
+    return None
+
+
+def _head(place: Path) -> str | None:
+    if place.is_file():
+        # A work tree of its own says where its files are.
+        place = (place.parent / place.read_text().partition(":")[2].strip()).resolve()
+    head = (place / "HEAD").read_text().strip()
+    if not head.startswith("ref:"):
+        return head if _SHA.match(head) else None
+    name = head.partition(":")[2].strip()
+    common = place / "commondir"
+    shared = (place / common.read_text().strip()).resolve() if common.exists() else place
+    for folder in (place, shared):
+        if name.startswith("refs/") and ".." not in name and (folder / name).is_file():
+            found = (folder / name).read_text().strip()
+            return found if _SHA.match(found) else None
+    packed = shared / "packed-refs"
+    for line in packed.read_text().splitlines() if packed.is_file() else ():
+        sha, _, ref = line.partition(" ")
+        if ref.strip() == name and _SHA.match(sha):
+            return sha
+    return None

@@ -1,0 +1,107 @@
+"""Telling somebody over HTTP that a commit was made: Apache Hudi's write commit callback.
+
+The message is that of Hudi's ``HoodieWriteCommitHttpCallback``: table, place, instant and what was written, as JSON. The
+commit stands whatever comes of it, so a failure is a warning; the wait is bounded, and no redirect is followed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+from urllib.error import URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+
+logger = logging.getLogger(__name__)
+
+HTTP_CALLBACK = "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback"
+_KEY_HEADER = "HUDI_CALLBACK_KEY"
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def check_callback(options: Options) -> None:
+    """Refuse a callback that cannot be made, before anything is written.
+
+    Args:
+        options: ``hoodie.write.commit.callback.*``.
+
+    Raises:
+        ConfigError: No address, one that is not of HTTP, another class than that of HTTP, or headers that are none.
+    """
+    if not options.bool("hoodie.write.commit.callback.on"):
+        return
+    chosen = options.text("hoodie.write.commit.callback.class")
+    if chosen != HTTP_CALLBACK:
+        raise ConfigError(
+            f"hoodie.write.commit.callback.class is {chosen!r}; only {HTTP_CALLBACK} works here: leave it out"
+        )
+    url = urlsplit(options.text("hoodie.write.commit.callback.http.url") or "")
+    if url.scheme not in ("http", "https") or not url.hostname:
+        raise ConfigError(
+            "hoodie.write.commit.callback.on is true, and hoodie.write.commit.callback.http.url is no address of HTTP; "
+            "set it to one such as https://hooks.example.com/hudi"
+        )
+    _headers(options)
+
+
+def call_back(
+    options: Options, place: tuple[str, str], instant: str, action: str, metadata: CommitMetadata
+) -> None:
+    """Post the message of a commit; a failure is a warning.
+
+    Args:
+        options: ``hoodie.write.commit.callback.*``.
+        place: Name and base path of the table.
+        instant: Instant time of the commit.
+        action: ``commit``, ``deltacommit`` or ``replacecommit``.
+        metadata: What it wrote.
+    """
+    if not options.bool("hoodie.write.commit.callback.on"):
+        return
+    url = options.text("hoodie.write.commit.callback.http.url") or ""
+    message = {
+        "commitTime": instant,
+        "tableName": place[0],
+        "basePath": place[1],
+        "hoodieWriteStat": [stat.to_dict() for _, stat in metadata.write_stats()],
+        "commitActionType": action,
+        "extraMetadata": metadata.extra_metadata,
+    }
+    request = Request(url, json.dumps(message).encode(), _headers(options), method="POST")
+    seconds = options.int("hoodie.write.commit.callback.http.timeout.seconds")
+    try:
+        with build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
+            answer.read(1)
+    except (URLError, OSError, ValueError) as error:
+        logger.warning(
+            "the commit %s of %s stands, but the callback to %s failed: %s",
+            instant,
+            place[0],
+            urlsplit(url).hostname,
+            error,
+        )
+
+
+def _headers(options: Options) -> dict[str, str]:
+    headers = {
+        "Content-Type": "application/json",
+        _KEY_HEADER: options.text("hoodie.write.commit.callback.http.api.key") or "",
+    }
+    for pair in (options.text("hoodie.write.commit.callback.http.custom.headers") or "").split(";"):
+        name, colon, value = pair.partition(":")
+        if pair.strip() and (not colon or not name.strip() or "\n" in pair or "\r" in pair):
+            raise ConfigError(
+                "hoodie.write.commit.callback.http.custom.headers is no list of headers; write it as name:value;name:value"
+            )
+        if pair.strip():
+            headers[name.strip()] = value.strip()
+    return headers
