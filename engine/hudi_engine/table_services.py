@@ -21,19 +21,26 @@ from hudi_engine.repair import Repair, repair
 from hudi_engine.services import (
     ArchiveResult,
     CleanResult,
+    ClusteringResult,
     CompactionResult,
+    PendingClustering,
     PendingCompaction,
     Publication,
+    RunLarge,
     RunTasks,
     ServicesReport,
+    Workers,
     archive,
     clean,
     drop_savepoint,
     finish_archive,
     run_after_commit,
+    run_clustering,
     run_compaction,
     run_in_threads,
+    schedule_clustering,
     schedule_compaction,
+    show_clusterings,
     show_compactions,
 )
 from hudi_engine.services.clean.execute import make_plan
@@ -67,6 +74,8 @@ class TableServices:
         run_sidecars: Where the files that are published beside the data are made.
         config: The table's settings when the caller has read them.
         on_publish: Told what was published, and None before it is tried.
+        run_large: Rewrites a group of a clustering that is too large for one task; None when no Spark is at hand.
+        find_partitions: Finds partition paths by a condition on their columns; None when no Spark is at hand.
     """
 
     storage: Storage
@@ -75,6 +84,8 @@ class TableServices:
     run_sidecars: RunSidecars = make_in_threads
     config: TableConfig | None = None
     on_publish: Callable[[Published | None], None] = lambda _: None
+    run_large: RunLarge | None = None
+    find_partitions: Callable[[str], list[str]] | None = None
 
     def rollback(self, instant: str) -> RollbackResult:
         """Undo the newest completed write, or a pending instant.
@@ -154,6 +165,35 @@ class TableServices:
     def compactions(self) -> list[PendingCompaction]:
         """Return the compactions on the active timeline, pending and done, oldest first."""
         return list(show_compactions(self.storage))
+
+    def schedule_clustering(self, *, dry_run: bool = False) -> ClusteringResult:
+        """Plan a clustering, or say what a plan would take; raises ConfigError for options that make no sense."""
+        return schedule_clustering(self.storage, self.options, publish=self.publication(), dry_run=dry_run)
+
+    def cluster(self, instant: str | None = None, *, plans: bool = True) -> ClusteringResult:
+        """Run a pending clustering, the oldest for None; without one, plan it first.
+
+        Args:
+            instant: The plan to run.
+            plans: Whether a new plan is made when there is none.
+
+        Raises:
+            ConfigError: Options that make no sense, or a bucket index.
+            ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan stands.
+            TimelineError: ``instant`` is not planned.
+        """
+        return run_clustering(
+            self.storage,
+            self.options,
+            instant=instant,
+            workers=Workers(self.run_tasks, self.run_large),
+            publish=self.publication(),
+            plans=plans,
+        )
+
+    def clusterings(self) -> list[PendingClustering]:
+        """Return the clusterings on the active timeline, pending and done, oldest first."""
+        return list(show_clusterings(self.storage))
 
     def clean(self, retain_commits: int | None = None) -> CleanResult:
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
@@ -239,6 +279,7 @@ class TableServices:
                 self.storage,
                 self.options,
                 run_tasks=self.run_tasks,
+                run_large=self.run_large,
                 publish=self.publication(),
             )
         for failure in report.failures:

@@ -55,6 +55,7 @@ def play(table: HudiTable, oracle: Any, chance: random.Random, step: int, spark:
     """Do one random operation on the table and the dictionary; gives its name."""
     merge_on_read = table.config.table_type.name == "MERGE_ON_READ"
     kinds = ["upsert"] * 5 + ["delete"] * 2 + ["overwrite", "clean"] + ["compact"] * 2 * merge_on_read
+    kinds += ["cluster"] * 2 * ("hoodie.index.type" not in table.config.properties)
     kind = "upsert" if step == 1 else chance.choice(kinds)
     # Late rows too, also of keys that were deleted; a changelog, which has them in its log only, refuses those.
     late = 0 if table.config.keeps_operations else chance.choice((0, 0, 25))
@@ -73,6 +74,9 @@ def play(table: HudiTable, oracle: Any, chance: random.Random, step: int, spark:
         table.insert_overwrite(spark.createDataFrame(rows, COLUMNS))
     elif kind == "compact":
         table.compact()
+    elif kind == "cluster":
+        strategy = chance.choice(["linear", "z-order", "hilbert"])
+        table.cluster(["price", "name"], strategy=strategy)
     else:
         table.clean(retain_commits=chance.randint(1, 3))
     return f"{kind} of {len(rows)}"

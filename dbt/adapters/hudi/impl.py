@@ -72,6 +72,8 @@ class HudiConfig(SparkConfig):
     compaction: Any | None = None
     clean: Any | None = None
     archive: Any | None = None
+    clustering: Any | None = None
+    cluster_by: Any | None = None
 
 
 class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):

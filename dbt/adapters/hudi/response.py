@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dbt.adapters.contracts.connection import AdapterResponse
-from hudi_engine.services.result import CleanResult, CompactionResult
+from hudi_engine.services.result import CleanResult, ClusteringResult, CompactionResult
 from hudi_engine.write.result import WriteResult
 
 _UNITS = ("B", "KB", "MB", "GB", "TB")
@@ -95,7 +95,9 @@ def write_response(result: WriteResult) -> HudiAdapterResponse:
     )
 
 
-def service_response(code: str, result: CompactionResult | CleanResult, details: str) -> HudiAdapterResponse:
+def service_response(
+    code: str, result: CompactionResult | CleanResult | ClusteringResult, details: str
+) -> HudiAdapterResponse:
     """Return what dbt prints of a table service.
 
     Args:

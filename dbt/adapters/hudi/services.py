@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from hudi_engine import HudiTable
@@ -24,6 +25,31 @@ def compact(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterRes
     result = table.compact(options=options)
     details = f"{counted(result.file_groups, 'file group')}, {counted(result.rows, 'row')}, {format_bytes(result.bytes_written)}"
     return service_response("COMPACT", result, details)
+
+
+def cluster(
+    table: HudiTable, op: str, asked: Mapping[str, Any], options: Mapping[str, str]
+) -> AdapterResponse:
+    """Schedule or run a clustering, or say what it would take.
+
+    Args:
+        table: The table.
+        op: ``schedule``, ``dry_run``, or ``run`` (schedules when nothing is pending).
+        asked: Columns, strategy, partitions and where.
+        options: Options of this call.
+    """
+    if op != "run":
+        planned = table.schedule_clustering(**asked, dry_run=op == "dry_run", options=options)
+        details = f"{planned.file_groups} file groups in {len(planned.partitions)} partitions"
+        if op == "dry_run" and not planned.reason:
+            return HudiAdapterResponse(_message=f"{details} would be rewritten", code="CLUSTER")
+        return service_response("SCHEDULE CLUSTERING", planned, details)
+    result = table.cluster(**asked, options=options)
+    details = (
+        f"{result.file_groups} file groups became {result.files_written}, {result.rows} rows, "
+        f"{format_bytes(result.bytes_written)}"
+    )
+    return service_response("CLUSTER", result, details)
 
 
 def clean(table: HudiTable, retain_commits: int | None, options: Mapping[str, str]) -> AdapterResponse:

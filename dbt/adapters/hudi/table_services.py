@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.services import archive, clean, compact, rollback
+from dbt.adapters.hudi.services import archive, clean, cluster, compact, rollback
 from dbt.adapters.hudi.spark.errors import dbt_errors
 
 Change = Callable[[HudiTable], AdapterResponse]
@@ -122,6 +122,31 @@ class TableServices(metaclass=AdapterMeta):
             found = services.compactions()
         return [
             f"{item.instant}  compaction  {item.state}  {item.file_groups} file groups, {item.log_files} log files"
+            for item in found
+        ]
+
+    @available.parse_none
+    def hudi_cluster(
+        self,
+        relation: BaseRelation | str,
+        op: str = "run",
+        asked: Mapping[str, Any] | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> AdapterResponse:
+        """Cluster a table, plan it, or say what a plan would take."""
+        given = _options(options)
+        if op == "dry_run":
+            with self._table(relation, "clustering of") as (_, table):
+                return cluster(table, op, asked or {}, given)
+        return self._service(relation, "cluster", given, lambda table: cluster(table, op, asked or {}, given))
+
+    @available.parse_list
+    def hudi_clusterings(self, relation: BaseRelation | str) -> list[str]:
+        """Clusterings of a table, pending and done, one line each."""
+        with self._look(relation, "clusterings of") as services:
+            found = services.clusterings()
+        return [
+            f"{item.instant}  clustering  {item.state}  {item.file_groups} file groups in {len(item.partitions)} partitions"
             for item in found
         ]
 

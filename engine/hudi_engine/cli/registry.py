@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hudi_engine.cli import look, page, services
+from hudi_engine.cli import clustering, look, page, services
 from hudi_engine.cli.command import Command
 
 COMMANDS = (
@@ -20,6 +20,10 @@ COMMANDS = (
     Command("report", "write a page about the table, for a browser", page.report, page.report_arguments),
     Command("savepoints", "the saved commits", look.savepoints),
     Command("compact", "merge logs into base files", services.compact, services.compact_arguments),
+    Command(
+        "cluster", "rewrite files in a good size and order", clustering.cluster, clustering.cluster_arguments
+    ),
+    Command("clusterings", "the clusterings, planned and done", clustering.clusterings),
     Command("clean", "delete files nobody needs", services.clean, services.clean_arguments),
     Command("archive", "move old instants to the archive", services.archive, services.archive_arguments),
     Command("savepoint", "keep a commit, or give it free", services.savepoint, services.savepoint_arguments),

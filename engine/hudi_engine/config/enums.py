@@ -205,3 +205,31 @@ class SchemaChange(Name):
     """Numbers widen to numbers, but not in key, ordering and partition columns."""
     ANY = "any"
     """Whatever Hudi allows: numbers, dates and binary also become text, for good, in every column."""
+
+
+class LayoutStrategy(Name):
+    """``hoodie.layout.optimize.strategy``: how rows are ordered when they are clustered by columns."""
+
+    LINEAR = "linear"
+    """By the first column, then the second, and so on."""
+    Z_ORDER = "z-order"
+    """Along a Z-order curve, in which every column counts alike."""
+    HILBERT = "hilbert"
+    """Along a Hilbert curve, whose neighbours are neighbours in every column."""
+
+
+class CurveBuild(Name):
+    """``hoodie.layout.optimize.curve.build.method``: how values become coordinates of a curve."""
+
+    DIRECT = "DIRECT"
+    """By their distance from the smallest value."""
+    SAMPLE = "SAMPLE"
+    """By their rank in a sample, which evens out skewed values."""
+
+
+class PartitionFilter(Name):
+    """``hoodie.clustering.plan.partition.filter.mode``: which partitions a clustering plan looks at."""
+
+    NONE = "NONE"
+    RECENT_DAYS = "RECENT_DAYS"
+    SELECTED_PARTITIONS = "SELECTED_PARTITIONS"

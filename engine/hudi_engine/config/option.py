@@ -49,7 +49,8 @@ class Option:
             raise self._refuse(raw, _LEGAL["bool"])
         if self.kind == "choice":
             for choice in self.choices:
-                if choice.lower() == text.lower():
+                # Hudi also takes the name of its constant: ZORDER.
+                if text.lower() in (choice.lower(), choice.lower().replace("-", "")):
                     return choice
             raise self._refuse(raw, ", ".join(self.choices))
         if self.kind in ("int", "float"):

@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
+from hudi_engine.config.declared.clustering_options import CLUSTERING_OPTIONS
 from hudi_engine.config.declared.engine_options import ENGINE_OPTIONS
 from hudi_engine.config.declared.hudi_keys import hudi_keys
 from hudi_engine.config.declared.service_options import SERVICE_OPTIONS
@@ -30,7 +31,14 @@ logger = logging.getLogger(__name__)
 
 Member = TypeVar("Member", bound=Name)
 
-DECLARED = (*TABLE_OPTIONS, *WRITE_OPTIONS, *SERVICE_OPTIONS, *TELEMETRY_OPTIONS, *ENGINE_OPTIONS)
+DECLARED = (
+    *TABLE_OPTIONS,
+    *WRITE_OPTIONS,
+    *SERVICE_OPTIONS,
+    *CLUSTERING_OPTIONS,
+    *TELEMETRY_OPTIONS,
+    *ENGINE_OPTIONS,
+)
 
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.key: option for option in DECLARED})
 _ALIASES: Mapping[str, str] = MappingProxyType(
@@ -147,6 +155,19 @@ def _not_done(key: str, text: str) -> str | None:
 
 
 def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
+    return [*_archive_limits(given), *_two_ways_to_cluster(given)]
+
+
+def _two_ways_to_cluster(given: Mapping[str, OptionValue]) -> list[str]:
+    both = ("hoodie.clustering.inline", "hoodie.clustering.schedule.inline")
+    if all(given.get(key) for key in both):
+        return [
+            f"{both[0]} and {both[1]} are both true; the first plans and runs, the second only plans: set one of them"
+        ]
+    return []
+
+
+def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
     smaller, greater = (
         (key, given.get(key, OPTIONS[key].default))
         for key in ("hoodie.keep.min.commits", "hoodie.keep.max.commits")

@@ -32,9 +32,6 @@ DEFINED_ELSEWHERE = frozenset(
     }
 )
 
-_NO_CLUSTERING = (
-    "this engine does not cluster; leave it out, and let Apache Hudi cluster the table (its result is read)"
-)
 _OWN_LOCK = (
     "writers of this engine exclude each other, and Apache Hudi's file system lock provider, by the file .hoodie/lock of "
     "the table, and by nothing else; leave it out, and give the other writers of the table that lock provider without a "
@@ -46,10 +43,7 @@ _NO_METADATA_TABLE = (
 )
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "hoodie.clustering.inline": ("false", _NO_CLUSTERING),
         "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
-        "hoodie.clustering.schedule.inline": ("false", _NO_CLUSTERING),
-        "hoodie.datasource.clustering.inline.enable": ("false", _NO_CLUSTERING),
         "hoodie.write.lock.provider": (
             "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
             _OWN_LOCK,

@@ -9,11 +9,13 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
+from hudi_engine.frames.partition_filter import partitions_where
 from hudi_engine.publish.manifest import Published
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.services import (
     run_in_spark,
     run_in_threads,
+    run_large_in_spark,
 )
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_services import TableServices
@@ -86,7 +88,14 @@ class TableBase:
         local = str(self.spark.sparkContext.master).startswith("local")
         run_tasks = run_in_threads if local else run_in_spark(self.spark)
         return TableServices(
-            self.storage, options, run_tasks, sidecar_runner(self.spark), self._config, self._note_published
+            self.storage,
+            options,
+            run_tasks,
+            sidecar_runner(self.spark),
+            self._config,
+            self._note_published,
+            run_large_in_spark(self.spark),
+            lambda condition: partitions_where(self.spark, TableState.load(self.storage), condition),
         )
 
     def _note_published(self, published: Published | None) -> None:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hudi_engine.errors import ConfigError
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.front.base import RawOptions, TableBase
 from hudi_engine.report import write_report
 from hudi_engine.services import (
     ArchiveResult,
     CleanResult,
+    ClusteringResult,
     CompactionResult,
+    PendingClustering,
     PendingCompaction,
 )
+from hudi_engine.services.clustering.asked import clustering_options
+from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
 from hudi_engine.txn.restore_steps import RestoreResult
@@ -102,6 +109,86 @@ class Upkeep(TableBase):
     def compactions(self) -> list[PendingCompaction]:
         """Return compactions on the active timeline, pending and done, oldest first."""
         return self.services().compactions()
+
+    def schedule_clustering(
+        self,
+        columns: str | Sequence[str] | None = None,
+        *,
+        strategy: str | None = None,
+        partitions: Sequence[str] | None = None,
+        where: str | None = None,
+        dry_run: bool = False,
+        options: RawOptions | None = None,
+    ) -> ClusteringResult:
+        """Plan a clustering; ``instant`` of the result is None when there is nothing to rewrite.
+
+        Until the plan is done its file groups must not change: writes to them are refused, see
+        ``hoodie.clustering.updates.strategy``.
+
+        Args:
+            columns: Columns by which rows are ordered; None for ``hoodie.clustering.plan.strategy.sort.columns``.
+            strategy: ``linear``, ``z-order`` or ``hilbert``; None for ``hoodie.layout.optimize.strategy``.
+            partitions: Partition paths to look at; None for what the options say.
+            where: Or a condition on the partition columns.
+            dry_run: Only say what a plan would take.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: Columns, partitions or options that make no sense, or a bucket index.
+        """
+        services = self._clustering(options, columns, strategy, partitions, where)
+        return services.schedule_clustering(dry_run=dry_run)
+
+    def cluster(
+        self,
+        columns: str | Sequence[str] | None = None,
+        *,
+        strategy: str | None = None,
+        partitions: Sequence[str] | None = None,
+        where: str | None = None,
+        instant: str | None = None,
+        options: RawOptions | None = None,
+    ) -> ClusteringResult:
+        """Rewrite small file groups into files of a good size, rows in order: run the pending plan, or plan and run.
+
+        Args:
+            columns: As for schedule_clustering; a pending plan has its own.
+            strategy: As for schedule_clustering.
+            partitions: As for schedule_clustering.
+            where: As for schedule_clustering.
+            instant: Plan to run; None for the oldest pending one.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: As for schedule_clustering.
+            ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan stands.
+            TimelineError: ``instant`` is not planned.
+        """
+        prepare_session(self.spark)
+        return self._clustering(options, columns, strategy, partitions, where).cluster(instant)
+
+    def clusterings(self) -> list[PendingClustering]:
+        """Return clusterings on the active timeline, pending and done, oldest first."""
+        return self.services().clusterings()
+
+    def _clustering(
+        self,
+        options: RawOptions | None,
+        columns: str | Sequence[str] | None,
+        strategy: str | None,
+        partitions: Sequence[str] | None,
+        where: str | None,
+    ) -> TableServices:
+        services = self.services(options)
+        if where is not None:
+            if partitions is not None:
+                raise ConfigError("a clustering has partitions and where; give one of them")
+            assert services.find_partitions is not None
+            partitions = services.find_partitions(where)
+        asked = clustering_options(
+            services.options, columns=columns, strategy=strategy, partitions=partitions
+        )
+        return replace(services, options=asked)
 
     def clean(self, retain_commits: int | None = None, *, options: RawOptions | None = None) -> CleanResult:
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.

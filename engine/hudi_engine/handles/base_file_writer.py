@@ -21,7 +21,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import KeyCollector, KeyFooter, read_key_footer
-from hudi_engine.schema.meta_fields import COMMIT_SEQNO, META_FIELDS, RECORD_KEY
+from hudi_engine.schema.meta_fields import COMMIT_SEQNO, FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.storage.base import Storage
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "attach_meta_columns",
     "constant",
     "read_key_footer",
+    "with_file_name",
     "write_base_file",
 ]
 
@@ -141,6 +142,13 @@ def attach_meta_columns(
     columns = [*meta, *(table.column(name) for name in names)]
     fields = [pa.field(name, pa.string()) for name in META_FIELDS]
     return pa.Table.from_arrays(columns, schema=pa.schema([*fields, *map(table.schema.field, names)]))
+
+
+def with_file_name(table: pa.Table, name: str) -> pa.Table:
+    """Return rows that lie in a file of another name by now; everything else in them stays."""
+    position = table.schema.get_field_index(FILE_NAME)
+    names = pa.repeat(pa.scalar(name, table.schema.field(position).type), table.num_rows)
+    return table.set_column(position, table.schema.field(position), names)
 
 
 def constant(text: str, count: int) -> pa.DictionaryArray:

@@ -32,6 +32,7 @@ def create_files(
     if file_id is not None:
         return [create_file(task, partition, rows, file_id)]
     context = task.context
+    rows = context.layout.sort(rows)
     per_file = context.file_size.rows_per_file(rows)
     return [create_file(task, partition, part, task.new_file_id()) for part in _even_parts(rows, per_file)]
 

@@ -10,6 +10,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.sizing import FileSize
+from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.storage.base import Storage
 
@@ -30,6 +31,7 @@ class WriteContext:
         read: How slices of the table are read while merging.
         base_files: Parquet settings of base files.
         average_row_bytes: Bytes a row takes in a base file, learned from commits.
+        layout: Order of rows in new files of a bulk load.
     """
 
     storage: Storage
@@ -43,6 +45,7 @@ class WriteContext:
     read: ReadContext
     base_files: BaseFileOptions
     average_row_bytes: int
+    layout: RowLayout = RowLayout()
 
     @property
     def file_size(self) -> FileSize:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.procedures import commits, repair, services
+from hudi_engine.procedures import clustering, commits, repair, services
 from hudi_engine.procedures.procedure import Procedure
 
 _INSTANT = ("instant_time",)
@@ -49,6 +49,12 @@ _LOOKING = (
     ),
     Procedure("show_savepoints", "savepoint_time string", services.show_savepoints, ("table",)),
     Procedure("show_compaction", services.COMPACTIONS, services.show_compaction),
+    Procedure(
+        "show_clustering",
+        clustering.CLUSTERINGS,
+        clustering.show_clustering,
+        ("table", "limit", "show_involved_partition"),
+    ),
 )
 _CHANGING = (
     Procedure("run_clean", services.CLEANED, services.run_clean, ("table", "retain_commits"), changes=True),
@@ -57,6 +63,13 @@ _CHANGING = (
         services.COMPACTIONS,
         services.schedule_or_run_compaction,
         ("op", "table", "timestamp"),
+        changes=True,
+    ),
+    Procedure(
+        "run_clustering",
+        clustering.CLUSTERINGS,
+        clustering.schedule_or_run_clustering,
+        clustering.RUN_ARGUMENTS,
         changes=True,
     ),
     Procedure(

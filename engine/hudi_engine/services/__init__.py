@@ -1,9 +1,14 @@
-"""Table services: compaction, clean and archive, asked for by name or run after a commit."""
+"""Table services: compaction, clustering, clean and archive, asked for by name or run after a commit."""
 
 from hudi_engine.parallel import RunTasks, run_in_spark, run_in_threads
 from hudi_engine.services.archive.execute import archive, finish_archive
 from hudi_engine.services.archive.savepoints import drop_savepoint
 from hudi_engine.services.clean.execute import clean
+from hudi_engine.services.clustering.execute import Workers, run_clustering
+from hudi_engine.services.clustering.pending import show_clusterings
+from hudi_engine.services.clustering.schedule import schedule_clustering
+from hudi_engine.services.clustering.spread import run_large_in_spark
+from hudi_engine.services.clustering.write_group import RunLarge
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import show_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
@@ -11,7 +16,9 @@ from hudi_engine.services.inline import run_after_commit
 from hudi_engine.services.result import (
     ArchiveResult,
     CleanResult,
+    ClusteringResult,
     CompactionResult,
+    PendingClustering,
     PendingCompaction,
     ServicesReport,
 )
@@ -20,19 +27,27 @@ from hudi_engine.txn.publication import Publication
 __all__ = [
     "ArchiveResult",
     "CleanResult",
+    "ClusteringResult",
     "CompactionResult",
+    "PendingClustering",
     "PendingCompaction",
     "Publication",
+    "RunLarge",
     "RunTasks",
     "ServicesReport",
+    "Workers",
     "archive",
     "clean",
     "drop_savepoint",
     "finish_archive",
     "run_after_commit",
+    "run_clustering",
     "run_compaction",
     "run_in_spark",
     "run_in_threads",
+    "run_large_in_spark",
+    "schedule_clustering",
     "schedule_compaction",
+    "show_clusterings",
     "show_compactions",
 ]

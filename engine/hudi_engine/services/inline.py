@@ -1,4 +1,4 @@
-"""What runs by itself after a good commit: compaction when its trigger fires, clean, then archive.
+"""What runs by itself after a good commit: compaction and clustering when they are due, clean, then archive.
 
 Each service is isolated. A failure is logged and reported, and the commit stands; only with
 ``hoodie.engine.services.strict`` it is raised.
@@ -14,15 +14,27 @@ from typing import TypeVar
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
-from hudi_engine.parallel import RunTasks
+from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.services.archive.execute import archive
 from hudi_engine.services.archive.select import clean_lags
 from hudi_engine.services.clean.execute import clean
+from hudi_engine.services.clustering.execute import Workers, run_clustering
+from hudi_engine.services.clustering.pending import pending_clusterings
+from hudi_engine.services.clustering.schedule import schedule_clustering
+from hudi_engine.services.clustering.triggers import clustering_due
+from hudi_engine.services.clustering.write_group import RunLarge
 from hudi_engine.services.compaction.execute import run_compaction
-from hudi_engine.services.compaction.pending import is_running, pending_compactions
+from hudi_engine.services.compaction.pending import pending_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
 from hudi_engine.services.compaction.triggers import compaction_due
-from hudi_engine.services.result import ArchiveResult, CleanResult, CompactionResult, ServicesReport
+from hudi_engine.services.planned import is_running
+from hudi_engine.services.result import (
+    ArchiveResult,
+    CleanResult,
+    ClusteringResult,
+    CompactionResult,
+    ServicesReport,
+)
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
@@ -58,6 +70,7 @@ def run_after_commit(
     options: Options,
     *,
     run_tasks: RunTasks | None = None,
+    run_large: RunLarge | None = None,
     publish: Publication | None = None,
 ) -> ServicesReport:
     """Run the services that the options ask for.
@@ -65,9 +78,11 @@ def run_after_commit(
     Args:
         storage: The table's storage.
         options: ``hoodie.table.services.enabled``,
-            ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clean.automatic``,
-            ``hoodie.archive.automatic`` and the options of the services.
-        run_tasks: Spreads the file groups of a compaction.
+            ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clustering.inline*``,
+            ``hoodie.clustering.schedule.inline``, ``hoodie.clean.automatic``, ``hoodie.archive.automatic`` and the
+            options of the services.
+        run_tasks: Spreads the file groups of a compaction, or the groups of a clustering.
+        run_large: Rewrites a group of a clustering that is too large for one task.
         publish: Published file lists; None for those there are, made anew without Spark.
 
     Raises:
@@ -82,6 +97,12 @@ def run_after_commit(
     )
     if compactions or failures:
         look.again()
+    workers = Workers(run_tasks or run_in_threads, run_large)
+    clusterings = _isolated(
+        "clustering", lambda: _cluster(storage, options, workers, publish, look.state), failures
+    )
+    if clusterings or failures:
+        look.again()
     cleaned = _isolated("clean", lambda: _clean(storage, options, publish, look.state), failures)
     if (cleaned is not None and cleaned.instant is not None) or failures:
         look.again()
@@ -95,7 +116,9 @@ def run_after_commit(
             f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
             f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
         )
-    return ServicesReport(tuple(compactions or ()), cleaned, tuple(failures), archived)
+    return ServicesReport(
+        tuple(compactions or ()), cleaned, tuple(failures), archived, tuple(clusterings or ())
+    )
 
 
 def _clean(
@@ -150,6 +173,33 @@ def _compact(
     if run and scheduled.instant is not None:
         scheduled = run_one(instant=scheduled.instant)
     return [*done, scheduled]
+
+
+def _cluster(
+    storage: Storage,
+    options: Options,
+    workers: Workers,
+    publication: Publication | None,
+    state: TableState,
+) -> list[ClusteringResult]:
+    run, plan_only = (
+        options.bool("hoodie.clustering.inline"),
+        options.bool("hoodie.clustering.schedule.inline"),
+    )
+    if not run and not plan_only:
+        return []
+    run_one = partial(run_clustering, storage, options, workers=workers, publish=publication)
+    done = []
+    if run:
+        for pending in pending_clusterings(state.timeline):
+            if not is_running(state, pending, options):
+                done.append(run_one(instant=pending.requested_time))
+        state = TableState.load(storage) if done else state
+    if not clustering_due(state.timeline, options):
+        return done
+    if plan_only:
+        return [schedule_clustering(storage, options, publish=publication)]
+    return [*done, run_one()]
 
 
 def _isolated(service: str, call: Callable[[], Result], failures: list[str]) -> Result | None:

@@ -53,6 +53,54 @@ class PendingCompaction:
 
 
 @dataclass(frozen=True)
+class ClusteringResult:
+    """A clustering that was planned or run, or would be.
+
+    Args:
+        instant: Its instant, None when there was nothing to do, or it was only looked at.
+        state: ``none``, ``scheduled`` or ``completed``.
+        groups: Groups that are rewritten together.
+        file_groups: File groups in its plan.
+        files_read: Base and log files that were read (completed) or will be (scheduled).
+        partitions: Their partitions.
+        files_written: New base files.
+        rows: Rows in them; 0 while it is only scheduled.
+        bytes_written: Bytes of them.
+        reason: Why there was nothing to do, ``""`` otherwise.
+    """
+
+    instant: str | None = None
+    state: str = "none"
+    groups: int = 0
+    file_groups: int = 0
+    files_read: int = 0
+    partitions: tuple[str, ...] = ()
+    files_written: int = 0
+    rows: int = 0
+    bytes_written: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PendingClustering:
+    """A clustering on the timeline.
+
+    Args:
+        instant: Its instant.
+        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
+        groups: Groups in its plan.
+        file_groups: File groups in its plan.
+        partitions: Their partitions.
+    """
+
+    instant: str
+    state: str
+    groups: int
+    file_groups: int
+    partitions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class CleanResult:
     """A clean that was run.
 
@@ -99,12 +147,14 @@ class ServicesReport:
         clean: The clean, None when none was asked for.
         failures: One message for every service that failed; the commit stands all the same.
         archive: The archiving, None when none was asked for.
+        clusterings: Clusterings that were scheduled or run.
     """
 
     compactions: tuple[CompactionResult, ...] = ()
     clean: CleanResult | None = None
     failures: tuple[str, ...] = ()
     archive: ArchiveResult | None = None
+    clusterings: tuple[ClusteringResult, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -114,6 +164,10 @@ class ServicesReport:
             if each.instant is not None:
                 what = "compacted" if each.state == "completed" else "planned to compact"
                 words.append(f"{what} {_counted(each.file_groups, 'file group')}")
+        for clustering in self.clusterings:
+            if clustering.instant is not None:
+                what = "clustered" if clustering.state == "completed" else "planned to cluster"
+                words.append(f"{what} {_counted(clustering.file_groups, 'file group')}")
         if self.clean is not None and self.clean.files_deleted:
             words.append(f"cleaned {_counted(self.clean.files_deleted, 'file')}")
         if self.archive is not None and self.archive.instants:

@@ -56,6 +56,7 @@ def check_conflicts(
     base: Timeline,
     current: Timeline,
     key_scope: KeyScope = KeyScope.PARTITION,
+    into_planned_clusterings: bool = False,
 ) -> None:
     """Raise when this write must not be committed on top of what completed since it began.
 
@@ -65,6 +66,7 @@ def check_conflicts(
         base: Timeline as of its begin.
         current: Timeline now, read under the table's lock.
         key_scope: Where a record key must be unique.
+        into_planned_clusterings: Whether file groups of a planned clustering may be changed.
 
     Raises:
         WriteConflictError: naming both instants and the reason.
@@ -78,7 +80,9 @@ def check_conflicts(
             raise WriteConflictError(
                 _message(instant, mine, f"{other.action} {other.requested_time}", reason)
             )
-    _check_pending_services(instant, mine, footprint, current)
+    _check_planned_compactions(instant, mine, footprint, current)
+    if not into_planned_clusterings:
+        _check_planned_clusterings(instant, mine, footprint, current)
     _check_open_slices(instant, mine, footprint, base, current)
 
 
@@ -287,16 +291,21 @@ def _check_base_still_stands(instant: str, base: Timeline, current: Timeline) ->
         )
 
 
-def _check_pending_services(
+def _check_planned_compactions(
     instant: str, mine: CommitMetadata, footprint: Footprint, current: Timeline
 ) -> None:
-    if footprint.kind in (Kind.COMPACTION, Kind.CLUSTERING, Kind.SCHEMA):
-        return
     if footprint.kind in (Kind.APPEND, Kind.UPSERT):
         for group, time in current.pending_compaction_file_groups().items():
             reason = _outdated_slices(footprint, (group,), time)
             if reason is not None:
                 raise WriteConflictError(_message(instant, mine, f"compaction {time} (planned)", reason))
+
+
+def _check_planned_clusterings(
+    instant: str, mine: CommitMetadata, footprint: Footprint, current: Timeline
+) -> None:
+    if footprint.kind in (Kind.COMPACTION, Kind.CLUSTERING, Kind.SCHEMA):
+        return
     being_clustered = footprint.touched & set(current.pending_clustering_file_groups())
     if being_clustered:
         partition, file_id = min(being_clustered)

@@ -21,6 +21,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import check_inflight, rolled_back
+from hudi_engine.txn.clustered import takes_plans_back, updates_allowed
 from hudi_engine.txn.conflict import (
     KeyScope,
     check_conflicts,
@@ -28,7 +29,7 @@ from hudi_engine.txn.conflict import (
     check_unnamed_writers,
     merged_schema,
 )
-from hudi_engine.txn.footprint import ReadsOfWrite
+from hudi_engine.txn.footprint import Footprint, ReadsOfWrite
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -194,6 +195,8 @@ class WriteTransaction:
                     self._check(metadata, timeline, key_scope, reads)
 
                 check(current)
+                if takes_plans_back(self._options):
+                    current = self._take_plans_back(metadata, current)
                 gone = delete_unwanted_files(self._storage, self.instant, metadata)
                 body = self._with_schema(metadata, current).carrying(current.newest_metadata()).to_json()
                 self._opened.complete_fenced(body, lock, current, check)
@@ -241,7 +244,12 @@ class WriteTransaction:
     ) -> None:
         """Raise when the write must not be committed on this timeline."""
         check_conflicts(
-            metadata, instant=self.instant, base=self.timeline, current=current, key_scope=key_scope
+            metadata,
+            instant=self.instant,
+            base=self.timeline,
+            current=current,
+            key_scope=key_scope,
+            into_planned_clusterings=updates_allowed(self._options),
         )
         if reads is not None:
             check_reads(metadata, instant=self.instant, reads=reads, current=current)
@@ -249,6 +257,18 @@ class WriteTransaction:
         others = [each for each in pending_writes(current) if each.requested_time != self.instant]
         unnamed = [each for each in others if living.is_unnamed(each)]
         check_unnamed_writers(metadata, unnamed, instant=self.instant, current=current, key_scope=key_scope)
+
+    def _take_plans_back(self, metadata: CommitMetadata, current: Timeline) -> Timeline:
+        """Roll back the planned clusterings whose file groups this write changes; return the timeline after that."""
+        closed = current.pending_clustering_file_groups()
+        going = {closed[group] for group in Footprint.of(metadata).touched if group in closed}
+        for time in sorted(going):
+            instant = current.find(time, "replacecommit")
+            rollback_instant(self._storage, self.config, instant, self._publication)
+            logger.warning(
+                "%s changes what clustering %s had planned; it was rolled back", self.instant, time
+            )
+        return Timeline.load(self._storage, self.config) if going else current
 
     def _check_ours(self, current: Timeline) -> None:
         """Refuse when somebody has rolled this instant back, or has begun to."""

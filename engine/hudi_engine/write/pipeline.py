@@ -30,6 +30,7 @@ from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
+from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
@@ -65,6 +66,7 @@ from hudi_engine.write.request import (
 from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy, select_columns
 from hudi_engine.write.rows.match import flag_unmatched
+from hudi_engine.write.spread.bulk_order import bulk_layout
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
 from hudi_engine.write.spread.executor_path import run_small_batch
@@ -361,6 +363,7 @@ def _context(
         read=read,
         base_files=BaseFileOptions.from_options(request.options),
         average_row_bytes=state.average_row_bytes(request.options),
+        layout=bulk_layout(request.options, data_schema) if request.operation.bulk else RowLayout(),
     )
 
 
@@ -372,7 +375,9 @@ def _units(
     everything = index.is_global or partitions is None or request.operation.replaces == WHOLE_TABLE
     partitions = list(dict.fromkeys((*(partitions or ()), *request.partitions)))
     view = state.view(None if everything else partitions)
-    return partition_units(state, view.latest_slices(), partitions)
+    units = partition_units(state, request.options, view.latest_slices(), partitions)
+    _refuse_closed(request.operation, units, incoming.partitions)
+    return units
 
 
 def _write_small(
@@ -417,6 +422,15 @@ def _replaced(
         for partition, unit in units.items()
         if unit.slices and (operation.replaces == WHOLE_TABLE or partition in touched)
     }
+
+
+def _refuse_closed(
+    operation: Operation, units: Mapping[str, PartitionUnit], partitions: Collection[str] | None
+) -> None:
+    """Refuse an overwrite of file groups of a planned clustering, as far as it is known which it replaces."""
+    known = (partitions or ()) if operation.replaces != WHOLE_TABLE else units
+    for partition, file_ids in (_replaced(operation, units, known) or {}).items():
+        units[partition].refuse_closed(file_ids)
 
 
 def _metadata(

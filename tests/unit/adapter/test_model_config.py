@@ -202,6 +202,13 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
             "compaction has the unknown key 'every'",
         ),
         ({"clean": "sometimes"}, "clean is 'sometimes'; give true, false or a mapping"),
+        ({"cluster_by": [1]}, "cluster_by is [1]; give a column name"),
+        ({"clustering": "weekly"}, "clustering is 'weekly'; legal values: inline, schedule, off"),
+        ({"clustering": {"every": 1}}, "clustering has the unknown key 'every'; legal keys: execute, order"),
+        (
+            {"clustering": {"order": "spiral"}},
+            "hoodie.layout.optimize.strategy is 'spiral'; legal values: linear, z-order, hilbert",
+        ),
         ({"archive": {"keep": 3}}, "archive has the unknown key 'keep'; legal keys: enabled, min_commits"),
         ({"clustered_by": "id"}, "clustered_by is 'id', but dbt-hudi does not have this config; use index"),
     ],
@@ -242,6 +249,24 @@ def test_services_become_options_of_each_write() -> None:
     assert plan(archive={"min_commits": 5, "max_commits": 9}).services.options() == {
         "hoodie.keep.min.commits": "5",
         "hoodie.keep.max.commits": "9",
+    }
+
+
+def test_a_model_says_how_rows_are_ordered_and_when_they_are_clustered() -> None:
+    by_day = plan(cluster_by=["day", "id"])
+    assert by_day.services.options() == {
+        "hoodie.clustering.plan.strategy.sort.columns": "day,id",
+        "hoodie.bulkinsert.user.defined.partitioner.sort.columns": "day,id",
+    }
+    assert by_day.named_columns["cluster_by"] == ("day", "id")
+    assert plan(clustering=True).services.options() == {"hoodie.clustering.inline": "true"}
+    assert plan(clustering="schedule").services.options() == {"hoodie.clustering.schedule.inline": "true"}
+    chosen = plan(clustering={"order": "hilbert", "max_commits": 2, "updates": "SparkAllowUpdateStrategy"})
+    assert chosen.services.options() == {
+        "hoodie.clustering.inline": "true",
+        "hoodie.clustering.inline.max.commits": "2",
+        "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy",
+        "hoodie.layout.optimize.strategy": "hilbert",
     }
 
 

@@ -108,7 +108,6 @@ def test_every_default_is_legal_by_its_own_rule(option):
 @pytest.mark.parametrize(
     ("key", "value", "advice"),
     [
-        ("hoodie.clustering.inline", "true", "let Apache Hudi cluster"),
         ("hoodie.metadata.enable", "true", "this engine keeps no metadata table"),
         ("hoodie.datasource.query.type", "incremental", "changes()"),
         ("hoodie.datasource.read.begin.instanttime", "2026", "call changes"),

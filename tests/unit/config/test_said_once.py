@@ -21,7 +21,7 @@ CODE = [
     if path != HOME
 ]
 # Other things of that name: a codec of HFile blocks, the code of dbt's answer.
-OTHERS = {("block.py", "NONE"), ("services.py", "COMPACT")}
+OTHERS = {("block.py", "NONE"), ("services.py", "COMPACT"), ("services.py", "CLUSTER")}
 
 # Options whose behaviour no test asks for by their key yet.
 WITHOUT_TEST = {

@@ -47,6 +47,8 @@ USED: tuple[str, ...] = (
     "compaction",
     "clean",
     "archive",
+    "clustering",
+    "cluster_by",
     "location_root",
     "catalog_name",
 )
@@ -117,7 +119,9 @@ REFUSED: Mapping[str, str] = {
 }
 _PLACE = "location_root says where a model's table is: <location_root>/<alias>"
 _INDEX = "Hudi finds rows by their key; see the index config"
-_LAYOUT = "Hudi has no such layout; partition_by and the index config say how rows are placed"
+_LAYOUT = (
+    "use cluster_by, which orders rows in files; partition_by and the index config say how they are placed"
+)
 _TUNING = "spark_conf of the profile sets up Spark"
 _PARQUET = "use hudi_options: {hoodie.parquet.compression.codec: zstd}"
 _TAGS = "use meta, or tblproperties for the table's entry in the catalog"
@@ -133,12 +137,11 @@ SAID: Mapping[str, str] = {
     "bucket_count": REFUSED["buckets"],
     "liquid_clustered_by": _LAYOUT,
     "auto_liquid_cluster": _LAYOUT,
-    "cluster_by": _LAYOUT,
-    "zorder": _LAYOUT,
+    "zorder": "use cluster_by with clustering: {order: z-order}",
     "sort": _LAYOUT,
     "sort_type": _LAYOUT,
     "dist": _LAYOUT,
-    "automatic_clustering": _LAYOUT,
+    "automatic_clustering": "use clustering: true",
     "optimize": "compaction and hudi_compact merge the logs of merge-on-read tables",
     "vacuum": "clean and hudi_clean remove old files",
     "auto_optimize": "compaction and hudi_compact merge the logs of merge-on-read tables",

@@ -87,6 +87,7 @@ class ModelPlan:
             "event_time": () if self.merge.window is None else (self.merge.window.column,),
             "partition_by": self.table.partition_by,
             "precombine_field": self.table.precombine_field,
+            "cluster_by": self.services.cluster_by,
             "merge_update_columns": self.merge.update_columns or (),
             "merge_exclude_columns": self.merge.exclude_columns or (),
         }

@@ -1,11 +1,11 @@
-"""Inline table services of a model: the ``compaction:``, ``clean:`` and ``archive:`` configs."""
+"""Inline table services of a model: ``compaction:``, ``clustering:``, ``clean:`` and ``archive:``, and its ``cluster_by:``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dbt.adapters.hudi.model.reading import Problems, boolean, option_text
+from dbt.adapters.hudi.model.reading import Problems, boolean, names, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 COMPACTION_KEYS: Mapping[str, str] = {
@@ -22,6 +22,16 @@ CLEAN_KEYS: Mapping[str, str] = {
     "retain_versions": "hoodie.clean.fileversions.retained",
     "retain_hours": "hoodie.clean.hours.retained",
 }
+CLUSTERING_KEYS: Mapping[str, str] = {
+    "order": "hoodie.layout.optimize.strategy",
+    "max_commits": "hoodie.clustering.inline.max.commits",
+    "target_file_bytes": "hoodie.clustering.plan.strategy.target.file.max.bytes",
+    "small_file_bytes": "hoodie.clustering.plan.strategy.small.file.limit",
+    "partitions": "hoodie.clustering.plan.partition.filter.mode",
+    "recent_days": "hoodie.clustering.plan.strategy.daybased.lookback.partitions",
+    "updates": "hoodie.clustering.updates.strategy",
+    "rollback_on_conflict": "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
+}
 ARCHIVE_KEYS: Mapping[str, str] = {
     "min_commits": "hoodie.keep.min.commits",
     "max_commits": "hoodie.keep.max.commits",
@@ -34,15 +44,30 @@ _EXECUTE: Mapping[str, dict[str, str]] = {
     "schedule": {"hoodie.compact.schedule.inline": "true"},
     "off": {"hoodie.compact.inline": "false"},
 }
+_CLUSTER: Mapping[str, dict[str, str]] = {
+    "inline": {"hoodie.clustering.inline": "true"},
+    "schedule": {"hoodie.clustering.schedule.inline": "true"},
+    "off": {"hoodie.clustering.inline": "false"},
+}
+_SORT_COLUMNS = (
+    "hoodie.clustering.plan.strategy.sort.columns",
+    "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+)
 _AUTOMATIC_CLEAN = "hoodie.clean.automatic"
 _AUTOMATIC_ARCHIVE = "hoodie.archive.automatic"
 
 
 @dataclass(frozen=True)
 class ServicesConfig:
-    """Options of the services that run after a commit."""
+    """Options of the services that run after a commit.
+
+    Args:
+        settings: The options.
+        cluster_by: Columns by which rows are ordered in files.
+    """
 
     settings: tuple[tuple[str, str], ...] = ()
+    cluster_by: tuple[str, ...] = ()
 
     def options(self) -> dict[str, str]:
         """Engine options of the services."""
@@ -51,12 +76,15 @@ class ServicesConfig:
 
 def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
     """The inline services a model asks for."""
+    cluster_by = names("cluster_by", raw.config.get("cluster_by"), raw.problems)
     settings = {
         **_compaction(raw, table),
+        **_clustering(raw),
+        **(dict.fromkeys(_SORT_COLUMNS, ",".join(cluster_by)) if cluster_by else {}),
         **_switched(raw, "clean", _AUTOMATIC_CLEAN, CLEAN_KEYS),
         **_switched(raw, "archive", _AUTOMATIC_ARCHIVE, ARCHIVE_KEYS),
     }
-    return ServicesConfig(tuple(sorted(settings.items())))
+    return ServicesConfig(tuple(sorted(settings.items())), cluster_by)
 
 
 def _compaction(raw: RawConfig, table: ModelTable) -> dict[str, str]:
@@ -67,21 +95,37 @@ def _compaction(raw: RawConfig, table: ModelTable) -> dict[str, str]:
         problems.add(
             f"compaction is {value!r}, but the table type is {table.table_type!r}; only mor tables are compacted"
         )
-    if isinstance(value, bool):
-        return dict(_EXECUTE["inline" if value else "off"])
-    if isinstance(value, str):
-        return _execute("compaction", value, problems)
-    settings = _mapped("compaction", value, COMPACTION_KEYS, ("execute",), problems)
+    return _when("compaction", value, _EXECUTE, COMPACTION_KEYS, problems)
+
+
+def _clustering(raw: RawConfig) -> dict[str, str]:
+    value = raw.config.get("clustering")
+    return {} if value is None else _when("clustering", value, _CLUSTER, CLUSTERING_KEYS, raw.problems)
+
+
+def _when(
+    name: str,
+    value: object,
+    ways: Mapping[str, dict[str, str]],
+    keys: Mapping[str, str],
+    problems: Problems,
+) -> dict[str, str]:
+    """Options of a service that runs inline, is only scheduled, or is off: a word, true or false, or a mapping."""
+    if isinstance(value, (bool, str)):
+        return _execute(name, value, ways, problems)
+    settings = _mapped(name, value, keys, ("execute",), problems)
     execute = value.get("execute", "inline") if isinstance(value, Mapping) else "inline"
-    return {**_execute("compaction.execute", execute, problems), **settings}
+    return {**_execute(f"{name}.execute", execute, ways, problems), **settings}
 
 
-def _execute(key: str, value: object, problems: Problems) -> dict[str, str]:
+def _execute(
+    key: str, value: object, ways: Mapping[str, dict[str, str]], problems: Problems
+) -> dict[str, str]:
     word = "off" if value is False else "inline" if value is True else str(value).lower()
-    if word not in _EXECUTE:
-        problems.add(f"{key} is {value!r}; legal values: {', '.join(_EXECUTE)}")
+    if word not in ways:
+        problems.add(f"{key} is {value!r}; legal values: {', '.join(ways)}")
         return {}
-    return dict(_EXECUTE[word])
+    return dict(ways[word])
 
 
 def _switched(raw: RawConfig, name: str, switch: str, keys: Mapping[str, str]) -> dict[str, str]:

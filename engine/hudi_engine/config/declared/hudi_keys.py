@@ -21,24 +21,17 @@ hoodie.bootstrap: base.path data.queries.only full.input.provider index.class in
 hoodie.bucket: index.max.num.buckets index.merge.threshold index.min.num.buckets index.partition.expressions
   index.partition.rule.type index.query.pruning index.remote.partitioner.enable index.split.threshold
 hoodie.bulkinsert: are.partitioner.records.sorted overwrite.operation.type schema.ddl sort.suffix.record_key
-  user.defined.partitioner.class user.defined.partitioner.sort.columns
+  user.defined.partitioner.class
 hoodie.cdc: file.group.iterator.memory.spill.bytes
 hoodie.clean: allow.multiple async async.enabled delete.bootstrap.base.file max.commits.to.clean
   multiple.enabled optimize.using.local.engine.context parallelism partition.filter.regex
   partition.filter.selected trigger.strategy
 hoodie.cleaner: delete.bootstrap.base.file parallelism partition.filter.regex partition.filter.selected
 hoodie.client: init.callback.classes
-hoodie.clustering: async.enabled async.max.commits enable.expirations execution.strategy.class
-  expiration.threshold.mins fail.on.pending.ingestion.during.conflict.resolution group.read.parallelism inline
-  inline.max.commits max.parallelism plan.generation.use.local.engine.context plan.partition.filter.mode
-  plan.strategy.binary.copy.schema.evolution.enable plan.strategy.class plan.strategy.cluster.begin.partition
-  plan.strategy.cluster.end.partition plan.strategy.daybased.lookback.partitions
-  plan.strategy.daybased.skipfromlatest.partitions plan.strategy.earliest.commit.to.cluster
-  plan.strategy.file.slices.sort.by plan.strategy.max.bytes.per.group plan.strategy.max.num.groups
-  plan.strategy.partition.regex.pattern plan.strategy.partition.selected
-  plan.strategy.single.group.clustering.enabled plan.strategy.small.file.limit plan.strategy.sort.columns
-  plan.strategy.target.file.max.bytes rollback.pending.replacecommit.on.conflict schedule.inline
-  updates.strategy
+hoodie.clustering: async.enabled async.max.commits enable.expirations expiration.threshold.mins
+  fail.on.pending.ingestion.during.conflict.resolution group.read.parallelism max.parallelism
+  plan.generation.use.local.engine.context plan.strategy.binary.copy.schema.evolution.enable
+  plan.strategy.earliest.commit.to.cluster plan.strategy.file.slices.sort.by
 hoodie.common: diskmap.compression.enabled spillable.diskmap.type
 hoodie.compact: merge.handle.class
 hoodie.compaction: lazy.block.read partition.path.regex plan.generator record.merger.strategy reverse.log.read
@@ -109,10 +102,8 @@ hoodie.io: factory.class
 hoodie.keygen: datetime.parser.class
 hoodie.lance: max.file.size read.allocator.size.bytes read.metadata.allocator.size.bytes
   write.allocator.size.bytes write.flush.byte.watermark
-hoodie.layout: optimize.build.curve.sample.size optimize.curve.build.method optimize.data.skipping.enable
-  optimize.enable optimize.strategy
+hoodie.layout: optimize.data.skipping.enable optimize.enable
 hoodie.log: compaction.blocks.threshold compaction.enable compaction.inline
-hoodie.logfile: to.parquet.compression.ratio
 hoodie.markers: delete.parallelism timeline_server_based.batch.interval_ms
   timeline_server_based.batch.num_threads
 hoodie.memory: compaction.fraction dfs.buffer.max.size merge.fraction writestatus.failure.fraction

@@ -58,6 +58,12 @@ WRITE_OPTIONS: tuple[Option, ...] = (
         WRITE,
         "Order of the rows in a bulk_insert; sorted files prune better and load slower.",
     ),
+    text_option(
+        "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
+        None,
+        WRITE,
+        "Columns by which a bulk_insert or overwrite orders the rows of a partition, as hoodie.layout.optimize.strategy says.",
+    ),
     int_option(
         "hoodie.bulkinsert.shuffle.parallelism", 0, WRITE, "Tasks of a bulk_insert; 0 lets Spark decide."
     ),

@@ -56,7 +56,9 @@ def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: 
             batch, tags = combined, _tags(context, plan, unit, combined)
     if plan.skip_existing and tags:
         batch, tags = _unknown_rows(context, plan, unit, batch, tags)
-    return TaggedUnit(unit, batch, tuple(_without_dead(context, batch, tags)))
+    tags = _without_dead(context, batch, tags)
+    unit.refuse_closed(tag.file_slice.file_id for tag in tags if len(tag.matched))
+    return TaggedUnit(unit, batch, tuple(tags))
 
 
 def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.index.lookup.tagging import StoredKeys
 from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.txn.clustered import refuse_closed
 
 DELETE_FLAG = "__hudi_delete"
 INSERT_FLAG = "__hudi_insert"
@@ -57,6 +59,7 @@ class PartitionUnit:
         frozen: File ids that take no new rows.
         exists: Whether the partition metadata file is there already.
         log_keys: File ids whose logs may hold keys that are not in the base file (`hudi_engine.index.lookup.log_keys`).
+        closed: File ids that must not change, with the planned clustering that is why.
     """
 
     partition: str
@@ -65,6 +68,13 @@ class PartitionUnit:
     frozen: tuple[str, ...] = ()
     exists: bool = False
     log_keys: tuple[str, ...] = ()
+    closed: tuple[tuple[str, str], ...] = ()
+
+    def refuse_closed(self, file_ids: Iterable[str]) -> None:
+        """Refuse a write to file groups of a planned clustering; raises WriteConflictError."""
+        if self.closed:
+            closed = {(self.partition, file_id): time for file_id, time in self.closed}
+            refuse_closed([(self.partition, file_id) for file_id in file_ids], closed)
 
     def stored_keys(self, file_slice: FileSlice) -> StoredKeys:
         """Return which keys of one of the slices count as stored."""

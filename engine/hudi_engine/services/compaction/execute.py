@@ -6,7 +6,6 @@ completes the instant. Whatever fails, or dies, leaves the plan as it was, to be
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from functools import partial
 
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
-from hudi_engine.errors import HudiError, ServiceError, StorageError
+from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.table_reader import read_context
@@ -24,24 +23,18 @@ from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
 from hudi_engine.services.compaction.operation import CompactionOperation
-from hudi_engine.services.compaction.pending import drop_torn_plans, next_to_run, read_plan, sweep, take_back
+from hudi_engine.services.compaction.pending import drop_torn_plans, next_to_run, read_plan
 from hudi_engine.services.compaction.plan import CompactionPlan, require_merge_on_read, schedule_locked
 from hudi_engine.services.opening import open_locked
+from hudi_engine.services.planned import PlanRun, publish_service, take_over
 from hudi_engine.services.result import CompactionResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, full_avro
-from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import State
-from hudi_engine.txn.conflict import KeyScope, check_conflicts
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
-from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.reconcile import settle_markers
 from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.storage_errors import storage_errors
-
-logger = logging.getLogger(__name__)
 
 
 def run_compaction(
@@ -80,18 +73,18 @@ def run_compaction(
         try:
             with under_way(storage.base, "compacted"):
                 stats = claim.work(options, run_tasks or run_in_threads)
-            claim.commit(options, stats)
+            claim.run.commit(options, _metadata(stats))
         except BaseException as error:
-            claim.take_back(options, error)
+            claim.run.take_back(options, error)
             if isinstance(error, HudiError) or not isinstance(error, Exception):
                 raise
             raise ServiceError(
-                f"compaction {claim.instant} of {storage.base!r} failed and was taken back; its plan stands "
+                f"compaction {claim.run.instant} of {storage.base!r} failed and was taken back; its plan stands "
                 f"and can be run again: {error}"
             ) from error
-    _publish(publication, claim.instant)
+    publish_service(publication, "compaction", claim.run.instant)
     return CompactionResult(
-        claim.instant,
+        claim.run.instant,
         "completed",
         len(stats),
         sum(len(operation.names) for operation in claim.plan.operations),
@@ -116,28 +109,17 @@ def _claim(
             chosen = state.timeline.find(scheduled.instant, "compaction")
         state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
         plan = read_plan(state, chosen)
-        if chosen.state is State.INFLIGHT:
-            logger.warning(
-                "compaction %s was left by a process that is gone; it runs again", chosen.requested_time
-            )
-            left = OpenInstant(storage, state.config, chosen.requested_time, "compaction")
-            take_back(state, left, plan.partitions)
-        opened = OpenInstant.claim(storage, state.config, options, chosen)
+        opened = take_over("compaction", state, options, chosen, plan.partitions)
         stack.enter_context(opened).start()
-    return _Claim(state, opened, plan)
+    return _Claim(PlanRun("compaction", state, opened, frozenset(plan.partitions)), plan)
 
 
 @dataclass(frozen=True)
 class _Claim:
     """A plan that this process carries out."""
 
-    state: TableState
-    opened: OpenInstant
+    run: PlanRun
     plan: CompactionPlan
-
-    @property
-    def instant(self) -> str:
-        return self.opened.time
 
     def work(self, options: Options, run_tasks: RunTasks) -> list[WriteStat]:
         """Merge all file groups; every operation must come back once."""
@@ -145,49 +127,13 @@ class _Claim:
         stats = run_tasks(partial(compact_file_group, self._context(options)), operations)
         if [(stat.partition_path, stat.file_id) for stat in stats] != [_group(each) for each in operations]:
             raise ServiceError(
-                f"compaction {self.instant} planned {len(operations)} file groups, {len(stats)} came back, "
+                f"compaction {self.run.instant} planned {len(operations)} file groups, {len(stats)} came back, "
                 "or others than planned; nothing was committed. Run it again"
             )
         return stats
 
-    def commit(self, options: Options, stats: Sequence[WriteStat]) -> None:
-        """Complete the instant unless another write stands against it."""
-        storage, config = self.state.storage, self.state.config
-        metadata = self._metadata(stats)
-        wanted = frozenset(str(stat.path) for stat in stats)
-        with table_lock(storage, options) as lock:
-            self.opened.check_mine()
-            current = Timeline.load(storage, config)
-            self._check(metadata, current)
-            schema = current.table_schema_json()
-            if schema is not None:
-                metadata.extra_metadata["schema"] = schema
-            metadata = metadata.carrying(current.newest_metadata())
-            sweep(storage, self.instant, self.plan.partitions, wanted)
-            self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))
-        self._tidy(wanted)
-
-    def _check(self, metadata: CommitMetadata, current: Timeline) -> None:
-        check_conflicts(
-            metadata, instant=self.instant, base=self.state.timeline, current=current, key_scope=KeyScope.NONE
-        )
-
-    def take_back(self, options: Options, cause: BaseException) -> None:
-        """Leave the plan as it was; what cannot be undone now is undone by the next run."""
-        logger.warning("compaction %s failed, its plan stands: %s", self.instant, cause)
-        ownership = self.opened.ownership
-        try:
-            with table_lock(self.state.storage, options):
-                if ownership is not None and ownership.is_mine():
-                    take_back(self.state, self.opened, self.plan.partitions)
-        except Exception as error:  # the cause is what the caller must hear of
-            logger.warning(
-                "compaction %s could not be taken back, the next run will: %s", self.instant, error
-            )
-            self.opened.give_up()
-
     def _context(self, options: Options) -> CompactionContext:
-        state = self.state
+        state = self.run.state
         read = replace(
             read_context(state.storage, state.config, state.timeline),
             memory_limit_bytes=options.int("hoodie.memory.compaction.max.size"),
@@ -197,36 +143,19 @@ class _Claim:
         names = [name for name in read.schema.names if name not in meta]
         data_schema = read.schema.empty_table().select(names).schema
         return CompactionContext(
-            self.instant,
+            self.run.instant,
             read,
             full_avro(state.avro_schema(data_schema), state.config),
             BaseFileOptions.from_options(options),
         )
 
-    def _metadata(self, stats: Sequence[WriteStat]) -> CommitMetadata:
-        partitions: dict[str, list[WriteStat]] = {}
-        for stat in stats:
-            partitions.setdefault(stat.partition_path or "", []).append(stat)
-        return CommitMetadata(partitions, {}, WriteOperation.COMPACT.value, compacted=True)
 
-    def _tidy(self, wanted: frozenset[str]) -> None:
-        storage = self.state.storage
-        try:
-            # A task of an earlier run that looked for the inflight file just before may have finished since.
-            sweep(storage, self.instant, self.plan.partitions, wanted)
-            settle_markers(storage, self.instant, frozenset())
-        except (OSError, StorageError) as error:
-            logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
-        finally:
-            self.opened.release()
+def _metadata(stats: Sequence[WriteStat]) -> CommitMetadata:
+    partitions: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        partitions.setdefault(stat.partition_path or "", []).append(stat)
+    return CommitMetadata(partitions, {}, WriteOperation.COMPACT.value, compacted=True)
 
 
 def _group(operation: CompactionOperation) -> tuple[str, str]:
     return operation.partition, operation.file_id
-
-
-def _publish(publication: Publication, instant: str) -> None:
-    try:
-        publication.publish()
-    except Exception as error:  # the commit stands; the next write or session start publishes
-        logger.warning("compaction %s is committed but could not be published: %s", instant, error)

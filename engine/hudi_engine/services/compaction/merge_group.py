@@ -23,13 +23,13 @@ from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import read_key_footer, write_base_file
+from hudi_engine.handles.base_file_writer import read_key_footer, with_file_name, write_base_file
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, read_base_file, resolve_delta
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.progress import note_file
-from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.active import check_inflight
@@ -141,9 +141,9 @@ def _rows(
                 keep = np.ones(table.num_rows, dtype=bool)
                 keep[masked[first:last] - (start - table.num_rows)] = False
                 table = table.filter(pa.array(keep))
-            yield from _renamed(table, name).to_batches()
+            yield from with_file_name(table, name).to_batches()
     # The first batch says the schema of a file in which no row is left.
-    yield from _renamed(delta.live, name).to_batches() or [_no_rows(context.read.schema)]
+    yield from with_file_name(delta.live, name).to_batches() or [_no_rows(context.read.schema)]
 
 
 def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
@@ -165,12 +165,6 @@ def _base_batches(context: CompactionContext, base_file: BaseFile) -> Iterator[p
                 yield fit_columns(read, stored, names, base_file.instant, base_file.partition, read.schema)
     except pa.ArrowInvalid as error:
         raise CorruptTableError(f"base file {base_file.path!r} cannot be read: {error}") from error
-
-
-def _renamed(table: pa.Table, name: str) -> pa.Table:
-    position = table.schema.get_field_index(FILE_NAME)
-    names = pa.repeat(pa.scalar(name, table.schema.field(position).type), table.num_rows)
-    return table.set_column(position, table.schema.field(position), names)
 
 
 def _old_bloom(context: CompactionContext, file_slice: FileSlice) -> BloomFilter | None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.log_keys import with_log_keys
 from hudi_engine.index.lookup.unit import PartitionUnit
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.clustered import closed_groups
 
 
 def partition_units(
-    state: TableState, slices: Iterable[FileSlice], partitions: Iterable[str]
+    state: TableState, options: Options, slices: Iterable[FileSlice], partitions: Iterable[str]
 ) -> dict[str, PartitionUnit]:
     """Group slices by partition, with the instants of pending compactions and the file groups that take no new rows."""
+    closed = closed_groups(state.timeline, options)
     compacting = state.timeline.pending_compaction_file_groups()
     slices = list(slices)
     log_keys = with_log_keys(state.timeline, slices)
@@ -37,6 +40,11 @@ def partition_units(
             ),
             bool(found),
             tuple(each.file_id for each in found if (partition, each.file_id) in log_keys),
+            tuple(
+                (each.file_id, closed[partition, each.file_id])
+                for each in found
+                if (partition, each.file_id) in closed
+            ),
         )
         for partition, found in grouped.items()
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,6 +12,7 @@ from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
+from hudi_engine.frames.collect import to_arrow
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
@@ -128,15 +129,6 @@ def _collected(frame: DataFrame) -> pa.Table | None:
         if _RESULT_LIMIT in str(error):
             return None
         raise
-
-
-def to_arrow(frame: DataFrame) -> pa.Table:
-    """Collect a DataFrame as an Arrow table (one Spark job)."""
-    collected: Any = frame
-    batches = collected._collect_as_arrow()
-    if batches:
-        return pa.Table.from_batches(batches)
-    return spark_to_arrow(frame.schema).empty_table()
 
 
 def _check_unique(names: Sequence[str]) -> None:

@@ -5,19 +5,38 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from hudi_engine.config.enums import BulkSortMode
+from hudi_engine.config.options import Options
+from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.layout.layout import RowLayout
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+SORT_COLUMNS = "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
 KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 """Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 """Files at least this big are left as the tasks of the source give them, when nobody asks for a shuffle."""
+
+
+def bulk_layout(options: Options, schema: pa.Schema) -> RowLayout:
+    """Return the order in which a bulk load writes rows, none when no sort columns are given.
+
+    Args:
+        options: Sort columns of bulk loads, ``hoodie.layout.optimize.*``.
+        schema: Columns of the table.
+
+    Raises:
+        ConfigError: A column is not there, or has no order.
+    """
+    return RowLayout.from_options(options, columns_key=SORT_COLUMNS).fitted(schema, SORT_COLUMNS)
 
 
 def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:
@@ -33,6 +52,8 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
     options = context.options
     mode = options.member("hoodie.bulkinsert.sort.mode", BulkSortMode)
     tasks = options.int("hoodie.bulkinsert.shuffle.parallelism")
+    if context.layout.columns:
+        return sorted_frame(frame, context.layout, tasks, first=(PARTITION_PATH,))
     order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
     if mode is BulkSortMode.GLOBAL_SORT:
         return frame.sort(*order)

@@ -13,6 +13,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.frames.collect import to_arrow
 from hudi_engine.handles.sizing import SAMPLE_ROWS
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.joins import combine_by_key, locate, tag_files
@@ -26,7 +27,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.place.profile import partition_profile
-from hudi_engine.write.rows.batch import AlignedBatch, to_arrow
+from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_key_columns
 from hudi_engine.write.rows.source_plan import is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk

@@ -6,16 +6,15 @@ incoming batch does.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import HudiError, InvalidKeyError, StorageError
+from hudi_engine.errors import InvalidKeyError
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
@@ -24,7 +23,7 @@ from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_or
 from hudi_engine.keygen.generator import KeyGenerator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.delete_marker import delete_mask
-from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, run_in_spark
+from hudi_engine.parallel import run_in_spark
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 BULK_BUFFER_BYTES = 384 * 1024 * 1024
 MANY_ROWS = 8192
 """Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
-_REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
 
 
 def run_buckets(
@@ -191,51 +189,6 @@ def check_keys(rows: pa.Table, context: WriteContext) -> None:
             f"{keys.null_count} row(s) have a null or empty record key ({fields}); every row needs one. "
             "Filter them out or give them a key; nothing was committed"
         )
-
-
-def current_task(context: WriteContext) -> WriteTask:
-    """Return the Spark task this code runs in, as a write task."""
-    from pyspark import TaskContext
-
-    running = TaskContext.get()
-    if running is None:
-        return WriteTask(context)
-    return WriteTask(context, running.partitionId(), running.stageId(), int(running.taskAttemptId()))
-
-
-def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:
-    """Write stats as rows of JSON text, the form in which tasks report to the driver."""
-    reports = [
-        pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string()),
-        pa.nulls(len(stats), pa.string()),
-    ]
-    return pa.RecordBatch.from_arrays(reports, schema=_REPORT_SCHEMA)
-
-
-def collect_stats(
-    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-) -> list[WriteStat]:
-    """Run a writing function over a frame (one Spark job) and return what its tasks report; raises what they met."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from function(batches)
-        except StorageError as error:
-            raise WorkerError(error) from error
-        except HudiError as error:
-            nothing = pa.array([None], pa.string())
-            failed = pa.array([Failure.of(error).to_json()], pa.string())
-            yield pa.RecordBatch.from_arrays([nothing, failed], schema=_REPORT_SCHEMA)
-
-    try:
-        rows = frame.mapInArrow(run, "stat string, failure string").collect()
-    except Exception as error:
-        raise_worker_error(error)
-        raise
-    for row in rows:
-        if row.failure is not None:
-            raise Failure.from_json(row.failure).error()
-    return [WriteStat(**json.loads(row.stat)) for row in rows]
 
 
 def _data_schema(context: WriteContext, given: Sequence[str]) -> pa.Schema:

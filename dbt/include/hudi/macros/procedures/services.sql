@@ -19,6 +19,24 @@
   {% endif %}
 {% endmacro %}
 
+{% macro hudi_cluster(table, columns=none, op='run', strategy=none, partitions=none, where=none, options=none, dry_run=false) %}
+  {% if execute %}
+    {% if op not in ['run', 'schedule', 'show'] %}
+      {% do exceptions.raise_compiler_error("hudi_cluster has op '" ~ op ~ "'; legal values: run, schedule, show") %}
+    {% elif op == 'show' %}
+      {% do log('clusterings of ' ~ table ~ ' (newest last):', info=true) %}
+      {% for line in adapter.hudi_clusterings(table) %}
+        {% do log('  ' ~ line, info=true) %}
+      {% endfor %}
+    {% else %}
+      {#- As the hook of a model that says its columns they need not be said again. -#}
+      {%- set by = config.get('cluster_by') if columns is none and config is defined and model is defined else columns -%}
+      {%- set asked = {'columns': by, 'strategy': strategy, 'partitions': partitions, 'where': where} -%}
+      {% do log('clustering of ' ~ table ~ ': ' ~ adapter.hudi_cluster(table, 'dry_run' if dry_run else op, asked, options), info=true) %}
+    {% endif %}
+  {% endif %}
+{% endmacro %}
+
 {% macro hudi_clean(table, retain_commits=none, options=none, dry_run=false) %}
   {% if execute %}
     {% do log('clean of ' ~ table ~ ': ' ~ adapter.hudi_clean(table, retain_commits, options, dry_run=dry_run), info=true) %}

@@ -1,0 +1,76 @@
+"""What Spark brings back to the driver: rows of a frame as Arrow, and the write stats that writing tasks report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hudi_engine.errors import HudiError, StorageError
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.parallel import Failure, WorkerError, raise_worker_error
+from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Collect a DataFrame as an Arrow table (one Spark job)."""
+    collected: Any = frame
+    batches = collected._collect_as_arrow()
+    if batches:
+        return pa.Table.from_batches(batches)
+    return spark_to_arrow(frame.schema).empty_table()
+
+
+def current_task(context: WriteContext) -> WriteTask:
+    """Return the Spark task this code runs in, as a write task."""
+    from pyspark import TaskContext
+
+    running = TaskContext.get()
+    if running is None:
+        return WriteTask(context)
+    return WriteTask(context, running.partitionId(), running.stageId(), int(running.taskAttemptId()))
+
+
+def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:
+    """Write stats as rows of JSON text, the form in which tasks report to the driver."""
+    reports = [
+        pa.array([json.dumps(asdict(stat)) for stat in stats], pa.string()),
+        pa.nulls(len(stats), pa.string()),
+    ]
+    return pa.RecordBatch.from_arrays(reports, schema=_REPORT_SCHEMA)
+
+
+def collect_stats(
+    frame: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+) -> list[WriteStat]:
+    """Run a writing function over a frame (one Spark job) and return what its tasks report; raises what they met."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from function(batches)
+        except StorageError as error:
+            raise WorkerError(error) from error
+        except HudiError as error:
+            nothing = pa.array([None], pa.string())
+            failed = pa.array([Failure.of(error).to_json()], pa.string())
+            yield pa.RecordBatch.from_arrays([nothing, failed], schema=_REPORT_SCHEMA)
+
+    try:
+        rows = frame.mapInArrow(run, "stat string, failure string").collect()
+    except Exception as error:
+        raise_worker_error(error)
+        raise
+    for row in rows:
+        if row.failure is not None:
+            raise Failure.from_json(row.failure).error()
+    return [WriteStat(**json.loads(row.stat)) for row in rows]

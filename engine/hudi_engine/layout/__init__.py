@@ -1,0 +1,1 @@
+"""The order of rows within files: by columns, or along a curve through them."""

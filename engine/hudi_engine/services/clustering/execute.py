@@ -1,0 +1,235 @@
+"""Running a planned clustering: claim, rewrite every group, commit once (see `hudi_engine.services.planned`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hudi_engine.config.enums import WriteOperation
+from hudi_engine.config.options import Options
+from hudi_engine.errors import HudiError, ServiceError
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.layout.layout import RowLayout
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.table_reader import read_context
+from hudi_engine.parallel import RunTasks, run_in_threads
+from hudi_engine.publish.publication import publication_of
+from hudi_engine.schema.meta_fields import meta_fields
+from hudi_engine.services.clustering.pending import group_tasks, pending_clusterings, read_clustering_plan
+from hudi_engine.services.clustering.plan import ClusteringPlan, PlannedSlice
+from hudi_engine.services.clustering.schedule import (
+    in_numbers,
+    refuse_bucket_index,
+    schedule_clustering_locked,
+)
+from hudi_engine.services.clustering.strategy import check_strategy
+from hudi_engine.services.clustering.write_group import ClusteringContext, GroupTask, RunLarge, write_group
+from hudi_engine.services.opening import open_locked
+from hudi_engine.services.planned import PlanRun, choose_planned, publish_service, take_over
+from hudi_engine.services.result import ClusteringResult
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState, full_avro
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.timeline.instant import Instant
+from hudi_engine.txn.clustered import takes_plans_back
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.recovery import table_lock
+from hudi_engine.txn.rollback import rollback_instant
+from hudi_engine.txn.storage_errors import storage_errors
+
+logger = logging.getLogger(__name__)
+
+_TASK_BYTES = "hoodie.engine.clustering.task.bytes"
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Who rewrites the groups.
+
+    Args:
+        run_tasks: Spreads groups that fit into the memory of a task.
+        run_large: Rewrites one that does not; None when no Spark is at hand.
+    """
+
+    run_tasks: RunTasks = run_in_threads
+    run_large: RunLarge | None = None
+
+
+def run_clustering(
+    storage: Storage,
+    options: Options,
+    *,
+    instant: str | None = None,
+    workers: Workers | None = None,
+    publish: Publication | None = None,
+    plans: bool = True,
+) -> ClusteringResult:
+    """Run a planned clustering; plan one first when there is none, whatever ``inline.max.commits`` says.
+
+    Args:
+        storage: The table's storage.
+        options: ``hoodie.clustering.*``, ``hoodie.layout.optimize.*``, base file layout.
+        instant: Run this plan; None for the oldest.
+        workers: Who rewrites the groups; threads of this process by default.
+        publish: Published file lists, renewed after the commit; None for those there are, made anew without Spark.
+        plans: Whether a new plan is made when there is none.
+
+    Returns:
+        What was done, or the reason why there was nothing to do.
+
+    Raises:
+        ConfigError: when columns or strategy make no sense, or the table has a bucket index.
+        UnsupportedTableError: when the plan asks for a strategy that this engine does not know.
+        TimelineError: when ``instant`` is not planned.
+        ServiceError: when another process is running it, it failed, or its file groups have changed since; the plan stands.
+        WriteConflictError: when another write stood against it; the plan stands.
+    """
+    publication = publish if publish is not None else publication_of(storage)
+    with ExitStack() as stack:
+        with storage_errors(storage, "begin a clustering"):
+            claim = _claim(storage, options, (instant, plans), publication, stack)
+        if isinstance(claim, ClusteringResult):
+            return claim
+        try:
+            stats = claim.work(options, workers or Workers())
+            claim.run.commit(options, _metadata(claim.plan, stats))
+        except BaseException as error:
+            claim.run.take_back(options, error)
+            if isinstance(error, HudiError) or not isinstance(error, Exception):
+                raise
+            raise ServiceError(
+                f"clustering {claim.run.instant} of {storage.base!r} failed and was taken back; its plan stands "
+                f"and can be run again: {error}"
+            ) from error
+    publish_service(publication, "clustering", claim.run.instant)
+    return replace(
+        in_numbers(claim.plan, claim.run.instant, "completed"),
+        files_written=len(stats),
+        rows=sum(stat.num_writes or 0 for stat in stats),
+        bytes_written=sum(stat.file_size_in_bytes or 0 for stat in stats),
+    )
+
+
+def _claim(
+    storage: Storage,
+    options: Options,
+    wanted: tuple[str | None, bool],
+    publication: Publication,
+    stack: ExitStack,
+) -> _Claim | ClusteringResult:
+    with table_lock(storage, options):
+        state = open_locked(storage, options, publication)
+        merge_rule(state.config)
+        refuse_bucket_index(state, options)
+        chosen = choose_planned("clustering", state, options, pending_clusterings(state.timeline), wanted[0])
+        if chosen is None:
+            if not wanted[1]:
+                return ClusteringResult(reason="no clustering is planned")
+            scheduled = schedule_clustering_locked(state, options)
+            if scheduled.instant is None:
+                return scheduled
+            state = TableState.load(storage)
+            chosen = state.timeline.find(scheduled.instant, "replacecommit")
+        state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
+        plan = read_clustering_plan(state, chosen)
+        check_strategy(plan.strategy_class)
+        tasks, changed = group_tasks(state, plan)
+        if changed is not None:
+            return _outdated(state, options, chosen, changed, publication)
+        layout = _layout(state, options, plan)
+        opened = take_over("clustering", state, options, chosen, plan.partitions)
+        stack.enter_context(opened).start()
+    return _Claim(PlanRun("clustering", state, opened, plan.partitions), plan, tasks, layout)
+
+
+def _outdated(
+    state: TableState, options: Options, chosen: Instant, changed: PlannedSlice, publication: Publication
+) -> ClusteringResult:
+    """Take back a plan whose file groups have changed, or refuse to run it: what came since would be lost."""
+    time = chosen.requested_time
+    said = (
+        f"clustering {time} planned file group {changed.file_id!r} of partition {changed.partition!r} as it was then, and "
+        "it has changed since"
+    )
+    if not takes_plans_back(options):
+        raise ServiceError(
+            f"{said}; roll {time} back and plan anew, or set hoodie.clustering.rollback.pending.replacecommit.on.conflict"
+        )
+    rollback_instant(state.storage, state.config, chosen, publication)
+    logger.warning("%s; it was rolled back", said)
+    return ClusteringResult(reason=f"{said}; it was rolled back")
+
+
+def _layout(state: TableState, options: Options, plan: ClusteringPlan) -> RowLayout:
+    layout = RowLayout.from_options(options, plan.params)
+    schema = state.data_schema()
+    return layout if schema is None else layout.fitted(schema)
+
+
+@dataclass(frozen=True)
+class _Claim:
+    """A plan that this process carries out."""
+
+    run: PlanRun
+    plan: ClusteringPlan
+    tasks: tuple[GroupTask, ...]
+    layout: RowLayout
+
+    def work(self, options: Options, workers: Workers) -> list[WriteStat]:
+        """Rewrite all groups: small ones in the memory of a task each, large ones by a shuffle each."""
+        limit = options.int(_TASK_BYTES)
+        small = [task for task in self.tasks if task.size <= limit]
+        large = [task for task in self.tasks if task.size > limit]
+        if large and workers.run_large is None:
+            raise ServiceError(
+                f"clustering {self.run.instant} has a group of {max(task.size for task in large)} bytes, more than "
+                f"{_TASK_BYTES}={limit}, which needs Spark to be sorted; run it from a Spark session, or raise the option"
+            )
+        context = self._context(options)
+        stats = [stat for found in workers.run_tasks(partial(write_group, context), small) for stat in found]
+        for task in large:
+            assert workers.run_large is not None
+            stats += workers.run_large(context, task)
+        return stats
+
+    def _context(self, options: Options) -> ClusteringContext:
+        state = self.run.state
+        read = replace(
+            read_context(state.storage, state.config, state.timeline),
+            memory_limit_bytes=options.int("hoodie.memory.compaction.max.size"),
+            spill_dir=options.text("hoodie.memory.spillable.map.path"),
+        )
+        meta = meta_fields(operation=state.config.keeps_operations)
+        names = [name for name in read.schema.names if name not in meta]
+        data_schema = read.schema.empty_table().select(names).schema
+        write = WriteContext(
+            storage=state.storage,
+            config=state.config,
+            options=options,
+            instant=self.run.instant,
+            action=self.run.opened.action,
+            operation=WriteOperation.CLUSTER.value,
+            schema=read.schema,
+            avro_schema=full_avro(state.avro_schema(data_schema), state.config),
+            read=read,
+            base_files=BaseFileOptions.from_options(options),
+            average_row_bytes=state.average_row_bytes(options),
+        )
+        return ClusteringContext(write, self.layout, self.plan.preserves_metadata)
+
+
+def _metadata(plan: ClusteringPlan, stats: Sequence[WriteStat]) -> CommitMetadata:
+    partitions: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        partitions.setdefault(stat.partition_path or "", []).append(stat)
+    replaced: dict[str, list[str]] = {}
+    for each in plan.slices:
+        replaced.setdefault(each.partition, []).append(each.file_id)
+    return CommitMetadata(
+        partitions, {}, WriteOperation.CLUSTER.value, compacted=False, partition_to_replace_file_ids=replaced
+    )

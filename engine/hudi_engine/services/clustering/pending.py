@@ -1,0 +1,83 @@
+"""Planned clusterings: which there are, and whether their file groups are as they were planned."""
+
+from __future__ import annotations
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.services.clustering.plan import ClusteringPlan, PlannedSlice
+from hudi_engine.services.clustering.write_group import GroupTask
+from hudi_engine.services.result import PendingClustering
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.instant import Instant
+from hudi_engine.txn.recovery import is_clustering
+
+_ACTIONS = ("replacecommit", "clustering")
+
+
+def show_clusterings(storage: Storage) -> list[PendingClustering]:
+    """Return the clusterings of the active timeline, planned, running and completed, oldest first.
+
+    Args:
+        storage: The table's storage.
+    """
+    timeline = TableState.load(storage).timeline
+    found = []
+    for instant in timeline.instants:
+        record = timeline.plan(instant) if instant.action in _ACTIONS else None
+        if record is None or not record.get("clusteringPlan"):
+            continue
+        plan = ClusteringPlan.from_record(record, instant.file_name)
+        found.append(
+            PendingClustering(
+                instant.requested_time,
+                instant.state.value,
+                len(plan.groups),
+                len(plan.slices),
+                tuple(sorted(plan.partitions)),
+            )
+        )
+    return found
+
+
+def pending_clusterings(timeline: Timeline) -> list[Instant]:
+    """Return the clusterings that have not completed, oldest first."""
+    return [
+        each for each in timeline.pending if each.action == "replacecommit" and is_clustering(timeline, each)
+    ]
+
+
+def read_clustering_plan(state: TableState, instant: Instant) -> ClusteringPlan:
+    """Return the plan of a clustering that has not completed.
+
+    Raises:
+        CorruptTableError: when its file is missing or truncated.
+        PathEscapeError: when a path in it would leave the table folder.
+    """
+    record = state.timeline.plan(instant)
+    if record is None:
+        raise CorruptTableError(
+            f"the plan of clustering {instant.requested_time} of {state.storage.base!r} is missing; roll that instant back"
+        )
+    return ClusteringPlan.from_record(record, f"{state.storage.base}/{instant.file_name}")
+
+
+def group_tasks(state: TableState, plan: ClusteringPlan) -> tuple[tuple[GroupTask, ...], PlannedSlice | None]:
+    """Return what there is to do, with the slices as the table has them, or the first one that is not as planned.
+
+    Args:
+        state: The table.
+        plan: The plan; its paths are only compared with what the table holds.
+    """
+    live = {(each.partition, each.file_id): each for each in state.view(plan.partitions).latest_slices()}
+    tasks = []
+    for number, group in enumerate(plan.groups):
+        slices: list[FileSlice] = []
+        for planned in group.slices:
+            found = live.get((planned.partition, planned.file_id))
+            if found is None or PlannedSlice.of(found) != planned:
+                return (), planned
+            slices.append(found)
+        tasks.append(GroupTask(number, tuple(slices), group.outputs))
+    return tuple(tasks), None

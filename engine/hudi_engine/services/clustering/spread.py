@@ -1,0 +1,74 @@
+"""Large groups: rows are brought in order by a shuffle of Spark, and written by its tasks as they stream by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
+from hudi_engine.frames.layout import sorted_frame
+from hudi_engine.frames.session import prepare_session
+from hudi_engine.frames.spark_read import slices_frame
+from hudi_engine.handles.sizing import FileSize
+from hudi_engine.schema.casting import cast_batch
+from hudi_engine.services.clustering.write_group import (
+    ClusteringContext,
+    GroupTask,
+    RunLarge,
+    write_rolling,
+)
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.commit_metadata import WriteStat
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TARGET = "hoodie.clustering.plan.strategy.target.file.max.bytes"
+
+
+def run_large_in_spark(spark: SparkSession) -> RunLarge:
+    """Return how a session rewrites a group that is too large for one task; one shuffle a group."""
+
+    def run(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
+        prepare_session(spark)
+        write = context.write
+        state = TableState.load(write.storage)
+        frame = slices_frame(spark, state, write.read, task.slices)
+        rows = max(1, task.size // max(1, write.average_row_bytes))
+        ordered = sorted_frame(frame, context.layout, task.outputs, rows=rows)
+        shared = spark.sparkContext.broadcast((context, task.partition))
+
+        def write_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            own, partition = shared.value
+            yield stats_batch(
+                write_rolling(
+                    own,
+                    current_task(own.write),
+                    partition,
+                    _cast(own, batches),
+                    lambda rows: _most(own, rows),
+                )
+            )
+
+        try:
+            return collect_stats(ordered, write_rows)
+        finally:
+            shared.unpersist()
+
+    return run
+
+
+def _cast(context: ClusteringContext, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        yield from cast_batch(pa.Table.from_batches([batch]), context.write.schema).to_batches()
+
+
+def _most(context: ClusteringContext, sample: pa.Table) -> int:
+    """Return the rows of a file, a quarter above the target: ranges are even, and a last file of a few rows helps nobody."""
+    write = context.write
+    target = write.options.int(_TARGET) * 5 // 4
+    return FileSize(target, None, write.average_row_bytes, write.base_files.parquet_codec).rows_per_file(
+        sample
+    )

@@ -1,0 +1,24 @@
+"""How a clustering plan is carried out: which of Hudi's execution strategies this engine knows."""
+
+from __future__ import annotations
+
+from hudi_engine.errors import UnsupportedTableError
+
+EXECUTION_KEY = "hoodie.clustering.execution.strategy.class"
+_KNOWN = ("SparkSortAndSizeExecutionStrategy", "JavaSortAndSizeExecutionStrategy")
+
+
+def check_strategy(given: str) -> None:
+    """Refuse a strategy that is not the sorting one.
+
+    Args:
+        given: Class name from an option or a stored plan.
+
+    Raises:
+        UnsupportedTableError: naming it and what to do.
+    """
+    if given.rpartition(".")[2] not in _KNOWN:
+        raise UnsupportedTableError(
+            f"{EXECUTION_KEY} is {given!r}; this engine carries out {' and '.join(_KNOWN)}. Plan with one of them, or let "
+            "Apache Hudi run this plan"
+        )

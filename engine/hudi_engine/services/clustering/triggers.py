@@ -1,0 +1,24 @@
+"""When inline clustering is due: a pure function of the timeline."""
+
+from __future__ import annotations
+
+from hudi_engine.config.options import Options
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.txn.recovery import is_clustering
+
+
+def clustering_due(timeline: Timeline, options: Options) -> bool:
+    """Return whether enough writes have completed since the last clustering, planned or done.
+
+    Args:
+        timeline: The table's timeline.
+        options: ``hoodie.clustering.inline.max.commits``.
+    """
+    clusterings = [
+        each.requested_time
+        for each in timeline.instants
+        if each.action == "replacecommit" and is_clustering(timeline, each)
+    ]
+    last = max(clusterings, default="")
+    since = sum(each.requested_time > last for each in timeline.completed_writes)
+    return since >= options.int("hoodie.clustering.inline.max.commits")

@@ -1,0 +1,211 @@
+"""Runs of a plan that is on the timeline already, a compaction or a clustering: who runs it, its commit, its undoing.
+
+Readers and writers go on meanwhile: files are only added, and nobody sees them before the one file that completes the
+instant. Whatever fails, or dies, leaves the plan as it was, to be run again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from hudi_engine.config.enums import FailedWritesPolicy
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ServiceError, StorageError, TimelineError
+from hudi_engine.filegroup.base_file import parse_base_file
+from hudi_engine.filegroup.listing import list_partition_files
+from hudi_engine.filegroup.markers import delete_markers, list_markers
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import Instant, State
+from hudi_engine.txn.conflict import KeyScope, check_conflicts
+from hudi_engine.txn.liveness import Liveness
+from hudi_engine.txn.open_instant import OpenInstant
+from hudi_engine.txn.owner import OwnerState, heartbeat_path
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.reconcile import settle_markers
+from hudi_engine.txn.recovery import table_lock
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PlanRun:
+    """A plan that this process carries out.
+
+    Args:
+        service: What it is, for messages.
+        state: The table, read under its lock.
+        opened: The instant, in flight and this process's.
+        partitions: Partitions of the plan.
+    """
+
+    service: str
+    state: TableState
+    opened: OpenInstant
+    partitions: frozenset[str]
+
+    @property
+    def instant(self) -> str:
+        """Its instant."""
+        return self.opened.time
+
+    def commit(self, options: Options, metadata: CommitMetadata) -> None:
+        """Complete the instant unless another write stands against it.
+
+        Raises:
+            WriteConflictError: when one does, or the run was taken over or rolled back.
+        """
+        storage, config = self.state.storage, self.state.config
+        wanted = frozenset(str(stat.path) for _, stat in metadata.write_stats())
+        with table_lock(storage, options) as lock:
+            self.opened.check_mine()
+            current = Timeline.load(storage, config)
+            self._check(metadata, current)
+            schema = current.table_schema_json()
+            if schema is not None:
+                metadata.extra_metadata["schema"] = schema
+            metadata = metadata.carrying(current.newest_metadata())
+            sweep(storage, self.instant, self.partitions, wanted)
+            self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))
+        self._tidy(wanted)
+
+    def take_back(self, options: Options, cause: BaseException) -> None:
+        """Leave the plan as it was; what cannot be undone now is undone by the next run."""
+        logger.warning("%s %s failed, its plan stands: %s", self.service, self.instant, cause)
+        ownership = self.opened.ownership
+        try:
+            with table_lock(self.state.storage, options):
+                if ownership is not None and ownership.is_mine():
+                    take_back(self.state, self.opened, self.partitions)
+        except Exception as error:  # the cause is what the caller must hear of
+            logger.warning(
+                "%s %s could not be taken back, the next run will: %s", self.service, self.instant, error
+            )
+            self.opened.give_up()
+
+    def _check(self, metadata: CommitMetadata, current: Timeline) -> None:
+        check_conflicts(
+            metadata, instant=self.instant, base=self.state.timeline, current=current, key_scope=KeyScope.NONE
+        )
+
+    def _tidy(self, wanted: frozenset[str]) -> None:
+        storage = self.state.storage
+        try:
+            # A task of an earlier run that looked for the inflight file just before may have finished since.
+            sweep(storage, self.instant, self.partitions, wanted)
+            settle_markers(storage, self.instant, frozenset())
+        except (OSError, StorageError) as error:
+            logger.warning("could not remove leftovers of %s, the next write will: %s", self.instant, error)
+        finally:
+            self.opened.release()
+
+
+def choose_planned(
+    service: str, state: TableState, options: Options, pending: Sequence[Instant], wanted: str | None
+) -> Instant | None:
+    """Return the plan to run now, None when all are taken or there is none.
+
+    Args:
+        service: What is planned, for messages.
+        state: The table, read under its lock.
+        options: Heartbeat settings.
+        pending: The plans, next first.
+        wanted: A certain instant, None for the next.
+
+    Raises:
+        TimelineError: when the wanted one is not planned.
+        ServiceError: when another process is running the wanted one.
+    """
+    if wanted is not None:
+        chosen = [instant for instant in pending if instant.requested_time == wanted]
+        if not chosen:
+            planned = ", ".join(instant.requested_time for instant in pending) or "none"
+            raise TimelineError(f"{service} {wanted!r} is not planned; planned are: {planned}")
+        if is_running(state, chosen[0], options):
+            raise ServiceError(f"{service} {wanted} is being run by another process; wait until it is done")
+        return chosen[0]
+    return next((each for each in pending if not is_running(state, each, options)), None)
+
+
+def is_running(state: TableState, instant: Instant, options: Options) -> bool:
+    """Return whether a live process works on a plan.
+
+    A run without a heartbeat is another program's. It is respected while it is young; then
+    ``hoodie.cleaner.policy.failed.writes`` says whether it is taken for dead (``EAGER``), as Apache Hudi does when
+    it runs the service inline.
+    """
+    if instant.state is State.REQUESTED:
+        return False
+    owner = Liveness(state.storage, state.config, options).of(instant)
+    if owner is OwnerState.UNKNOWN:
+        return options.text("hoodie.cleaner.policy.failed.writes") != FailedWritesPolicy.EAGER
+    return owner is not OwnerState.DEAD
+
+
+def take_over(
+    service: str, state: TableState, options: Options, chosen: Instant, partitions: Collection[str]
+) -> OpenInstant:
+    """Make a plan this process's, after what a dead run did under it was taken back. The caller holds the lock."""
+    if chosen.state is State.INFLIGHT:
+        logger.warning(
+            "%s %s was left by a process that is gone; it runs again", service, chosen.requested_time
+        )
+        left = OpenInstant(state.storage, state.config, chosen.requested_time, chosen.action)
+        take_back(state, left, partitions)
+    return OpenInstant.claim(state.storage, state.config, options, chosen)
+
+
+def take_back(state: TableState, opened: OpenInstant, partitions: Collection[str]) -> None:
+    """Take back what a run did, so that its plan stands as if it had never run. The caller holds the lock.
+
+    The inflight file goes first: tasks that outlive their process look for it before they publish a file.
+    What a kill leaves behind in between is swept when the plan runs again.
+
+    Args:
+        state: The table.
+        opened: The instant; nothing is done when it has completed.
+        partitions: Partitions of its plan.
+    """
+    storage = state.storage
+    if storage.exists(opened.path(State.COMPLETED)):
+        return
+    opened.back_to_plan()
+    removed = sweep(storage, opened.time, partitions, frozenset())
+    delete_markers(storage, opened.time)
+    storage.delete(heartbeat_path(opened.time))
+    logger.info(
+        "%s %s was taken back, %d files removed; its plan stands", opened.action, opened.time, removed
+    )
+
+
+def sweep(storage: Storage, instant: str, partitions: Collection[str], wanted: frozenset[str]) -> int:
+    """Delete base files that runs of a plan wrote and its commit does not name; return how many.
+
+    Args:
+        storage: The table's storage.
+        instant: The plan's instant.
+        partitions: Partitions of the plan.
+        wanted: Paths that the commit names.
+    """
+    found = {path for path, _ in list_markers(storage, instant)}
+    for partition in {*partitions, *(path.rpartition("/")[0] for path in found)}:
+        found.update(status.path for status in list_partition_files(storage, partition))
+    removed = 0
+    for path in sorted(found - wanted):
+        base = parse_base_file(path, path.rpartition("/")[0])
+        if base is not None and base.instant == instant and storage.delete(path):
+            removed += 1
+    return removed
+
+
+def publish_service(publication: Publication, service: str, instant: str) -> None:
+    """Publish what a service has committed; a failure is a warning, since the commit stands."""
+    try:
+        publication.publish()
+    except Exception as error:  # the commit stands; the next write or session start publishes
+        logger.warning("%s %s is committed but could not be published: %s", service, instant, error)
