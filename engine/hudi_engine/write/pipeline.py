@@ -7,7 +7,7 @@ workload -> write -> commit, the one atomic step.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.incoming import Incoming, check_same_definition, key_scope_of, reads_of, refit
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
-from hudi_engine.write.place.partitions import partition_units
+from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.write.request import (
     WriteRequest,
@@ -177,7 +177,7 @@ def _commit(
             check_inside(touched, request.partitions)
             touched.update(request.partitions)
         stats = [stat for stat in stats if stat.file_id]
-        replaced = _replaced(operation, units, touched)
+        replaced = groups_taken_out(operation, units, touched)
         metadata = _metadata(context, request, stats, replaced)
         figures = _figures(metadata, incoming, path)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
@@ -376,7 +376,7 @@ def _units(
     partitions = list(dict.fromkeys((*(partitions or ()), *request.partitions)))
     view = state.view(None if everything else partitions)
     units = partition_units(state, request.options, view.latest_slices(), partitions)
-    _refuse_closed(request.operation, units, incoming.partitions)
+    refuse_taking_out(request.operation, units, incoming.partitions)
     return units
 
 
@@ -409,28 +409,6 @@ def _write_small(
         transaction.inflight(tagged_profile(context.operation, tagged))
 
     return "driver", run_on_driver(context, plan, units, table, planned)
-
-
-def _replaced(
-    operation: Operation, units: Mapping[str, PartitionUnit], touched: Collection[str]
-) -> dict[str, list[str]] | None:
-    """File groups that an overwrite takes out, also those of partitions whose rows are all marked as deleted."""
-    if operation.replaces == NOTHING:
-        return None
-    return {
-        partition: sorted({each.file_id for each in unit.slices})
-        for partition, unit in units.items()
-        if unit.slices and (operation.replaces == WHOLE_TABLE or partition in touched)
-    }
-
-
-def _refuse_closed(
-    operation: Operation, units: Mapping[str, PartitionUnit], partitions: Collection[str] | None
-) -> None:
-    """Refuse an overwrite of file groups of a planned clustering, as far as it is known which it replaces."""
-    known = (partitions or ()) if operation.replaces != WHOLE_TABLE else units
-    for partition, file_ids in (_replaced(operation, units, known) or {}).items():
-        units[partition].refuse_closed(file_ids)
 
 
 def _metadata(

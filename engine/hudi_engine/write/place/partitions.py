@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -10,6 +10,7 @@ from hudi_engine.index.lookup.log_keys import with_log_keys
 from hudi_engine.index.lookup.unit import PartitionUnit
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.clustered import closed_groups
+from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 
 
 def partition_units(
@@ -48,3 +49,25 @@ def partition_units(
         )
         for partition, found in grouped.items()
     }
+
+
+def groups_taken_out(
+    operation: Operation, units: Mapping[str, PartitionUnit], touched: Collection[str]
+) -> dict[str, list[str]] | None:
+    """Return file groups that an overwrite takes out, also those of partitions whose rows are all marked as deleted."""
+    if operation.replaces == NOTHING:
+        return None
+    return {
+        partition: sorted({each.file_id for each in unit.slices})
+        for partition, unit in units.items()
+        if unit.slices and (operation.replaces == WHOLE_TABLE or partition in touched)
+    }
+
+
+def refuse_taking_out(
+    operation: Operation, units: Mapping[str, PartitionUnit], partitions: Collection[str] | None
+) -> None:
+    """Refuse an overwrite of file groups of a planned clustering, as far as it is known which it replaces."""
+    known = (partitions or ()) if operation.replaces != WHOLE_TABLE else units
+    for partition, file_ids in (groups_taken_out(operation, units, known) or {}).items():
+        units[partition].refuse_closed(file_ids)
