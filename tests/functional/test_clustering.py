@@ -21,7 +21,7 @@ class TestClustering:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
-            "inline.sql": MODEL % f"clustering={{'max_commits': 2, 'order': 'z-order'}}, {SPLIT}",
+            "inline.sql": MODEL % f"clustering={{'max_commits': 2}}, {SPLIT}",
             "hooked.sql": MODEL % f'post_hook="{{{{ hudi_cluster(this) }}}}", {SPLIT}',
         }
 
