@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.base.meta import available
+from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from pyspark.sql.types import _parse_datatype_string
 
@@ -17,7 +17,7 @@ from dbt.adapters.hudi.rows.alignment import legal_names
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 
 
-class ColumnChanges:
+class ColumnChanges(metaclass=AdapterMeta):
     """The adapter's methods for ``on_schema_change``."""
 
     connections: HudiConnectionManager
