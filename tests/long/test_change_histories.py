@@ -58,7 +58,8 @@ class TestThirtyRunsOfAChain:
             "update orders set customer = {id} % 4 where id = {id}",
             "insert into orders values ({new}, {id} % 4, {id}, 1)",
             # late: loses against the row that is there
-            "insert into orders values ({id}, 0, -1, 0)",
+            "merge into orders t using (select {id} id, 0 customer, -1L amount, 0L ts) s on t.id = s.id "
+            "when matched then update set *",
         ]
         for _ in range(random_.randrange(1, 4)):
             statement = random_.choice(statements)
