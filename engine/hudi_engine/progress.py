@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _lock = threading.Lock()
 
 
-@dataclass
+@dataclass(eq=False)
 class Progress:
     """What one piece of work has done so far.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hudi_engine
 import pytest
 from hudi_engine import (
     ConfigError,
@@ -16,6 +17,7 @@ from hudi_engine import (
     rebuild_table,
 )
 from hudi_engine.write.spread import bulk_order
+from py4j.protocol import Py4JJavaError
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
@@ -459,8 +461,10 @@ def test_a_damaged_base_file_is_named(spark, tmp_path):
     table.upsert(frame(spark, *FIRST))
     (base,) = (tmp_path / "t").glob("*.parquet")
     base.write_bytes(base.read_bytes()[:100])
+    with pytest.raises(Py4JJavaError, match=base.name):
+        table.snapshot().collect()
     with pytest.raises(CorruptTableError, match=base.name):
-        table.snapshot()
+        hudi_engine.read(str(tmp_path / "t")).to_arrow()
 
 
 def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_type):
