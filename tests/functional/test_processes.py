@@ -104,6 +104,19 @@ def test_interrupt_ends_a_run_and_leaves_a_clean_table(folder: Path) -> None:
     ]
 
 
+def test_interrupt_while_spark_starts_ends_the_run(folder: Path) -> None:
+    process = start(folder, "run", "-s", "slow", "--vars", "{slow: true}")
+    deadline = time.monotonic() + 120
+    log = folder / "logs" / "dbt.log"
+    while (
+        "java_method" not in _tail(log) and "tarting Spark" not in _tail(log) and time.monotonic() < deadline
+    ):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=80)
+    assert process.returncode != 0, output
+
+
 def _tail(path: Path) -> str:
     return (
         path.read_text("utf-8", errors="replace")[-20000:].split("Running with dbt")[-1]

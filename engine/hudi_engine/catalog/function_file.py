@@ -83,7 +83,8 @@ class FunctionDefinition:
 
 def function_names(spark: SparkSession, schema: str) -> set[str]:
     """Return the names, lower case, of the permanent functions of a schema."""
-    found = spark._jsparkSession.sharedState().externalCatalog().listFunctions(schema, "*").iterator()
+    # this catalog, below the session's, has names in lower case only
+    found = spark._jsparkSession.sharedState().externalCatalog().listFunctions(schema.lower(), "*").iterator()
     names = set()
     while found.hasNext():
         names.add(str(found.next()).lower())

@@ -83,11 +83,12 @@ class HudiHandle:
     @contextmanager
     def job(self, description: str) -> Iterator[SparkSession]:
         """The session, with every Spark job started inside belonging to this connection and cancellable."""
-        if self._cancelled:
-            raise DbtDatabaseError("cancelled: this run was interrupted, nothing more is started")
+        self._go_on()
         with dbt_errors(description):
             if self._session is None:
                 self._session = self._open_session()
+                # Spark takes seconds to start, and nothing of it could be stopped till now
+                self._go_on()
             self._prepare(self._session)
             if self._seen_writes != self._writes():
                 self._seen_writes = self._writes()
@@ -106,6 +107,10 @@ class HudiHandle:
             finally:
                 self._watched = False
 
+    def _go_on(self) -> None:
+        if self._cancelled:
+            raise DbtDatabaseError("cancelled: this run was interrupted, nothing more is started")
+
     def cursor(self) -> HudiCursor:
         """A cursor; each statement gets its own."""
         return HudiCursor(self)
@@ -120,8 +125,12 @@ class HudiHandle:
         threading.Thread(target=self._cancel_until_closed, name=f"cancel {self.group}", daemon=True).start()
 
     def _cancel_until_closed(self) -> None:
-        while self._session is not None and self._session.sparkContext._jsc is not None:
-            self._session.sparkContext.cancelJobGroup(self.group)
+        while True:
+            session = self._session
+            if session is not None and session.sparkContext._jsc is None:
+                return
+            if session is not None:
+                session.sparkContext.cancelJobGroup(self.group)
             if self._closed.wait(_CANCEL_PERIOD_S):
                 return
 
