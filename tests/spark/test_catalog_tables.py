@@ -60,6 +60,28 @@ def test_a_table_is_read_natively_with_partitions_pruned_and_filters_pushed(spar
     assert spark.sql(query)._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() > 0
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda spark, name: spark.sql(f"insert into {name.sql} values (9, 'x', 'lost')"),
+        lambda spark, name: spark.sql(f"insert into {name.sql} partition (dt='y') values (9, 'lost')"),
+        lambda spark, name: spark.sql(f"insert overwrite {name.sql} values (9, 'x', 'lost')"),
+        lambda spark, name: spark.table(name.sql).write.insertInto(name.sql),
+        lambda spark, name: spark.table(name.sql).write.mode("append").saveAsTable(name.sql),
+    ],
+)
+def test_plain_spark_is_refused_to_write_into_a_table_by_name(spark, name, table, tmp_path, write):
+    table.commit({"dt=x": {"f-0": rows(1)}})
+    register_table(spark, name, table.storage)
+    files = {path for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(
+        Exception, match="(?i)this is an apache hudi table.*write with hudi_engine.HudiTable or"
+    ):
+        write(spark, name)
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == files
+    assert read(spark, f"select id from {name.sql}") == [(1,)]
+
+
 def test_folder_values_that_look_like_something_else_stay_what_they_are(spark, name, table):
     folders = {"dt=a b": "a b", "dt=01": "01", "dt=50%25": "50%", "dt=x%3D1": "x=1", "dt=ü": "ü"}
     folders["dt=__HIVE_DEFAULT_PARTITION__"] = None
@@ -296,9 +318,11 @@ def test_a_size_of_zero_that_spark_measured_is_put_right(spark, name, table):
 @pytest.mark.parametrize(
     "statement", ["insert into {} values (9, 'x', 'stray')", "insert overwrite {} values (9, 'x', 'stray')"]
 )
-def test_what_plain_spark_writes_round_the_engine_is_healed(spark, name, table, statement):
+def test_what_plain_spark_wrote_round_the_engine_is_healed(spark, name, table, statement, monkeypatch):
     table.commit({"dt=x": {"f-0": rows(1)}})
-    register_table(spark, name, table.storage)
+    with monkeypatch.context() as before_writes_were_refused:
+        before_writes_were_refused.setattr("hudi_engine.catalog.spark_table.REFUSED_TO_SPARK", {})
+        register_table(spark, name, table.storage)
     spark.sql(statement.format(name.sql))
     register_table(spark, name, table.storage)
     assert read(spark, f"select * from {name.sql}") == [(1, "x", "a")]

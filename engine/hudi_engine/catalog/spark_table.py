@@ -59,6 +59,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+REFUSED_TO_SPARK = {
+    "partitionOverwriteMode": "this is an Apache Hudi table; plain Spark cannot write it, "
+    "write with hudi_engine.HudiTable or with dbt"
+}
+"""Option of Spark's reader that has no effect on reading. A plain ``INSERT`` would leave Parquet files beside the
+manifest, where nobody reads them; asked for this mode, Spark refuses the statement with the text, before it writes."""
+
 TYPE_PROPERTY = "hoodie.table.type"
 PROVIDER_PROPERTY = "provider"
 
@@ -99,7 +106,7 @@ class _Face:
             name,
             columns,
             self.place.uri(self.layout.folder),
-            {**values, **AS_STORED, **options},
+            {**values, **AS_STORED, **REFUSED_TO_SPARK, **options},
             self.notes.comment,
             self.properties(role),
         )
