@@ -21,6 +21,7 @@ from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.inspect.files import FileFacts, facts_of
 from hudi_engine.merge.base_reader import select_schema
 from hudi_engine.merge.filters import Filters, as_expression
@@ -32,7 +33,7 @@ from hudi_engine.schema.casting import cast_array
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.clock import query_instant
+from hudi_engine.timeline.moments import Moment
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +49,7 @@ def read(
     *,
     columns: Sequence[str] | None = None,
     filters: Filters | None = None,
-    as_of: str | None = None,
+    as_of: Moment | None = None,
     options: Mapping[str, object] | None = None,
 ) -> Rows:
     """Return the rows of a table, for Arrow, pandas, Polars or DuckDB; Spark and a JVM are not needed.
@@ -61,7 +62,8 @@ def read(
         columns: Columns in the wanted order, Hudi's meta columns among the legal ones; None for the table's own.
         filters: Tuples ``(column, operator, value)`` that must all hold, lists of such of which one must, or an expression
             of `pyarrow.compute`.
-        as_of: Instant, or a moment such as ``2026-01-01 09:30:00``: the table as it was then.
+        as_of: Instant, moment such as ``2026-01-01 09:30:00``, comment of a savepoint, or ``latest``: the table as it was then,
+            without rows before its first commit.
         options: ``hoodie.*`` read options.
 
     Raises:
@@ -72,7 +74,7 @@ def read(
     """
     resolved = resolve_options(options)
     state = TableState.load(open_storage(os.fspath(path)))
-    moment = None if as_of is None else query_instant(as_of)
+    moment = None if as_of is None else instant_as_of(state, as_of)
     state.timeline.check_readable(moment)
     if isinstance(columns, str):
         raise ConfigError(f"columns is {columns!r}; give a list of names, such as [{columns!r}]")

@@ -169,6 +169,8 @@ class TestChainOfModels:
         (found,) = list_consumers(open_storage(chain.base("orders")))
         assert found.name.endswith(".doubled")
         assert found.instant in noted.values(), "what the run began after"
+        _, output = run_dbt_and_capture(["run-operation", "hudi_checkpoint", "--args", "{table: orders}"])
+        assert f"{found.name}  {found.instant}  until 20" in output
 
     def test_the_checkpoint_is_shown_set_and_reset(self, chain: Chain) -> None:
         source = f"{chain.project.test_schema}.orders".lower()

@@ -35,6 +35,14 @@ select id, name from {{ hudi_as_of(ref('orders'), 'latest') }}
 """
 TEST = "{{ config(as_of=var('moment', none)) }} select * from {{ ref('orders') }} where name <> 'first'"
 
+BY_PROJECT = "{{ config(materialized='table') }} select id, name from {{ ref('orders') }}"
+SNAPSHOT = """
+{% snapshot remembered %}
+{{ config(unique_key='id', strategy='check', check_cols='all') }}
+select id, name from {{ hudi_as_of(ref('orders'), var('moment', 'latest')) }}
+{% endsnapshot %}
+"""
+
 
 class TestStatesOfThePast:
     @pytest.fixture(scope="class")
@@ -45,7 +53,16 @@ class TestStatesOfThePast:
             "in_sql.sql": IN_SQL,
             "latest_first.sql": LATEST_FIRST,
             "latest_again.sql": LATEST_AGAIN,
+            "by_project.sql": BY_PROJECT,
         }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"remembered.sql": SNAPSHOT}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+as_of": "{{ var('moment', none) }}"}}
 
     @pytest.fixture(scope="class")
     def tests(self) -> dict[str, str]:
@@ -69,12 +86,14 @@ class TestStatesOfThePast:
 
     def test_a_node_with_as_of_reads_its_tables_as_they_were(self, project: Any, instants: list[str]) -> None:
         at_first = ["--vars", f"{{moment: '{instants[0]}'}}"]
-        run_dbt(["build", "--select", "pinned", "all_first", *at_first, "--exclude", "orders"])
-        assert self.rows(project, "select id, name from @pinned") == [
-            (1, "first"),
-            (2, "first"),
-            (3, "first"),
-        ]
+        chosen = ["pinned", "by_project", "remembered", "all_first"]
+        run_dbt(["build", "--select", *chosen, *at_first, "--exclude", "orders"])
+        for name in chosen[:3]:
+            assert self.rows(project, f"select id, name from @{name}") == [
+                (1, "first"),
+                (2, "first"),
+                (3, "first"),
+            ], name
         results = run_dbt(["test", "--select", "all_first"], expect_pass=False)
         assert results[0].failures == 2, "without it they are as of now"
         run_dbt(["run", "--select", "pinned", "--vars", f"{{moment: '{instants[1]}'}}"])

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 
-from hudi_engine.changes.window import Moment, moves_rows, order_of, position_of
+from hudi_engine.changes.window import moves_rows, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.timeline.moments import Moment
 
 
 @dataclass(frozen=True)

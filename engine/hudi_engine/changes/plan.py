@@ -12,9 +12,10 @@ from hudi_engine.changes.gaps import CleanedFiles, check_known, check_timeline
 from hudi_engine.changes.group import Comparison, compare_group, meet
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
-from hudi_engine.changes.window import Moment, Point, digits_of, window_of
+from hudi_engine.changes.window import Point, window_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import Moment, digits_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class ChangePlan:
     def compare(self, unit: Comparison) -> pa.Table:
         """Return the changes of one file group; raises as compare_group does."""
         return compare_group(self.reads_of(unit), unit, self.points[unit.step][2], self.mode)
+
+    def told(self, unit: Comparison) -> pa.Table:
+        """Return the changes of one file group in the columns that they are told in; as `compare`."""
+        return self.compare(unit).select(told_columns(self.read.schema))
 
     def reads_of(self, unit: Comparison) -> tuple[ReadContext, ReadContext]:
         """Return how the slices of before and after a step are read."""

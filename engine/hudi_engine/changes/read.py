@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from hudi_engine.changes.columns import ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
 from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.changes.window import Moment, Span, point_at, position_of
+from hudi_engine.changes.window import Span, point_at, position_of
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import Moment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

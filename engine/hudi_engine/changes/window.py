@@ -8,21 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import NamedTuple
 
 from hudi_engine.config.enums import SERVICE_OPERATIONS
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.clock import format_instant, query_instant
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import Instant
-
-Moment = str | datetime
-"""An instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` in the zone of the table's timeline, or a datetime."""
+from hudi_engine.timeline.moments import Moment, digits_of
 
 
 class Span(NamedTuple):
@@ -68,19 +63,6 @@ def order_of(instant: Instant) -> str:
 def moves_rows(metadata: CommitMetadata) -> bool:
     """Return whether a write may have changed rows, as the services that only move them do not."""
     return not metadata.compacted and metadata.operation_type.upper() not in SERVICE_OPERATIONS
-
-
-def digits_of(moment: Moment, config: TableConfig) -> str:
-    """Return a moment in the digits of the table's timeline.
-
-    Raises:
-        TimelineError: It is no point in time.
-    """
-    if not isinstance(moment, datetime):
-        return query_instant(moment)
-    if moment.tzinfo is not None:
-        return format_instant(moment, config.timeline_zone)
-    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
 
 
 def position_of(state: TableState, moment: Moment) -> str:

@@ -18,7 +18,7 @@ from hudi_engine.inspect import (
     table_stats,
     validate,
 )
-from hudi_engine.timeline.clock import query_instant
+from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.txn.savepoint import list_savepoints
 
 DEFAULT_LIMIT = 30
@@ -76,13 +76,15 @@ def commits(call: Call) -> Answer:
 
 def files_arguments(parser: ArgumentParser) -> None:
     """Declare ``--as-of`` and ``--partition``."""
-    parser.add_argument("--as-of", metavar="INSTANT", help="the files of the table at that instant or moment")
+    parser.add_argument(
+        "--as-of", metavar="INSTANT", help="the files of the table at that instant, moment or savepoint"
+    )
     parser.add_argument("--partition", metavar="PATH", help="of this partition only")
 
 
 def files(call: Call) -> Answer:
     """Show the base and log files that a snapshot reads."""
-    as_of = None if call.given.as_of is None else query_instant(call.given.as_of)
+    as_of = None if call.given.as_of is None else instant_as_of(call.state, call.given.as_of)
     wanted = call.given.partition
     rows = [
         {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hudi_engine.changes.as_of import instant_as_of
 from hudi_engine.changes.cdc import cdc_frame
 from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Moment, Span
+from hudi_engine.changes.window import Span
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.published import published_snapshot
 from hudi_engine.frames.spark_read import (
@@ -23,12 +22,14 @@ from hudi_engine.frames.spark_read import (
 )
 from hudi_engine.front.base import RawOptions, TableBase
 from hudi_engine.inspect import FileFacts, file_facts
+from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.continuity import look_until_still
 from hudi_engine.timeline.instant import Instant
+from hudi_engine.timeline.moments import Moment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 class Reads(TableBase):
     """Reading: snapshots, earlier states, changes, the timeline."""
 
-    def snapshot(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
+    def snapshot(self, *, as_of: Moment | None = None, options: RawOptions | None = None) -> DataFrame:
         """Return the table's rows, Hudi's five meta columns first; a table without a commit is empty.
 
         Args:
-            as_of: Instant time, or a moment such as ``2026-01-01 09:30:00``; the table as it was with the instants up to it.
+            as_of: As `as_of` takes it; the table as it was with the instants up to it.
             options: ``hoodie.*`` read options.
         """
         return self._read(SNAPSHOT, as_of, options)
@@ -51,14 +52,15 @@ class Reads(TableBase):
 
         Args:
             when: Instant, moment (``2026-01-01``, ``2026-01-01 09:30:00``, a datetime), comment of a savepoint, or ``latest``.
+                Before its first commit a table has no rows.
             options: ``hoodie.*`` read options.
 
         Raises:
             TimelineError: It is none of these, or a clean has deleted files of that state.
         """
-        return self._read(SNAPSHOT, instant_as_of(TableState.load(self.storage), when), options)
+        return self._read(SNAPSHOT, when, options)
 
-    def read_optimized(self, *, as_of: str | None = None, options: RawOptions | None = None) -> DataFrame:
+    def read_optimized(self, *, as_of: Moment | None = None, options: RawOptions | None = None) -> DataFrame:
         """Return rows of the base files only: merge-on-read tables as of their last compaction."""
         return self._read(READ_OPTIMIZED, as_of, options)
 
@@ -186,29 +188,29 @@ class Reads(TableBase):
         """Return completed and pending instants of the active timeline, newest last."""
         return list(Timeline.load(self.storage, self.config).instants)
 
-    def files(self, *, as_of: str | None = None) -> list[FileFacts]:
+    def files(self, *, as_of: Moment | None = None) -> list[FileFacts]:
         """Return the base and log files that a snapshot reads, in the order of partition and file group.
 
         Args:
-            as_of: Instant or moment; the files of the table as it was then.
+            as_of: Instant, moment or savepoint; the files of the table as it was then.
         """
-        moment = None if as_of is None else query_instant(as_of)
-        return file_facts(TableState.load(self.storage), as_of=moment)
+        state = TableState.load(self.storage)
+        return file_facts(state, as_of=None if as_of is None else instant_as_of(state, as_of))
 
     def rows_to_change(self) -> tuple[DataFrame, TableState]:
         """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
         base = TableState.load(self.storage)
         return self._read_state(base, SNAPSHOT, None, None).drop(*META_FIELDS), base
 
-    def _read(self, merge_type: str, as_of: str | None, options: RawOptions | None) -> DataFrame:
-        as_of = None if as_of is None else query_instant(as_of)
+    def _read(self, merge_type: str, as_of: Moment | None, options: RawOptions | None) -> DataFrame:
+        instant = None if as_of is None else instant_as_of(TableState.load(self.storage), as_of)
 
         def look() -> tuple[TableConfig, Timeline, DataFrame]:
             state = TableState.load(self.storage)
-            frame = self._read_state(state, merge_type, as_of, options)
+            frame = self._read_state(state, merge_type, instant, options)
             return state.config, state.timeline, frame
 
-        return look_until_still(self.storage, look, as_of)
+        return look_until_still(self.storage, look, instant)
 
     def _read_state(
         self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None

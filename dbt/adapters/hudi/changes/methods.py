@@ -5,23 +5,25 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
-from hudi_engine.changes.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Span, digits_of
+from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.inspect.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.txn.consumers import register_consumer
+from hudi_engine.timeline.moments import digits_of
+from hudi_engine.txn.consumers import Consumer, list_consumers, register_consumer
 from hudi_engine.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
@@ -150,6 +152,14 @@ class ChangeFeeds(metaclass=AdapterMeta):
         shown = (each for each in sorted(changed) if source is None or each == source.lower())
         return [f"{each}  {changed[each]}" for each in shown]
 
+    @available.parse_list
+    def hudi_consumers(self, table: BaseRelation | str) -> list[str]:
+        """Show who is registered with a table, so that its clean and archive spare what they have not taken, a line each."""
+        name: TableName = self._names(table)  # type: ignore[attr-defined]
+        with self.connections.work(f"consumers of {name.label}") as session:
+            found = self.connections.warehouse.require_table(session, name.database, name.name)
+            return [_line(each) for each in list_consumers(found.storage)]
+
     def _input(self, session: SparkSession, source: str, instant: str | None) -> str:
         """The name under which an input is noted; a given instant must be one that the input had."""
         name: TableName = self._names(source)  # type: ignore[attr-defined]
@@ -186,6 +196,11 @@ class ChangeFeeds(metaclass=AdapterMeta):
         self.connections.get_thread_connection().handle.track_view(name)
         shown: BaseRelation = self.Relation.create(identifier=name, type="view")
         return shown.include(database=False, schema=False)
+
+
+def _line(reader: Consumer) -> str:
+    until = datetime.fromtimestamp(reader.until_ms / 1000, timezone.utc)
+    return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:

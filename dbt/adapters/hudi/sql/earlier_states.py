@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.as_of import instant_as_of
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 from hudi_engine.table_state import TableState
 from py4j.protocol import Py4JError

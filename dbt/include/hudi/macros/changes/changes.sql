@@ -62,5 +62,12 @@
     {% else %}
       {% do log('  none; a model with hudi_changes takes all rows in its next run', info=true) %}
     {% endfor %}
+    {%- set readers = adapter.hudi_consumers(table) -%}
+    {% if readers %}
+      {% do log('consumers of ' ~ table ~ ' (reader, last instant consumed), whose changes clean and archive spare:', info=true) %}
+    {% endif %}
+    {% for line in readers %}
+      {% do log('  ' ~ line, info=true) %}
+    {% endfor %}
   {% endif %}
 {% endmacro %}

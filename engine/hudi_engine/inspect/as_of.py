@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from hudi_engine.changes.window import Moment, digits_of
 from hudi_engine.errors import TimelineError
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import Moment, digits_of
 from hudi_engine.txn.savepoint import list_savepoints
 
 LATEST_STATE = "latest"
@@ -33,7 +33,8 @@ def instant_as_of(state: TableState, when: Moment) -> str | None:
     if len(found) != 1:
         names = ", ".join(f"{each.comments!r} ({each.instant})" for each in saved) or "none"
         raise TimelineError(
-            f"as_of is {when!r}; {len(found)} savepoints are called that. Legal are an instant such as 20260101093000000, "
-            f"yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: {names}"
+            f"as_of is {when!r}, which is no point in time, and {len(found)} savepoints are called that; legal are an instant such "
+            "as 20260101093000000, yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: "
+            f"{names}"
         )
     return found[0]
