@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from pathlib import Path
 
+import hudi_engine
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, HistoryGapError, TimelineError
@@ -29,8 +30,9 @@ from tests.helpers.histories import (
 def test_changes_between_any_two_instants_make_the_one_state_the_other(
     spark, tmp_path, table_type, index, seed
 ):
-    table, instants = random_history(spark, tmp_path / "t", table_type, index, seed)
-    states = check_all_pairs(table, instants)
+    table, states = random_history(spark, tmp_path / "t", table_type, index, seed)
+    check_all_pairs(table, states)
+    instants = list(states)
     state = TableState.load(table.storage)
     start, middle, end = instants[0], instants[len(instants) // 2], instants[-1]
     for window in ((start, end), (start, middle), (middle, end)):
@@ -64,6 +66,27 @@ def test_only_files_that_the_window_touched_are_opened(spark, tmp_path):
         ("latest", ["update_after"]),
     ):
         assert sorted(kind for kind, _, _ in told(table.changes(start, mode=mode))) == kinds
+
+
+def test_of_new_rows_nothing_of_before_is_read_but_how_many_there_were(spark, tmp_path):
+    table = make(spark, tmp_path / "t")
+    start = table.upsert(frame(spark, *((key, 1, "a", "old") for key in range(50)))).instant
+    (before,) = (Path(table.path, each.path) for each in table.files())
+    table.upsert(frame(spark, (100, 1, "a", "new")))
+    (after,) = table.files()
+    assert after.file_id in before.name, "the new row came into the file that was there"
+    whole = before.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little") + 8
+    before.write_bytes(b"PAR1" + b"\0" * (len(whole) - footer - 4) + whole[-footer:])
+    assert [(kind, row[0]) for kind, row, _ in told(table.changes(start))] == [("insert", 100)]
+
+
+def test_before_its_first_commit_a_table_has_no_rows(spark, tmp_path):
+    table = make(spark, tmp_path / "t")
+    table.upsert(frame(spark, (1, 1, "a", "one")))
+    assert table.as_of("2020-01-01").columns == table.snapshot().columns
+    assert table.as_of("2020-01-01").count() == 0
+    assert hudi_engine.read(table.path, as_of="2020-01-01").to_arrow().num_rows == 0
 
 
 def test_services_change_no_row(spark, tmp_path):
@@ -154,6 +177,8 @@ def test_moments_and_names_stand_for_states(spark, tmp_path):
     text = f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d}"
     for when in (first, moment, text, "month end"):
         assert [row["name"] for row in table.as_of(when).collect()] == ["one"]
+        assert [row["name"] for row in table.snapshot(as_of=when).collect()] == ["one"]
+        assert hudi_engine.read(table.path, as_of=when).to_arrow()["name"].to_pylist() == ["one"]
     assert [row["name"] for row in table.as_of("latest").collect()] == ["ONE"]
     for start in (first, moment, text):
         assert [(kind, row[3]) for kind, row, _ in told(table.changes(start))] == [("update_after", "ONE")]

@@ -30,6 +30,12 @@ def task_schema(read_schema: pa.Schema) -> pa.Schema:
     return pa.schema([*read_schema, *text, pa.field(STEP, pa.int32())])
 
 
+def told_schema(read_schema: pa.Schema) -> pa.Schema:
+    """Return `told_columns` with their types."""
+    types = task_schema(read_schema)
+    return pa.schema([types.field(name) for name in told_columns(read_schema)])
+
+
 def told_columns(read_schema: pa.Schema) -> list[str]:
     """Return the columns that changes are told in: those of the table, then what happened and when."""
     names = [field.name for field in without_meta_columns(read_schema) if field.name != OPERATION]

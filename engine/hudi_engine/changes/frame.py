@@ -17,6 +17,7 @@ from hudi_engine.changes.columns import (
     check_names,
     task_schema,
     told_columns,
+    told_schema,
 )
 from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.group import Comparison, meet
@@ -100,37 +101,31 @@ def newest_images(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFr
 
 def compared_rows(reading: Reading, plan: ChangePlan) -> DataFrame:
     """Return what the comparisons of a plan tell."""
-    frames = [
-        _compared(reading, plan, [unit for unit in plan.units if not unit.meets_others]),
-        _joined(reading, plan, [unit for unit in plan.units if unit.meets_others]),
-    ]
-    found = [frame for frame in frames if frame is not None]
-    if not found:
+    alone = [unit for unit in plan.units if not unit.meets_others]
+    together = [unit for unit in plan.units if unit.meets_others]
+    told = []
+    if alone:
+        bare, schema = replace(plan, units=()), told_schema(plan.read.schema)
+        told.append(map_slices(reading.spark, alone, schema, bare.told))
+    if together:
+        names = [f"`{name}`" for name in told_columns(reading.read.schema)]
+        told.append(_joined(reading, plan, together).select(*names))
+    if not told:
         return nothing(reading)
-    names = [f"`{name}`" for name in told_columns(reading.read.schema)]
-    told = [frame.select(*names) for frame in found]
     return told[0] if len(told) == 1 else told[0].unionByName(told[1])
 
 
 def nothing(reading: Reading) -> DataFrame:
     """Return no changes, in the columns of changes."""
-    empty = reading.spark.createDataFrame([], arrow_to_spark(task_schema(reading.read.schema)))
-    return empty.select(*(f"`{name}`" for name in told_columns(reading.read.schema)))
+    return reading.spark.createDataFrame([], arrow_to_spark(told_schema(reading.read.schema)))
 
 
-def _compared(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame | None:
-    if not units:
-        return None
-    return map_slices(reading.spark, units, task_schema(plan.read.schema), replace(plan, units=()).compare)
-
-
-def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame | None:
-    """Yield the changes of file groups between which rows may have moved, brought together by key."""
+def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> DataFrame:
+    """Return the changes of file groups between which rows may have moved, brought together by key."""
     from pyspark.sql import functions as F
 
-    frame = _compared(reading, plan, units)
-    if frame is None:
-        return None
+    compare = replace(plan, units=()).compare
+    frame = map_slices(reading.spark, units, task_schema(plan.read.schema), compare)
     mode = plan.mode
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hudi_engine.changes.change_data import told_by_files
 from hudi_engine.changes.columns import AFTER, ALL, BEFORE, CHANGE_TYPE, COMMITTED, DELETE, INSERT, STEP
 from hudi_engine.changes.compare import Matched, compare_rows, without_equal
+from hudi_engine.changes.written import touched_rows
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -82,12 +83,29 @@ def matched_rows(
     slices = (unit.before, unit.after)
     if unit.change_data:
         return told_by_files(reads, unit.change_data, slices, (unit.partition, unit.commit))
+    trusts_writes = _trusts_writes(reads[1].config)
+    touched = _touched(reads, unit, trusts_writes=trusts_writes)
+    if touched is not None:
+        return touched
     before, after = (
         _rows(read, file_slice, unit.partition) for read, file_slice in zip(reads, slices, strict=True)
     )
     keys = before.column(RECORD_KEY), after.column(RECORD_KEY)
-    matched = compare_rows(before, after, keys, trusts_writes=_trusts_writes(reads[1].config))
-    return before, after, matched
+    return before, after, compare_rows(before, after, keys, trusts_writes=trusts_writes)
+
+
+def _touched(
+    reads: tuple[ReadContext, ReadContext], unit: Comparison, *, trusts_writes: bool
+) -> tuple[pa.Table, pa.Table, Matched] | None:
+    """Return what `matched_rows` does, of the rows that the writes touched alone; None where the files do not tell them."""
+    if unit.before is None or unit.after is None or not reads[1].config.populate_meta_fields:
+        return None
+    found = touched_rows(reads, unit.before, unit.after, trusts_writes=trusts_writes)
+    if found is None:
+        return None
+    before, after, matched = found
+    places = [pa.repeat(pa.scalar(unit.partition), rows.num_rows) for rows in (before, after)]
+    return _with(before, PARTITION_PATH, places[0]), _with(after, PARTITION_PATH, places[1]), matched
 
 
 @dataclass(frozen=True)

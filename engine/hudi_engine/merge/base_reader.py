@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
+from hudi_engine.schema.meta_fields import COMMIT_TIME
 
 _INT96_UNIT = "us"
 BLOCK_ROWS = 65_536
@@ -101,10 +104,82 @@ def read_base_blocks(
             yield fit_columns(context, block, names, base_file.instant, base_file.partition, wanted)
 
 
+class BaseFileRows:
+    """An open base file, read column by column and only where asked.
+
+    Args:
+        context: The read.
+        base_file: The file.
+        file: It, open.
+    """
+
+    def __init__(self, context: ReadContext, base_file: BaseFile, file: pq.ParquetFile) -> None:
+        self._context, self._base, self._file = context, base_file, file
+        sizes = [file.metadata.row_group(each).num_rows for each in range(file.metadata.num_row_groups)]
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    @property
+    def count(self) -> int:
+        """Rows of the file."""
+        return int(self._starts[-1])
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """Return some columns of all rows."""
+        return self._read(columns, range(len(self._starts) - 1))
+
+    def codes(self, column: str) -> tuple[npt.NDArray[np.int64], list[str | None]]:
+        """Return for each row which of the values of a text column it has, and those values; for columns of few values.
+
+        Args:
+            column: A column that the file holds under its name, such as a meta column.
+        """
+        stored = self._file.read(columns=[column]).column(0).unify_dictionaries().combine_chunks()
+        whole = stored.chunk(0) if isinstance(stored, pa.ChunkedArray) else stored
+        values = whole.dictionary.to_pylist()
+        return whole.indices.fill_null(len(values)).to_numpy().astype(np.int64), [*values, None]
+
+    def take(self, places: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        """Return some columns of the rows at some places, in the order of the file; row groups without one are not read.
+
+        Args:
+            places: Row numbers, ascending.
+            columns: Columns in the wanted order.
+        """
+        groups = np.unique(np.searchsorted(self._starts, places, side="right") - 1)
+        sizes = np.diff(self._starts)
+        gaps = np.zeros(len(sizes), np.int64)
+        gaps[groups] = sizes[groups]
+        begins = np.concatenate([[0], np.cumsum(gaps)])[:-1]
+        group = np.searchsorted(self._starts, places, side="right") - 1
+        return self._read(columns, groups.tolist()).take(
+            pa.array(places - self._starts[group] + begins[group])
+        )
+
+    def _read(self, columns: Sequence[str], groups: Sequence[int]) -> pa.Table:
+        wanted = select_schema(self._context.schema, columns)
+        names = stored_names(self._context, self._file.schema_arrow, self._base.instant, wanted)
+        stored = self._file.read_row_groups(groups, columns=list(dict.fromkeys(names.values())))
+        return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
+
+
 @contextmanager
-def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
+def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[BaseFileRows]:
+    """Open a base file whose rows are read in parts; raises as `read_base_file`, from what reads it too.
+
+    Args:
+        context: The read; its instant range is not applied here.
+        base_file: The file.
+    """
+    with _opened(context, base_file, [COMMIT_TIME]) as file:
+        yield BaseFileRows(context, base_file, file)
+
+
+@contextmanager
+def _opened(
+    context: ReadContext, base_file: BaseFile, encoded: Sequence[str] = ()
+) -> Iterator[pq.ParquetFile]:
     with _opened_source(context, base_file) as source:
-        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT)
+        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT, read_dictionary=list(encoded))
 
 
 @contextmanager

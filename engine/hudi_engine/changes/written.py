@@ -1,0 +1,149 @@
+"""The rows of a file group that writes have touched, read without the others; runs in a Spark task, with Arrow alone.
+
+Where a write rewrites a base file, the rows that it leaves alone keep the commit time they had. So rows of the new file
+with a commit time that the state before does not know are those written since, and the counts of both files tell whether
+others went. Where writes only added logs to a base file, its rows that no log names are the same before and after.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.changes.compare import Matched, compare_rows, without_equal
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.slice_reader import resolve_delta
+from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY, meta_fields
+
+Positions = npt.NDArray[np.int64]
+Touched = tuple[pa.Table, pa.Table, Matched]
+_NONE: Positions = np.empty(0, np.int64)
+
+
+def touched_rows(
+    reads: tuple[ReadContext, ReadContext], before: FileSlice, after: FileSlice, *, trusts_writes: bool
+) -> Touched | None:
+    """Return rows of a file group before and after some writes without such as they left alone, and what became of which.
+
+    Args:
+        reads: How the slices of before and after are read, of a table with meta columns.
+        before: The slice of before.
+        after: The slice of after.
+        trusts_writes: The commit time of a row is that of the write that made it.
+
+    Returns:
+        None where the slices do not tell, so that all of their rows have to be compared. Meta columns of the rows are null
+        except for what `changed_rows` looks at.
+
+    Raises:
+        CorruptTableError: A file of a slice is damaged.
+        TimelineError: A file has gone since it was listed.
+    """
+    if before.base_file is None or after.base_file is None:
+        return None
+    if before.base_file.path == after.base_file.path:
+        return _named_by_logs(reads, before, after)
+    if before.log_files or after.log_files or not trusts_writes:
+        return None
+    with (
+        opened_base_file(reads[0], before.base_file) as old,
+        opened_base_file(reads[1], after.base_file) as new,
+    ):
+        return _rewritten(reads, old, new)
+
+
+def _named_by_logs(reads: tuple[ReadContext, ReadContext], before: FileSlice, after: FileSlice) -> Touched:
+    masked, live = zip(*map(_delta, reads, (before, after)), strict=True)
+    gone, back = np.setdiff1d(masked[1], masked[0]), np.setdiff1d(masked[0], masked[1])
+    assert before.base_file is not None, "both slices have the same base file"
+    with opened_base_file(reads[0], before.base_file) as base:
+        only = [base.take(places, reads[0].schema.names) for places in (gone, back)]
+    rows = pa.concat_tables([only[0], live[0]]), pa.concat_tables([only[1], live[1]])
+    keys = rows[0].column(RECORD_KEY), rows[1].column(RECORD_KEY)
+    return *rows, compare_rows(*rows, keys, trusts_writes=False)
+
+
+def _delta(read: ReadContext, piece: FileSlice) -> tuple[Positions, pa.Table]:
+    if not piece.log_files:
+        return _NONE, read.schema.empty_table()
+    delta = resolve_delta(read, piece)
+    return np.asarray(delta.masked_positions), delta.live
+
+
+def _rewritten(
+    reads: tuple[ReadContext, ReadContext], old: BaseFileRows, new: BaseFileRows
+) -> Touched | None:
+    schema = reads[1].schema
+    codes, times = new.codes(COMMIT_TIME)
+    is_known = np.array([each is not None and reads[0].is_visible(each) for each in times])
+    places = np.flatnonzero(~is_known[codes])
+    written = pa.array(times, pa.string()).take(pa.array(codes[places]))
+    after = _images(new, schema, places, {COMMIT_TIME: pa.chunked_array([written])})
+    stayed = new.count - len(places)
+    if stayed == old.count:
+        # none of the old rows is missing, so each written one is new
+        return schema.empty_table(), after, Matched(_NONE, np.arange(len(places)), _NONE, _NONE)
+    keys = old.read([RECORD_KEY]).column(RECORD_KEY)
+    pairs = _pairs(keys, after.column(RECORD_KEY), places, new.count - old.count)
+    if pairs is None:
+        return None
+    gone = _NONE
+    if old.count - len(pairs[0]) != stayed:
+        gone = np.flatnonzero(~_is_in(keys, new.read([RECORD_KEY]).column(RECORD_KEY)))
+        if old.count - len(pairs[0]) - len(gone) != stayed:
+            return None
+    taken = np.sort(np.concatenate([pairs[0], gone]))
+    before = _images(old, schema, taken, {RECORD_KEY: keys.take(pa.array(taken))})
+    fresh = np.setdiff1d(np.arange(len(places)), pairs[1], assume_unique=True)
+    matched = Matched(np.searchsorted(taken, gone), fresh, np.searchsorted(taken, pairs[0]), pairs[1])
+    return before, after, without_equal(before, after, matched)
+
+
+def _images(
+    file: BaseFileRows, schema: pa.Schema, places: Positions, known: dict[str, pa.ChunkedArray]
+) -> pa.Table:
+    """Return rows of a file: data, keys and the columns that are known; the other meta columns are null."""
+    wanted = [name for name in schema.names if name == RECORD_KEY or name not in meta_fields(operation=True)]
+    found = file.take(places, [name for name in wanted if name not in known])
+    columns = [
+        known[field.name]
+        if field.name in known
+        else found.column(field.name)
+        if field.name in wanted
+        else pa.nulls(len(places), field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _pairs(
+    keys: pa.ChunkedArray, written: pa.ChunkedArray, places: Positions, more: int
+) -> tuple[Positions, Positions] | None:
+    """Return which rows of the old file the written ones come after, and these; None where keys are there several times.
+
+    Args:
+        keys: Keys of the old file.
+        written: Keys of the written rows.
+        places: Where those lie in the new file.
+        more: How many more rows that has.
+    """
+    within = np.flatnonzero(places < len(keys))
+    same = pc.equal(keys.take(pa.array(places[within])), written.take(pa.array(within)))
+    kept = within[np.asarray(pc.fill_null(same, False)).astype(bool)]
+    if len(places) - len(kept) == more:
+        # updates stand where the row of before stood, and as many others came as there are more rows
+        return places[kept], kept
+    if pc.count_distinct(written).as_py() != len(written):
+        return None
+    found = pc.index_in(keys, value_set=written.combine_chunks())
+    old = np.flatnonzero(np.asarray(found.is_valid()))
+    now = np.asarray(found.drop_null()).astype(np.int64)
+    return None if len(np.unique(now)) != len(now) else (old, now)
+
+
+def _is_in(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.is_in(keys, value_set=others.combine_chunks())).astype(bool)
