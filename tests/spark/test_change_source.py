@@ -1,12 +1,18 @@
-"""The changes of a table as a format of ``spark.read``."""
+"""The changes of a table as a source of Spark's own, in batches and streams."""
 
 from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, register_change_source
 from hudi_engine.errors import UnsupportedTableError
 
 COLUMNS = "id int, ts bigint, name string"
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "changes.md"
 
 
 @pytest.fixture
@@ -64,3 +70,61 @@ def test_wrong_options_are_told_together(spark, tmp_path, source):
     )
     with pytest.raises(Exception, match="'limit' is none; legal.*mode is 'some'.*max_rows is '0'"):
         reader.load(table.path).collect()
+
+
+def test_a_stream_takes_each_commit_once_over_restarts_within_its_limits(spark, tmp_path, source):
+    table = make(spark, tmp_path / "t")
+    batches: list[list[tuple[object, ...]]] = []
+    numbers: list[int] = []
+
+    def take(batch, number):
+        batches.append(told(batch))
+        numbers.append(number)
+
+    def run():
+        frame = spark.readStream.format("hudi_changes").option("max_commits", "1").load(table.path)
+        batches.clear()
+        query = (
+            frame.writeStream.foreachBatch(take)
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(120)
+        assert not query.isActive
+        return [[row[:3] for row in batch] for batch in batches if batch]
+
+    upsert(spark, table, (1, 1, "one"))
+    upsert(spark, table, (2, 1, "two"))
+    assert run() == [[("insert", 1, "one")], [("insert", 2, "two")]]
+    upsert(spark, table, (1, 2, "ONE"))
+    table.delete(spark.createDataFrame([(2, 2, "two")], COLUMNS))
+    assert run() == [[("update_after", 1, "ONE")], [("delete", 2, "two")]]
+    assert run() == []
+    # the last batch is told again when Spark lost the note that it was done
+    for note in sorted((tmp_path / "checkpoint" / "commits").glob("*[0-9]"))[-1:]:
+        note.unlink()
+        shutil.rmtree(note.with_name(f".{note.name}.crc"), ignore_errors=True)
+        note.with_name(f".{note.name}.crc").unlink(missing_ok=True)
+    assert run() == [[("delete", 2, "two")]]
+    assert numbers[-1] == numbers[-2], "under its old number"
+
+
+def test_the_guides_follower_keeps_a_copy_up_to_date(spark, tmp_path, source):
+    table, copy = make(spark, tmp_path / "t"), make(spark, tmp_path / "copy")
+    (code,) = re.findall(r"```python\n(# keeps a copy.*?)```", GUIDE.read_text(), re.DOTALL)
+    code = code.replace('processingTime="1 minute"', "availableNow=True")
+    names = {"spark": spark, "source": table.path, "copy": copy, "checkpoint": str(tmp_path / "checkpoint")}
+    for rows in ([(1, 1, "one"), (2, 1, "two")], [(1, 2, "ONE"), (3, 2, "three")]):
+        upsert(spark, table, *rows)
+        exec(code, names)  # noqa: S102
+        assert names["query"].awaitTermination(120)
+    table.delete(spark.createDataFrame([(2, 3, "two")], COLUMNS))
+    exec(code, names)  # noqa: S102
+    assert names["query"].awaitTermination(120)
+    wanted = sorted((row["id"], row["name"]) for row in table.snapshot().collect())
+    assert (
+        sorted((row["id"], row["name"]) for row in copy.snapshot().collect())
+        == wanted
+        == [(1, "ONE"), (3, "three")]
+    )

@@ -1,4 +1,8 @@
-"""The changes of a table as a format of ``spark.read`` (Spark 4): planned and read in Python, without a session."""
+"""The changes of a table as a source of Spark 4, for batches and streams: planned and read in Python, without a session.
+
+The offset of a stream is the instant that it has read up to, so that a batch that runs again tells the same again, and
+what clean took meanwhile is an error.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from hudi_engine.changes.columns import (
     MODES,
     NET,
     task_schema,
-    told_columns,
+    told_schema,
 )
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FORMAT = "hudi_changes"
+INSTANT = "instant"
 EARLIEST, NEWEST = "earliest", "latest"
 _LEGAL = ("path", "mode", "start", "end", *LIMIT_NAMES)
 
@@ -111,11 +116,10 @@ class ChangeSource:
         if data is None:
             raise UnsupportedTableError(f"table {state.config.name!r} has no columns yet; write to it first")
         read = state.read_context(data, resolve_options({}))
-        types = {field.name: field for field in task_schema(read.schema)}
-        return pa.schema([types[name] for name in told_columns(read.schema)])
+        return told_schema(read.schema)
 
     def first(self) -> str:
-        """Return the instant that is read from, ``""`` for all rows first."""
+        """Return the instant after which is read, ``""`` for all rows first."""
         if self._start == EARLIEST:
             return ""
         state = self.state()
@@ -128,9 +132,16 @@ class ChangeSource:
             )
         return reached
 
-    def after(self, instant: str) -> str:
-        """Return the instant up to which is read from another one, ``""`` for all rows; the same when nothing is new."""
-        return next_window(self.state(), instant or None, end=self._end, limits=self.limits).end or instant
+    def after(self, instant: str, limits: WindowLimits, until: str | None = None) -> str:
+        """Return the instant up to which is read after another one; the same when nothing is new.
+
+        Args:
+            instant: What was read before, ``""`` for nothing.
+            limits: How much is read at most.
+            until: An instant to stop at; None for the option ``end``.
+        """
+        end = self._end if until is None else until
+        return next_window(self.state(), instant or None, end=end, limits=limits).end or instant
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
         """Yield the parts of the changes after ``start`` up to ``end``.
@@ -172,7 +183,7 @@ def _written(state: TableState) -> frozenset[str]:
 
 
 def register_change_source(spark: SparkSession) -> None:
-    """Make ``spark.read`` know the format ``hudi_changes``.
+    """Make ``spark.read`` and ``spark.readStream`` know the format ``hudi_changes``.
 
     Args:
         spark: The session.
@@ -184,6 +195,7 @@ def register_change_source(spark: SparkSession) -> None:
         from hudi_engine.changes.spark_source import HudiChanges
     except ImportError as error:
         raise UnsupportedTableError(
-            f"the format {FORMAT} needs Spark 4, this is {spark.version}; use table.changes(start, end)"
+            f"the format {FORMAT} needs Spark 4, this is {spark.version}; use table.changes(start, end), in a loop with "
+            "table.next_window(start)"
         ) from error
     spark.dataSource.register(HudiChanges)

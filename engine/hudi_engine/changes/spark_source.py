@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from hudi_engine.changes.source import FORMAT, ChangeSource, Piece
+from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
 
 _BATCH_ROWS = 65_536
 
 
 class HudiChanges(DataSource):
-    """``spark.read.format("hudi_changes")``; a stream of it is refused by Spark, which names the format."""
+    """``spark.read.format("hudi_changes")``, and ``spark.readStream`` from Spark 4.2 on."""
 
     @classmethod
     def name(cls) -> str:
@@ -30,12 +31,29 @@ class HudiChanges(DataSource):
         """Read once, from option ``start`` to option ``end``."""
         return _BatchReader(ChangeSource(self.options), spark_to_arrow(schema))
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """Read on, batch by batch.
 
-def _partitions(source: ChangeSource, start: str, end: str, columns: pa.Schema) -> list[InputPartition]:
+        Raises:
+            UnsupportedTableError: Spark is older than 4.2, whose streams tell a source of Python nothing of where they are.
+        """
+        try:
+            from hudi_engine.changes.spark_stream import ChangeStream
+        except ImportError as error:
+            raise UnsupportedTableError(
+                f"a stream of {FORMAT} needs Spark 4.2 or newer; use table.changes(start, end) in a loop with "
+                "table.next_window(start)"
+            ) from error
+        return ChangeStream(ChangeSource(self.options), spark_to_arrow(schema))
+
+
+def partitions_of(source: ChangeSource, start: str, end: str, columns: pa.Schema) -> list[InputPartition]:
+    """Return a partition for each part of the changes after ``start`` up to ``end``; see `ChangeSource.pieces`."""
     return [InputPartition(piece) for piece in source.pieces(start, end, columns)]
 
 
-def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Yield the changes of a partition; runs in a Spark task."""
     piece: Piece = partition.value
     yield from piece.rows().combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
 
@@ -46,7 +64,8 @@ class _BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         start = self._source.first()
-        return _partitions(self._source, start, self._source.after(start), self._columns)
+        end = self._source.after(start, self._source.limits)
+        return partitions_of(self._source, start, end, self._columns)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return _read(partition)
+        return read_partition(partition)

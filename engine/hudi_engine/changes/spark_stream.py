@@ -1,0 +1,59 @@
+"""``spark.readStream.format("hudi_changes")``; imported only where Spark's sources of Python have offsets and limits (4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from hudi_engine.changes.checkpoint import WindowLimits
+from hudi_engine.changes.source import INSTANT, ChangeSource
+from hudi_engine.changes.spark_source import partitions_of, read_partition
+
+_OWN_LIMITS = ReadMaxRows(1)
+"""What asks for the limits of the source: Spark knows none of commits, and hands back what it was given."""
+
+
+class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A stream whose offsets are instants; Spark's checkpoint holds them.
+
+    Args:
+        source: The table and the options.
+        columns: Columns of the stream.
+    """
+
+    def __init__(self, source: ChangeSource, columns: pa.Schema) -> None:
+        self._source, self._columns = source, columns
+        self._target: str | None = None
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802
+        """Return where a new stream begins."""
+        return {INSTANT: self._source.first()}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note the newest instant, at which a stream of the trigger ``availableNow`` ends."""
+        self._target = self._source.after("", WindowLimits())
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return what stands for the source's own limits."""
+        return _OWN_LIMITS
+
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
+        """Return where the next batch ends; the start when nothing is new."""
+        limits = WindowLimits() if isinstance(limit, ReadAllAvailable) else self._source.limits
+        return {INSTANT: self._source.after(start[INSTANT], limits, self._target or None)}
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
+        """Return the parts of a batch."""
+        return partitions_of(self._source, start[INSTANT], end[INSTANT], self._columns)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the changes of a part; runs in a Spark task."""
+        return read_partition(partition)
