@@ -47,6 +47,7 @@ from hudi_engine.txn.retry import RETRIES, retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.incoming import Incoming, check_same_definition, key_scope_of, reads_of, refit
+from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
@@ -153,7 +154,7 @@ def _commit(
         )
     with begun as transaction:
         check_same_definition(state.config, transaction.config, transaction.instant)
-        reads = reads_of(state, request, incoming, index)
+        reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
         config = _with_payload(transaction.config, options)
         before, state = state, TableState(state.storage, config, transaction.timeline)
         incoming = refit(incoming, before, state, request)
@@ -181,6 +182,7 @@ def _commit(
         metadata = _metadata(context, request, stats, replaced)
         figures = _figures(metadata, incoming, path)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
+        inspect(spark, state, transaction, metadata, options)
         with phase("commit"):
             transaction.commit(metadata, key_scope=key_scope_of(state.config, request, index), reads=reads)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))

@@ -10,6 +10,7 @@ from typing import Any
 from hudi_engine.catalog.entry_notes import property_problems
 
 from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
 from dbt.adapters.hudi.model.engine_options import (
     definition_problems,
     option_problems,
@@ -65,6 +66,8 @@ class ModelPlan:
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
         run_notes: What the commits say of the run, under keys that go into a commit.
+        audit: The tests it asks for before its commits.
+        tests: Those tests, compiled.
     """
 
     schema: str
@@ -78,6 +81,8 @@ class ModelPlan:
     given_options: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     run_notes: Mapping[str, str] = field(default_factory=dict)
+    audit: AuditConfig = AuditConfig()
+    tests: tuple[AuditTest, ...] = ()
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -156,6 +161,7 @@ def resolve_plan(
     index = read_index(raw, table)
     merge = read_merge(raw, table, own_strategies)
     services = read_services(raw, table)
+    audit = read_audit(config, merge, problems)
     location = _own_location(config, places, problems)
     _check_format(config, problems)
     problems.extend(refused_configs(config))
@@ -178,6 +184,7 @@ def resolve_plan(
         services=services,
         given_options=dict(raw.options),
         properties=dict(raw.properties),
+        audit=audit,
     )
     problems.extend(definition_problems(plan.definition))
     problems.raise_if_any(what)
