@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import SNAPSHOT
@@ -324,7 +325,7 @@ class Writes(Reads):
 
     def _told(self, result: WriteResult, instant: str, metadata: CommitMetadata, options: Options) -> None:
         config = self.config
-        if options.bool("hoodie.metrics.on"):
+        if options[TelemetryOptions.METRICS]:
             zone = config.timeline_zone
             report(options, config, commit_metrics(result.action, instant, metadata, result.seconds, zone))
         call_back(options, (config.name, self.storage.base), instant, result.action, metadata)

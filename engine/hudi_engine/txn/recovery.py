@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import ConcurrencyMode, FailedWritesPolicy, WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -53,9 +54,9 @@ def table_lock(storage: Storage, options: Options) -> TableLock:
     """Return the table's lock as the options want it."""
     return TableLock(
         storage,
-        options.int("hoodie.write.lock.wait_time_ms"),
-        options.int("hoodie.write.lock.filesystem.expire") * 60_000,
-        single_writer=options.text("hoodie.write.concurrency.mode") == ConcurrencyMode.SINGLE_WRITER,
+        options[WriterOptions.LOCK_WAIT],
+        options[WriterOptions.LOCK_EXPIRE] * 60_000,
+        single_writer=options[WriterOptions.CONCURRENCY_MODE] == ConcurrencyMode.SINGLE_WRITER,
     )
 
 
@@ -148,7 +149,7 @@ def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> lis
         living: Judges the owners.
         options: ``hoodie.cleaner.policy.failed.writes``.
     """
-    policy = options.text("hoodie.cleaner.policy.failed.writes")
+    policy = options[WriterOptions.FAILED_WRITES_POLICY]
     if policy == FailedWritesPolicy.NEVER:
         return []
     lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == FailedWritesPolicy.EAGER else {OwnerState.DEAD}

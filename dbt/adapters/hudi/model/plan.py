@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_engine.catalog.entry_notes import property_problems
+from hudi_engine.config.declared.write_options import WriteOptions
 
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
@@ -25,7 +26,7 @@ from dbt.adapters.hudi.model.services import ServicesConfig, read_services
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
 
 SNAPSHOT_KEY = "dbt_scd_id"
-_COMBINE = "hoodie.combine.before.insert"
+_COMBINE = WriteOptions.COMBINE_BEFORE_INSERT.key
 _NAME = re.compile(r"^\w+$", re.ASCII)
 
 

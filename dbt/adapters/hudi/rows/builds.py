@@ -8,9 +8,9 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
-from hudi_engine.txn.retry import RETRIES
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow
@@ -133,7 +133,7 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
     window = EventWindow(merge.window.column, merge.window.start, merge.window.end)
-    options = {RETRIES: MICROBATCH_RETRIES, **plan.write_options}
+    options = {WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES, **plan.write_options}
     return table.replace(rows, window=window, options=options)
 
 

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from hudi_engine.config.declared.service_options import ArchiveOptions
 from hudi_engine.config.options import Options
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.archive.entries import TimelineFile, encode_entries, files_of
@@ -131,7 +132,7 @@ def archive_instants(state: TableState, instants: Sequence[Instant], options: Op
     path = None
     if missing:
         number = archived[-1].number + 1 if archived else 1
-        batch = options.int("hoodie.commits.archival.batch")
+        batch = options[ArchiveOptions.BATCH]
         body = encode_entries(storage, missing, batch, state.timeline.zone)
         path = create_archive_file(storage, folder, number, body)
     _remove_traces(storage, instants)

@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
@@ -79,8 +80,8 @@ def clean(
     if retain_commits is not None:
         options = options.merged(
             {
-                "hoodie.clean.policy": CleanPolicy.KEEP_LATEST_COMMITS,
-                "hoodie.clean.commits.retained": retain_commits,
+                CleanOptions.POLICY.key: CleanPolicy.KEEP_LATEST_COMMITS,
+                CleanOptions.COMMITS_RETAINED.key: retain_commits,
             }
         )
     idle = _nothing_to_do(state or TableState.load(storage), options)

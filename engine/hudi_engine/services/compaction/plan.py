@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -127,7 +128,7 @@ def choose_operations(state: TableState, options: Options) -> tuple[Sequence[Com
         options: Those of the compaction's strategy.
     """
     slices, reason = candidates(state)
-    new_file_bytes = options.int("hoodie.parquet.max.file.size")
+    new_file_bytes = options[FileOptions.MAX_FILE_SIZE]
     chosen = choose([CompactionOperation.of(each, new_file_bytes) for each in slices], options)
     if chosen:
         return chosen, ""
