@@ -11,6 +11,8 @@ leftover: their service carries them out.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hudi_engine.config.declared.engine_options import WriterOptions
@@ -122,12 +124,32 @@ def rollback_write(
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; the next write finishes the rollback.
     """
-    with storage_errors(storage, "roll back"), table_lock(storage, options):
-        config = TableConfig.load(storage)
-        config.check_writable()
-        timeline = recover(storage, config, options, publication).timeline
+    with recovered(storage, options, publication, "roll back") as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
         return rollback_instant(storage, config, instant, publication)
+
+
+@contextmanager
+def recovered(
+    storage: Storage, options: Options, publication: Publication, doing: str
+) -> Iterator[tuple[TableConfig, Timeline]]:
+    """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
+
+    Args:
+        storage: The table's storage.
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, brought past what is undone.
+        doing: What is done under the lock, for messages.
+
+    Raises:
+        UnsupportedTableError: when the table is not one that this engine writes.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed.
+    """
+    with storage_errors(storage, doing), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        yield config, recover(storage, config, options, publication).timeline
 
 
 def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:

@@ -51,18 +51,21 @@ def log_file_size_based(
     operations: Sequence[CompactionOperation], options: Options
 ) -> list[CompactionOperation]:
     """Return slices with the most bytes of logs first, above a threshold, up to the target IO."""
-    threshold = options[CompactionOptions.LOG_SIZE_THRESHOLD]
-    worthy = [each for each in operations if each.metrics.get(LOG_BYTES, 0.0) >= threshold]
-    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(LOG_BYTES, 0.0)), options)
+    return _most_first(operations, LOG_BYTES, options[CompactionOptions.LOG_SIZE_THRESHOLD], options)
 
 
 def log_file_num_based(
     operations: Sequence[CompactionOperation], options: Options
 ) -> list[CompactionOperation]:
     """Return slices with the most log files first, above a threshold, up to the target IO."""
-    threshold = options[CompactionOptions.LOG_COUNT_THRESHOLD]
-    worthy = [each for each in operations if each.metrics.get(LOG_FILES, 0.0) >= threshold]
-    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(LOG_FILES, 0.0)), options)
+    return _most_first(operations, LOG_FILES, options[CompactionOptions.LOG_COUNT_THRESHOLD], options)
+
+
+def _most_first(
+    operations: Sequence[CompactionOperation], metric: str, threshold: int, options: Options
+) -> list[CompactionOperation]:
+    worthy = [each for each in operations if each.metrics.get(metric, 0.0) >= threshold]
+    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(metric, 0.0)), options)
 
 
 def bounded_io(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
