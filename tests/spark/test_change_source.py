@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, register_change_source
-from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.changes.checkpoint import WindowLimits
+from hudi_engine.changes.source import ChangeSource
+from hudi_engine.errors import HistoryGapError, UnsupportedTableError
 
 COLUMNS = "id int, ts bigint, name string"
 
@@ -70,6 +72,26 @@ def test_wrong_options_are_told_together(spark, tmp_path, source):
     )
     with pytest.raises(Exception, match="'limit' is none; legal.*mode is 'some'.*max_rows is '0'"):
         reader.load(table.path).collect()
+
+
+@pytest.mark.parametrize("way", ["rollback", "restore"])
+def test_a_reader_at_a_commit_that_was_taken_back_is_told_so(spark, tmp_path, way):
+    table = make(spark, tmp_path / "t")
+    commits = [upsert(spark, table, (1, number, f"v{number}")) for number in range(3)]
+    if way == "restore":
+        table.restore(commits[0])
+    else:
+        table.rollback(commits[2])
+    source = ChangeSource({"path": table.path, "start": commits[2]})
+    for ask in (
+        source.first,
+        lambda: source.after(commits[2], WindowLimits()),
+        lambda: table.next_window(commits[2]),
+        lambda: table.changes(commits[2]),
+    ):
+        with pytest.raises(HistoryGapError, match=f"was taken back by {way}"):
+            ask()
+    assert table.next_window(commits[0]).commits == (0 if way == "restore" else 1)
 
 
 def test_a_stream_takes_each_commit_once_over_restarts_within_its_limits(spark, tmp_path, source):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,16 @@ def test_row_groups_that_a_filter_rules_out_are_not_read(tmp_path: Path) -> None
         hudi_engine.read(tmp_path / "t").to_arrow()
 
 
+def test_a_time_without_a_zone_is_compared_as_utc(tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+    table = HandmadeTable(tmp_path / "t", schema)
+    days = [datetime.datetime(2026, 1, day, tzinfo=datetime.timezone.utc) for day in (1, 2, 3)]
+    table.commit({"": {file_id(): pa.table({"id": ["a", "b", "c"], "at": days}, schema)}})
+    since = datetime.datetime(2026, 1, 2)
+    assert ids(hudi_engine.read(table.path, filters=[("at", ">=", since)])) == ["b", "c"]
+    assert ids(hudi_engine.read(table.path, filters=[("at", "in", [since])])) == ["b"]
+
+
 def test_the_folder_of_nulls_is_not_taken_for_a_value(tmp_path: Path) -> None:
     table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",))
     folder = "dt=__HIVE_DEFAULT_PARTITION__"
@@ -197,6 +208,9 @@ def test_a_library_that_is_not_there_is_named(partitioned: str, monkeypatch: pyt
     ("asked", "kind", "said"),
     [
         ({"columns": ["ids"]}, SchemaError, "unknown columns 'ids'; the table has"),
+        ({"columns": []}, ConfigError, "at least one name and each once"),
+        ({"columns": ["id", "id"]}, ConfigError, r"\['id', 'id'\]; give at least one name and each once"),
+        ({"filters": [("amount", "<", 10**20)]}, ConfigError, "is no filter"),
         ({"columns": "id"}, ConfigError, r"give a list of names, such as \['id'\]"),
         ({"filters": [("ids", "=", 1)]}, SchemaError, "names an unknown column"),
         ({"filters": [("id", "like", "a%")]}, ConfigError, "one of the operators =, ==, !="),

@@ -54,6 +54,24 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
         raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since", first)
 
 
+def check_stands(state: TableState, start: str) -> None:
+    """Refuse an instant that a rollback or a restore took back: what came with it has to be taken back by its reader too.
+
+    Args:
+        state: The table.
+        start: A position of a reader in the digits of the timeline; it need not be a commit.
+
+    Raises:
+        HistoryGapError: It was taken back.
+    """
+    _check_not_undone(state, start)
+    first = state.timeline.first_write_time
+    if first is not None and start < first:
+        undone = ArchivedTimeline.load(state.storage, state.config).undone
+        if start in undone:
+            raise _gap(state, start, f"that commit was taken back by {undone[start]}", first)
+
+
 def check_known(state: TableState, start: str) -> None:
     """Refuse an instant that the table never had: it was built anew, or another one is in its place.
 

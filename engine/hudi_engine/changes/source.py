@@ -24,6 +24,7 @@ from hudi_engine.changes.columns import (
     task_schema,
     told_schema,
 )
+from hudi_engine.changes.gaps import check_stands
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.slices import StatesOfGroups
@@ -33,6 +34,7 @@ from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import digits_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,6 +127,7 @@ class ChangeSource:
         state = self.state()
         if self._start == NEWEST:
             return next_window(state, None).end or ""
+        check_stands(state, digits_of(self._start, state.config))
         reached = next_window(state, None, end=self._start).end
         if reached is None:
             raise ConfigError(
@@ -140,8 +143,9 @@ class ChangeSource:
             limits: How much is read at most.
             until: An instant to stop at; None for the option ``end``.
         """
-        end = self._end if until is None else until
-        return next_window(self.state(), instant or None, end=end, limits=limits).end or instant
+        end, state = self._end if until is None else until, self.state()
+        check_stands(state, instant)
+        return next_window(state, instant or None, end=end, limits=limits).end or instant
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
         """Yield the parts of the changes after ``start`` up to ``end``.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
 
 from hudi_engine.cli.command import Answer, Call
 from hudi_engine.errors import ConfigError
@@ -32,7 +31,7 @@ def compact(call: Call) -> Answer:
         "rows": done.rows,
         "bytes": done.bytes_written,
     }
-    return _told(facts, done.reason)
+    return Answer(facts=facts, notes=[done.reason] if done.reason else [])
 
 
 def clean_arguments(parser: ArgumentParser) -> None:
@@ -54,7 +53,7 @@ def clean(call: Call) -> Answer:
         "partitions": done.partitions,
         "oldest_readable": done.earliest_retained,
     }
-    return _told(facts, done.reason)
+    return Answer(facts=facts, notes=[done.reason] if done.reason else [])
 
 
 def archive_arguments(parser: ArgumentParser) -> None:
@@ -144,8 +143,3 @@ def restore(call: Call) -> Answer:
 
 def _dry_run(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
-
-
-def _told(facts: Mapping[str, object], reason: str) -> Answer:
-    """Answer with what a service did, and why it did nothing."""
-    return Answer(facts=facts, notes=[reason] if reason else [])

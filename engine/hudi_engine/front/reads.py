@@ -8,6 +8,7 @@ from hudi_engine.changes.cdc import cdc_frame
 from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
+from hudi_engine.changes.gaps import check_stands
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span
 from hudi_engine.config.table_config import TableConfig
@@ -29,7 +30,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.continuity import look_until_still
 from hudi_engine.timeline.instant import Instant
-from hudi_engine.timeline.moments import Moment
+from hudi_engine.timeline.moments import Moment, digits_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -132,10 +133,13 @@ class Reads(TableBase):
 
         Raises:
             ConfigError: A limit below 1.
+            HistoryGapError: ``since`` was taken back by a rollback or a restore.
             TimelineError: A point in time that is none.
         """
-        limits = WindowLimits(max_commits, max_rows, max_bytes)
-        return next_window(TableState.load(self.storage), since, limits=limits)
+        limits, state = WindowLimits(max_commits, max_rows, max_bytes), TableState.load(self.storage)
+        if since is not None:
+            check_stands(state, digits_of(since, state.config))
+        return next_window(state, since, limits=limits)
 
     def cdc(
         self, start: Moment | None = None, end: Moment | None = None, *, options: RawOptions | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -68,7 +69,7 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
     typed = [[_typed(each, schema) for each in alternative] for alternative in alternatives]
     try:
         expression: pc.Expression = pq.filters_to_expression(typed)
-    except (TypeError, ValueError, pa.ArrowException) as error:
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise ConfigError(f"{_how(filters)} ({error})") from error
     return expression
 
@@ -79,14 +80,19 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     kind = schema.field(str(name)).type
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return given
-    if isinstance(value, str):
-        return name, operator, _read(given, value, kind)
     if operator in ("in", "not in") and isinstance(value, (list, tuple, set, frozenset)):
         return name, operator, [_read(given, each, kind) for each in value]
-    return given
+    return name, operator, _read(given, value, kind)
 
 
 def _read(given: object, value: object, kind: pa.DataType) -> object:
+    if (
+        isinstance(value, datetime.datetime)
+        and value.tzinfo is None
+        and pa.types.is_timestamp(kind)
+        and kind.tz
+    ):
+        return value.replace(tzinfo=datetime.timezone.utc)
     if not isinstance(value, str):
         return value
     try:

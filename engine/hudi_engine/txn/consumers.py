@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import time
 from dataclasses import dataclass
 
@@ -45,7 +46,7 @@ def register_consumer(storage: Storage, name: str, instant: str, hours: float) -
     Raises:
         ConfigError: The name is empty, the instant no digits, or the time not positive.
     """
-    if not name.strip() or not (instant.isascii() and instant.isdigit()) or hours <= 0:
+    if not name.strip() or not (instant.isascii() and instant.isdigit()) or not 0 < hours < math.inf:
         raise ConfigError(
             f"a consumer is registered with name {name!r}, instant {instant!r} and {hours} hours; legal are a name, the digits "
             "of a commit and a time above 0"

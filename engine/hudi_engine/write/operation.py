@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType, WriteOperation
-from hudi_engine.config.option import Option
 
 NOTHING, TOUCHED_PARTITIONS, WHOLE_TABLE = "nothing", "touched partitions", "whole table"
 
@@ -33,7 +31,7 @@ class Operation:
 
     name: WriteOperation
     lookup: bool = False
-    combine_option: Option[bool] | None = None
+    combine_option: str | None = None
     packing: bool = False
     delete_only: bool = False
     replaces: str = NOTHING
@@ -46,23 +44,23 @@ class Operation:
         return write_action(table_type)
 
 
-UPSERT = Operation(WriteOperation.UPSERT, True, WriteOptions.COMBINE_BEFORE_UPSERT, packing=True)
-INSERT = Operation(WriteOperation.INSERT, False, WriteOptions.COMBINE_BEFORE_INSERT, packing=True)
-BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, WriteOptions.COMBINE_BEFORE_INSERT, bulk=True)
+UPSERT = Operation(WriteOperation.UPSERT, True, "hoodie.combine.before.upsert", packing=True)
+INSERT = Operation(WriteOperation.INSERT, False, "hoodie.combine.before.insert", packing=True)
+BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, "hoodie.combine.before.insert", bulk=True)
 REPLACE = Operation(WriteOperation.UPSERT, True, None, packing=True)
 """Rows that say by flags what becomes of them; nothing of them is combined."""
-DELETE = Operation(WriteOperation.DELETE, True, WriteOptions.COMBINE_BEFORE_DELETE, delete_only=True)
+DELETE = Operation(WriteOperation.DELETE, True, "hoodie.combine.before.delete", delete_only=True)
 INSERT_OVERWRITE = Operation(
     WriteOperation.INSERT_OVERWRITE,
     False,
-    WriteOptions.COMBINE_BEFORE_INSERT,
+    "hoodie.combine.before.insert",
     replaces=TOUCHED_PARTITIONS,
     bulk=True,
 )
 INSERT_OVERWRITE_TABLE = Operation(
     WriteOperation.INSERT_OVERWRITE_TABLE,
     False,
-    WriteOptions.COMBINE_BEFORE_INSERT,
+    "hoodie.combine.before.insert",
     replaces=WHOLE_TABLE,
     bulk=True,
 )

@@ -61,7 +61,10 @@ def test_a_reader_registered_again_takes_the_place_of_what_it_was(five: Handmade
     assert not forget_consumer(five.storage, "weekly")
 
 
-@pytest.mark.parametrize(("name", "instant", "hours"), [(" ", SECOND, 1), ("a", "then", 1), ("a", SECOND, 0)])
+@pytest.mark.parametrize(
+    ("name", "instant", "hours"),
+    [(" ", SECOND, 1), ("a", "then", 1), ("a", SECOND, 0), ("a", SECOND, float("nan"))],
+)
 def test_a_registration_that_says_nothing_is_refused(
     five: HandmadeTable, name: str, instant: str, hours: float
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.enums import PartitionFilter
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -31,14 +30,15 @@ def clustering_options(
     """
     asked: dict[str, object] = {}
     if columns is not None:
-        asked[SORT_COLUMNS.key] = (
-            columns if isinstance(columns, str) else ",".join(_names(columns, "columns"))
-        )
+        asked[SORT_COLUMNS] = columns if isinstance(columns, str) else ",".join(_names(columns, "columns"))
     if strategy is not None:
-        asked[STRATEGY.key] = strategy
+        asked[STRATEGY] = strategy
     if partitions is not None:
-        asked[ClusteringOptions.PARTITION_FILTER.key] = PartitionFilter.SELECTED_PARTITIONS
-        asked[ClusteringOptions.SELECTED_PARTITIONS.key] = ",".join(_names(partitions, "partitions"))
+        mode = "hoodie.clustering.plan.partition.filter.mode"
+        asked[mode] = PartitionFilter.SELECTED_PARTITIONS
+        asked["hoodie.clustering.plan.strategy.partition.selected"] = ",".join(
+            _names(partitions, "partitions")
+        )
     return options.merged(asked) if asked else options
 
 

@@ -1,1 +1,0 @@
-"""Tests of a model that run before its commit."""
