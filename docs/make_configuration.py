@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hudi_engine.config.option import Option
+from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import OPTIONS
 
 PAGE = Path(__file__).with_name("configuration.md")
@@ -40,14 +40,14 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _row(option: Option) -> str:
+def _row(option: Option[OptionValue]) -> str:
     effect = option.doc
     if option.aliases:
         effect += f" Also: {', '.join(f'`{alias}`' for alias in option.aliases)}."
     return f"| `{option.key}` | {_values(option)} | {_default(option)} | {_escaped(effect)} |"
 
 
-def _values(option: Option) -> str:
+def _values(option: Option[OptionValue]) -> str:
     if option.kind == "choice":
         return ", ".join(f"`{choice}`" for choice in option.choices)
     if option.kind == "bool":
@@ -58,7 +58,7 @@ def _values(option: Option) -> str:
     return "text"
 
 
-def _default(option: Option) -> str:
+def _default(option: Option[OptionValue]) -> str:
     if option.default is None:
         return "not set"
     return f"`{str(option.default).lower() if isinstance(option.default, bool) else option.default}`"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+WAITING_THREADS = 16
 _BEGIN, _END = "<hudi-engine-error:", ">"
 _KINDS: dict[str, type[HudiError]] = {
     name: kind
@@ -130,20 +131,26 @@ def run_in_threads(
     items: Sequence[Item],
     *,
     most: int | None = None,
-    waiting: int | None = None,
 ) -> list[Result]:
-    """Run in threads of this process, as many as there are processors.
+    """Run in threads of this process, as many as there are processors: for work.
 
     Args:
         function: What to call.
         items: What to call it with.
         most: Upper bound of the threads, where each holds much memory.
-        waiting: Number of the threads, where they mostly wait for the storage.
     """
+    return _in_threads(function, items, min(os.cpu_count() or 1, most or len(items)))
+
+
+def on_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Run in more threads of this process than there are processors: for calls that mostly wait for the storage."""
+    return _in_threads(function, items, WAITING_THREADS)
+
+
+def _in_threads(function: Callable[[Item], Result], items: Sequence[Item], most: int) -> list[Result]:
     if len(items) < 2:
         return [function(item) for item in items]
-    workers = min(len(items), waiting or os.cpu_count() or 1, most or len(items))
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="hudi-engine") as pool:
+    with ThreadPoolExecutor(min(len(items), most), thread_name_prefix="hudi-engine") as pool:
         return list(pool.map(function, items))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -29,6 +28,7 @@ from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.merge.stored_columns import partition_values
 from hudi_engine.merge.table_reader import as_its_readers_do
+from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.casting import cast_array
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.storage.factory import open_storage
@@ -118,14 +118,8 @@ class Rows:
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        slices = self._slices
-        tables = [self.schema.empty_table()]
-        if len(slices) > 1:
-            with ThreadPoolExecutor(min(len(slices), os.cpu_count() or 1)) as pool:
-                tables.extend(pool.map(self._read, slices))
-        else:
-            tables.extend(map(self._read, slices))
-        return pa.concat_tables(tables)
+        tables = run_in_threads(self._read, self._slices)
+        return pa.concat_tables([self.schema.empty_table(), *tables])
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows as a pandas DataFrame."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
@@ -86,7 +87,7 @@ def _rebuild_beside(
         create_table(side_storage, wanted)
         mark_builder(side_storage)
         table = HudiTable(
-            spark, side, side_storage, {**(options or {}), "hoodie.engine.publish.manifest": "false"}
+            spark, side, side_storage, {**(options or {}), EngineOptions.PUBLISH_MANIFEST.key: "false"}
         )
         result = table.write_anew(operations.BULK_INSERT, df)
         swap(storage.base, side)

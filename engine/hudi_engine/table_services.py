@@ -9,6 +9,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions
 from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -59,8 +61,6 @@ from hudi_engine.txn.savepoint import (
 )
 
 logger = logging.getLogger(__name__)
-
-PUBLISH = "hoodie.engine.publish.manifest"
 
 
 @dataclass(frozen=True)
@@ -217,8 +217,8 @@ class TableServices:
         options = self.options
         if retain_commits is not None:
             keep = {
-                "hoodie.clean.policy": CleanPolicy.KEEP_LATEST_COMMITS,
-                "hoodie.clean.commits.retained": retain_commits,
+                CleanOptions.POLICY.key: CleanPolicy.KEEP_LATEST_COMMITS,
+                CleanOptions.COMMITS_RETAINED.key: retain_commits,
             }
             options = options.merged(keep)
         state = TableState.load(self.storage)
@@ -239,7 +239,7 @@ class TableServices:
         Raises:
             ConfigError: Limits that make no sense.
         """
-        limits = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
+        limits = {ArchiveOptions.MIN_COMMITS.key: min_commits, ArchiveOptions.MAX_COMMITS.key: max_commits}
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
 
@@ -262,7 +262,7 @@ class TableServices:
 
     def publish_or_warn(self) -> None:
         """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""
-        if not self.options.bool(PUBLISH):
+        if not self.options[EngineOptions.PUBLISH_MANIFEST]:
             return
         try:
             self.publish()
@@ -288,7 +288,9 @@ class TableServices:
 
     def publication(self) -> Publication:
         """Return the file lists that readers hold on to; a first one is made only where the options want one."""
-        return publication_of(self.storage, self.run_sidecars, first=self.options.bool(PUBLISH))
+        return publication_of(
+            self.storage, self.run_sidecars, first=self.options[EngineOptions.PUBLISH_MANIFEST]
+        )
 
     def _check_retained(self, retain_commits: int | None) -> None:
         if retain_commits is not None and (not isinstance(retain_commits, int) or retain_commits < 1):

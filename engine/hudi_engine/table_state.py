@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.engine_options import MergeOptions
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -23,7 +25,6 @@ from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_colum
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 
-RECORD_SIZE_DEFAULT = "hoodie.copyonwrite.record.size.estimate"
 COMMITS_LOOKED_AT = 20
 
 
@@ -80,8 +81,8 @@ class TableState:
             schema=with_meta_columns(data_schema, operation=self.config.keeps_operations),
             is_committed=self.timeline.committed(as_of),
             as_of=as_of,
-            memory_limit_bytes=options.int("hoodie.memory.merge.max.size"),
-            spill_dir=options.text("hoodie.memory.spillable.map.path"),
+            memory_limit_bytes=options[MergeOptions.MERGE_MEMORY],
+            spill_dir=options[MergeOptions.SPILL_FOLDER],
             schema_history=load_schema_history(self.storage, self.timeline),
         )
 
@@ -107,7 +108,7 @@ class TableState:
 
     def average_row_bytes(self, options: Options) -> int:
         """Return bytes a row takes in a base file, from the newest commit that wrote enough (more than the small file limit)."""
-        enough = options.int("hoodie.parquet.small.file.limit")
+        enough = options[FileOptions.SMALL_FILE_LIMIT]
         for instant in list(reversed(self.timeline.completed_writes))[:COMMITS_LOOKED_AT]:
             metadata = self.timeline.commit_metadata(instant)
             stats = [stat for _, stat in metadata.write_stats() if not stat.is_log_file]
@@ -115,7 +116,7 @@ class TableState:
             rows = sum(stat.num_writes or 0 for stat in stats)
             if rows and written > enough:
                 return max(1, -(-written // rows))
-        return options.int(RECORD_SIZE_DEFAULT)
+        return options[FileOptions.RECORD_SIZE_ESTIMATE]
 
 
 def commit_schema_text(avro_schema: dict[str, Any]) -> str:

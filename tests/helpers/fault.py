@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-import pyarrow as pa
 from hudi_engine.errors import ConfigError
 from hudi_engine.storage import paths
-from hudi_engine.storage.base import TEMP_PREFIX, FileStatus, Listing, Storage
+from hudi_engine.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.storage.forwarding import ForwardingStorage
 
 FAULTS = ("before", "after", "torn", "error")
 
@@ -56,7 +56,7 @@ class FaultPlan:
             )
 
 
-class FaultInjectingStorage(Storage):
+class FaultInjectingStorage(ForwardingStorage):
     """Passes everything on to another storage and counts the calls that change something.
 
     A torn call leaves what a killed process would leave on that storage: half of a temporary file, or half
@@ -68,10 +68,8 @@ class FaultInjectingStorage(Storage):
     """
 
     def __init__(self, storage: Storage, plan: FaultPlan | None = None) -> None:
-        self.base = storage.base
-        self.renames_folders = storage.renames_folders
+        super().__init__(storage)
         self.calls: list[tuple[str, str]] = []
-        self._storage = storage
         self._plan = plan
         self._crashed = False
         self._lock = threading.Lock()
@@ -82,26 +80,6 @@ class FaultInjectingStorage(Storage):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
-
-    @property
-    def exclusive_create(self) -> bool:
-        """As of the other storage, which may have to ask its service first."""
-        return self._storage.exclusive_create
-
-    def read(self, path: str) -> bytes:
-        return self._storage.read(path)
-
-    def stat(self, path: str) -> FileStatus | None:
-        return self._storage.stat(path)
-
-    def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
-        return self._storage.list(path, recursive, skip)
-
-    def open_input(self, path: str) -> pa.NativeFile:
-        return self._storage.open_input(path)
-
-    def uri(self, path: str = "") -> str:
-        return self._storage.uri(path)
 
     def create(self, path: str, data: bytes) -> None:
         with self._fault("create", path, lambda: self._leave_half(path, data)):

@@ -58,11 +58,11 @@ def test_no_function_has_more_than_seven_parameters() -> None:
 
 
 def test_a_public_name_of_the_engine_means_one_thing() -> None:
-    homes = defaultdict(list)
+    homes = defaultdict(set)
     for path, tree in TREES.items():
         if path.is_relative_to(ROOMS[0]) and "cli" not in path.parts:
             for node in tree.body:
                 if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
-                    homes[node.name].append(shown(path))
+                    homes[node.name].add(shown(path))
 
     assert {name: paths for name, paths in homes.items() if len(paths) > 1 and name not in SAME_NAME} == {}

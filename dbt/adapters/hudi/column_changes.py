@@ -7,10 +7,12 @@ from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import legal_names
@@ -76,6 +78,33 @@ class ColumnChanges(metaclass=AdapterMeta):
             if not same_stored_type(old.simpleString(), new.simpleString()):
                 grown.append({"column_name": item["column_name"], "new_type": new.simpleString()})
         return grown
+
+    @available.parse_list
+    def hudi_columns_to_be(
+        self, plan: ModelPlan, source: Sequence[HudiColumn], target: Sequence[HudiColumn]
+    ) -> list[HudiColumn]:
+        """Columns of a table after a write that is tested before its commit: new ones come with the rows.
+
+        Raises:
+            DbtRuntimeError: The table would have to drop or change columns, which takes a commit of its own.
+        """
+        known = {column.name.lower() for column in target}
+        new = [column for column in source if column.name.lower() not in known]
+        retyped = self.hudi_type_changes(source, target)
+        gone: list[str] = []
+        if plan.merge.on_schema_change == "sync_all_columns":
+            given = {column.name.lower() for column in source}
+            gone = [f"drop {column.name}" for column in target if column.name.lower() not in given]
+        else:
+            retyped = self.hudi_new_fields(retyped, target)
+        changes = [*gone, *(f"make {each['column_name']} {each['new_type']}" for each in retyped)]
+        if changes:
+            raise DbtRuntimeError(
+                f"{plan.schema}.{plan.name} is tested before its commit, and on_schema_change "
+                f"{plan.merge.on_schema_change!r} has to {', '.join(changes)} first, in a commit that no failing test takes "
+                "back; run it once without audit and pre_commit_tests, or with --full-refresh"
+            )
+        return [*target, *new]
 
     @available.parse_list
     def hudi_legal_names(self, names: Sequence[str]) -> list[str]:

@@ -30,6 +30,7 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "catalog": _TEXT,
     "master": _TEXT,
     "app_name": _TEXT,
+    "user": _TEXT,
     "log_level": _TEXT,
     "spark_conf": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
     "server_side_parameters": ((Mapping,), "a mapping of Spark settings, such as {spark.driver.memory: 4g}"),
@@ -171,7 +172,8 @@ class HudiCredentials(SparkCredentials):
         return self.location_root
 
     def _connection_keys(self) -> tuple[str, ...]:
-        return "method", "schema", "location_root", "catalog", "app_name", "ansi", "spark_conf"
+        shown = "method", "schema", "location_root", "catalog", "app_name", "ansi", "spark_conf"
+        return (*shown, "user") if self.user else shown
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
         """Yield what ``dbt debug`` prints: the profile, what tables are built with, and the effective ``hoodie.*`` options."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.hudi.audit.run import Audit
+from dbt.adapters.hudi.audit.tests import audit_tests
 from dbt.adapters.hudi.catalogs import DirectoryCatalogIntegration, HiveCatalogIntegration, with_catalog
 from dbt.adapters.hudi.changes.consume import consumed
 from dbt.adapters.hudi.changes.methods import ChangeFeeds
@@ -73,6 +75,8 @@ class HudiConfig(SparkConfig):
     clean: Any | None = None
     archive: Any | None = None
     clustering: Any | None = None
+    audit: bool | None = None
+    pre_commit_tests: Any | None = None
     cluster_by: Any | None = None
 
 
@@ -168,7 +172,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         }
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:
             frame = seeds.seed_frame(session, agate_table, types)
-            return builds.rebuild(self._warehouse, session, plan, frame)
+            with self._audit(session, plan):
+                return builds.rebuild(self._warehouse, session, plan, frame)
 
     # --- models -------------------------------------------------------------------------------------------------
 
@@ -181,7 +186,15 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         name = named(relation)
         plan = self._resolve(name.database, name.name, model.get("config") or {})
         notes = notes_of_run(str(model.get("unique_id") or ""), self._warehouse.places.project_root)
-        return replace(plan, run_notes=notes)
+        tests = audit_tests(
+            plan.audit, str(model.get("unique_id") or ""), self.get_macro_resolver(), self.config
+        )
+        return replace(plan, run_notes=notes, tests=tests)
+
+    def _audit(self, session: SparkSession, plan: ModelPlan) -> AbstractContextManager[None]:
+        """The model's tests, run over what the writes of a block leave before they are committed."""
+        handle = self.connections.get_thread_connection().handle
+        return Audit(self._warehouse, handle, session, plan).watching()
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         name_of_catalog = config.get("catalog_name")
@@ -235,7 +248,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             if model["config"].get("materialized") == "incremental":
                 frame = consumed(plan, frame, rebuilds=True)
             frame, plan = frame.limit(0) if empty else frame, self.feed_of(plan).noted_in(plan, rebuilds=True)
-            with self._warehouse.one_writer(session, plan.base):
+            with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                 return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
 
     @available.parse_none
@@ -277,7 +290,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             rows = frame.select(*wanted)
             if builds.side_by_side(plan):
                 return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
-            with self._warehouse.one_writer(session, plan.base):
+            with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                 return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
 
     @available.parse_none
@@ -294,7 +307,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         """
         with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
             staged = session.table(named(source).name)
-            return snapshots.write(self._warehouse, session, plan, staged, valid_to, relation.render())
+            with self._audit(session, plan):
+                return snapshots.write(self._warehouse, session, plan, staged, valid_to, relation.render())
 
     @available.parse_none
     def hudi_comment(

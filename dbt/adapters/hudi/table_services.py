@@ -13,6 +13,7 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
+from hudi_engine.config.declared.service_options import ArchiveOptions, ServiceOptions
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.table_services import TableServices as Services
@@ -29,7 +30,7 @@ from dbt.adapters.hudi.spark.errors import dbt_errors
 Change = Callable[[HudiTable], AdapterResponse]
 # A service asked for in a way that makes no sense is no failure of the service.
 _ASKED_WRONGLY = (ConfigError, TableNotFoundError, UnsupportedTableError)
-_STRICT = "hoodie.engine.services.strict"
+_STRICT = ServiceOptions.STRICT.key
 
 
 class _ServiceFailedError(Exception):
@@ -178,7 +179,7 @@ class TableServices(metaclass=AdapterMeta):
         options: Mapping[str, str] | None = None,
     ) -> AdapterResponse:
         """Move the oldest instants to the archive."""
-        limits = {"hoodie.keep.min.commits": min_commits, "hoodie.keep.max.commits": max_commits}
+        limits = {ArchiveOptions.MIN_COMMITS.key: min_commits, ArchiveOptions.MAX_COMMITS.key: max_commits}
         chosen = {key: value for key, value in limits.items() if value is not None}
         given = _options({**(options or {}), **chosen})
         return self._service(relation, "archive", given, lambda table: archive(table, dry_run, given))

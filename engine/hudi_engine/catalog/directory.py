@@ -13,7 +13,6 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote
@@ -29,6 +28,7 @@ from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
+from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
@@ -46,7 +46,6 @@ _SOURCE_CACHE = ".sources"
 _SECOND_FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)
 _SIDE_FOLDER = re.compile(r"^\.(.+)\.(?:rebuild|replaced)-[0-9a-f]+$")
 _MANAGED_FOLDER = ".managed"
-_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -115,8 +114,7 @@ class DirectoryCatalog:
         """Return what `load` would show of a schema: tables with their places, all that only reads with None."""
         statuses = self._storage.list(checked_name(schema))
         places = self._places(schema, statuses, [])
-        with ThreadPoolExecutor(max_workers=_THREADS) as pool:
-            types = dict(zip(places, pool.map(_type_when_shown, places.values())))
+        types = dict(zip(places, on_threads(_type_when_shown, list(places.values())), strict=True))
         views = [each.name for each in statuses if not each.is_dir and each.name.endswith(_VIEW)]
         found: dict[TableName, str | None] = {
             TableName(schema, unquote(view.removesuffix(_VIEW))): None for view in views
@@ -260,8 +258,7 @@ class DirectoryCatalog:
         for schema, statuses in listings.items():
             places.update(self._places(schema, statuses, warnings))
         run_sidecars = sidecar_runner(spark)
-        with ThreadPoolExecutor(max_workers=_THREADS) as pool:
-            found = list(pool.map(lambda item: prepare(item[0], item[1], run_sidecars), places.items()))
+        found = on_threads(lambda item: prepare(item[0], item[1], run_sidecars), list(places.items()))
         registered = []
         for each in found:
             if each.problem:

@@ -15,6 +15,7 @@ from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.catalog.spark_table import put_entries, refresh_table
 from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import BaseFile
@@ -108,7 +109,7 @@ def _readable_by(spark_version: str) -> IsReadable:
         if context.schema_history is not None:
             return False
         # The meta columns, which may be empty, are not declared.
-        config = context.config.with_properties({"hoodie.populate.meta.fields": "true"})
+        config = context.config.with_properties({TableOptions.POPULATE_META_FIELDS.key: "true"})
         schema = without_meta_columns(context.schema)
         return natively_readable(
             context.storage, config, [base.path], schema, spark_major=major_of(spark_version)

@@ -6,8 +6,8 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import OPERATION_OPTION
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.frames.session import prepare_session
@@ -52,8 +52,8 @@ def changes_frame(
     config = state.config
     if not config.keeps_operations:
         raise UnsupportedTableError(
-            f"table {config.name!r} ({config.table_type.value}) keeps no changelog; make it with {OPERATION_OPTION}=true and "
-            "table_type mor, or read its snapshot as of two instants"
+            f"table {config.name!r} ({config.table_type.value}) keeps no changelog; make it with "
+            f"{TableOptions.KEEP_OPERATIONS}=true and table_type mor, or read its snapshot as of two instants"
         )
     data_schema = state.data_schema()
     if data_schema is None:

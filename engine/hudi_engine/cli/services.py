@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 
 from hudi_engine.cli.command import Answer, Call
 from hudi_engine.errors import ConfigError
@@ -31,7 +32,7 @@ def compact(call: Call) -> Answer:
         "rows": done.rows,
         "bytes": done.bytes_written,
     }
-    return Answer(facts=facts, notes=[done.reason] if done.reason else [])
+    return _told(facts, done.reason)
 
 
 def clean_arguments(parser: ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def clean(call: Call) -> Answer:
         "partitions": done.partitions,
         "oldest_readable": done.earliest_retained,
     }
-    return Answer(facts=facts, notes=[done.reason] if done.reason else [])
+    return _told(facts, done.reason)
 
 
 def archive_arguments(parser: ArgumentParser) -> None:
@@ -143,3 +144,8 @@ def restore(call: Call) -> Answer:
 
 def _dry_run(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
+
+
+def _told(facts: Mapping[str, object], reason: str) -> Answer:
+    """Answer with what a service did, and why it did nothing."""
+    return Answer(facts=facts, notes=[reason] if reason else [])

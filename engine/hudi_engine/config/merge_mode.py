@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import DECLARED_MERGE_MODES, MergeMode
 from hudi_engine.errors import CorruptTableError
 
@@ -71,7 +72,7 @@ def resolve_merge_mode(properties: Mapping[str, str], version: int, *, has_order
 
 
 def _declared(properties: Mapping[str, str]) -> MergeMode | None:
-    raw = properties.get("hoodie.record.merge.mode", "").strip().upper()
+    raw = properties.get(TableOptions.MERGE_MODE.key, "").strip().upper()
     if not raw:
         return None
     if raw not in DECLARED_MERGE_MODES:

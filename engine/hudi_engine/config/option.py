@@ -6,16 +6,23 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Number
+from typing import Generic, TypeVar, overload
 
+from hudi_engine.config.enums import Name
 from hudi_engine.errors import ConfigError
 
 OptionValue = bool | int | float | str | None
 _LEGAL = {"bool": "true or false", "int": "a whole number", "float": "a number", "text": "a text"}
+Value = TypeVar("Value", covariant=True)
+Flag = TypeVar("Flag", bool, bool | None)
+Whole = TypeVar("Whole", int, int | None)
+Text = TypeVar("Text", str, str | None)
+Member = TypeVar("Member", bound=Name)
 
 
 @dataclass(frozen=True)
-class Option:
-    """One option.
+class Option(Generic[Value]):
+    """One option; `Options` gives its value for the option itself, in its type.
 
     Args:
         key: The ``hoodie.*`` key.
@@ -30,17 +37,20 @@ class Option:
 
     key: str
     kind: str
-    default: OptionValue
+    default: Value
     doc: str
     group: str
-    choices: tuple[str, ...] = ()
+    choices: tuple[Name, ...] = ()
     aliases: tuple[str, ...] = ()
     minimum: float | None = None
+
+    def __str__(self) -> str:
+        return self.key
 
     def parse(self, raw: object) -> OptionValue:
         """Turn a raw value into the typed one; raises ConfigError naming key, value and legal values."""
         if not isinstance(raw, (str, Number)):
-            raise self._refuse(raw, _LEGAL.get(self.kind) or ", ".join(self.choices))
+            raise self._refuse(raw, _LEGAL.get(self.kind) or ", ".join(map(str, self.choices)))
         text = str(raw).strip()
         if self.kind == "bool":
             lowered = text.lower()
@@ -50,9 +60,9 @@ class Option:
         if self.kind == "choice":
             for choice in self.choices:
                 # Hudi also takes the name of its constant: ZORDER.
-                if text.lower() in (choice.lower(), choice.lower().replace("-", "")):
+                if text.lower() in (str(choice).lower(), str(choice).lower().replace("-", "")):
                     return choice
-            raise self._refuse(raw, ", ".join(self.choices))
+            raise self._refuse(raw, ", ".join(map(str, self.choices)))
         if self.kind in ("int", "float"):
             return self._parse_number(raw, text)
         return text
@@ -70,38 +80,52 @@ class Option:
         return number
 
     def _refuse(self, raw: object, legal: str) -> ConfigError:
-        return ConfigError(f"{self.key} is {raw!r}; legal values: {legal} (default {self.default!r})")
+        default = str(self.default) if isinstance(self.default, Name) else self.default
+        return ConfigError(f"{self.key} is {raw!r}; legal values: {legal} (default {default!r})")
 
 
-def bool_option(
-    key: str, default: bool | None, group: str, doc: str, aliases: tuple[str, ...] = ()
-) -> Option:
-    """Declare a boolean option."""
+def bool_option(key: str, default: Flag, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Flag]:
+    """Declare a boolean option; without a default it may be unset."""
     return Option(key, "bool", default, doc, group, aliases=aliases)
 
 
 def int_option(
-    key: str, default: int | None, group: str, doc: str, minimum: float = 0, aliases: tuple[str, ...] = ()
-) -> Option:
-    """Declare an option that is a whole number."""
+    key: str, default: Whole, group: str, doc: str, minimum: float = 0, aliases: tuple[str, ...] = ()
+) -> Option[Whole]:
+    """Declare an option that is a whole number; without a default it may be unset."""
     return Option(key, "int", default, doc, group, minimum=minimum, aliases=aliases)
 
 
-def float_option(key: str, default: float, group: str, doc: str, minimum: float = 0) -> Option:
+def float_option(key: str, default: float, group: str, doc: str, minimum: float = 0) -> Option[float]:
     """Declare an option that is a number."""
     return Option(key, "float", default, doc, group, minimum=minimum)
 
 
-def text_option(key: str, default: str | None, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option:
-    """Declare an option that is any text."""
+def text_option(key: str, default: Text, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Text]:
+    """Declare an option that is any text; without a default it may be unset."""
     return Option(key, "text", default, doc, group, aliases=aliases)
 
 
+@overload
 def choice_option(
-    key: str, default: str | None, choices: Iterable[str], group: str, doc: str, aliases: tuple[str, ...] = ()
-) -> Option:
-    """Declare an option with a few legal values."""
-    legal = tuple(str(choice) for choice in choices)
-    return Option(
-        key, "choice", None if default is None else str(default), doc, group, choices=legal, aliases=aliases
-    )
+    key: str, default: Member, choices: Iterable[Member], group: str, doc: str, aliases: tuple[str, ...] = ()
+) -> Option[Member]: ...
+@overload
+def choice_option(
+    key: str, default: None, choices: Iterable[Member], group: str, doc: str, aliases: tuple[str, ...] = ()
+) -> Option[Member | None]: ...
+def choice_option(
+    key: str,
+    default: Member | None,
+    choices: Iterable[Member],
+    group: str,
+    doc: str,
+    aliases: tuple[str, ...] = (),
+) -> Option[Member | None]:
+    """Declare an option with a few legal values, members of their enum."""
+    return Option(key, "choice", default, doc, group, choices=tuple(choices), aliases=aliases)
+
+
+def declared_in(*groups: type) -> tuple[Option[OptionValue], ...]:
+    """Return the options that are members of classes, in the order in which they are declared."""
+    return tuple(each for group in groups for each in vars(group).values() if isinstance(each, Option))

@@ -14,33 +14,43 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
-from hudi_engine.config.declared.clustering_options import CLUSTERING_OPTIONS
-from hudi_engine.config.declared.engine_options import ENGINE_OPTIONS
+from hudi_engine.config.declared import (
+    clustering_options,
+    engine_options,
+    service_options,
+    table_options,
+    telemetry_options,
+    write_options,
+)
 from hudi_engine.config.declared.hudi_keys import hudi_keys
-from hudi_engine.config.declared.service_options import SERVICE_OPTIONS
-from hudi_engine.config.declared.table_options import TABLE_OPTIONS
-from hudi_engine.config.declared.telemetry_options import TELEMETRY_OPTIONS
-from hudi_engine.config.declared.write_options import WRITE_OPTIONS
-from hudi_engine.config.enums import Name
-from hudi_engine.config.option import Option, OptionValue
+from hudi_engine.config.option import Option, OptionValue, declared_in
 from hudi_engine.config.other_keys import CHECKPOINT, DEFINED_ELSEWHERE, NOT_DONE
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
-Member = TypeVar("Member", bound=Name)
+Value = TypeVar("Value")
 
-DECLARED = (
-    *TABLE_OPTIONS,
-    *WRITE_OPTIONS,
-    *SERVICE_OPTIONS,
-    *CLUSTERING_OPTIONS,
-    *TELEMETRY_OPTIONS,
-    *ENGINE_OPTIONS,
+GROUPS = (
+    table_options.TableOptions,
+    write_options.WriteOptions,
+    write_options.IndexOptions,
+    write_options.FileOptions,
+    service_options.ServiceOptions,
+    service_options.CompactionOptions,
+    service_options.CleanOptions,
+    service_options.ArchiveOptions,
+    clustering_options.ClusteringOptions,
+    clustering_options.LayoutOptions,
+    telemetry_options.TelemetryOptions,
+    engine_options.MergeOptions,
+    engine_options.WriterOptions,
+    engine_options.EngineOptions,
 )
+DECLARED = declared_in(*GROUPS)
 
-OPTIONS: Mapping[str, Option] = MappingProxyType({option.key: option for option in DECLARED})
+OPTIONS: Mapping[str, Option[OptionValue]] = MappingProxyType({option.key: option for option in DECLARED})
 _ALIASES: Mapping[str, str] = MappingProxyType(
     {alias: option.key for option in DECLARED for alias in option.aliases}
 )
@@ -56,44 +66,14 @@ class Options:
         self._given = dict(given)
         self.raw: Mapping[str, str] = dict(raw)
 
-    def is_set(self, key: str) -> bool:
+    def is_set(self, option: Option[object]) -> bool:
         """Tell whether the caller gave the option."""
-        return OPTIONS[key].key in self._given
+        return option.key in self._given
 
-    def value(self, key: str) -> OptionValue:
-        """Return the typed value, or the default."""
-        option = OPTIONS[key]
-        return self._given.get(option.key, option.default)
-
-    def bool(self, key: str) -> bool:
-        """Return a boolean option."""
-        return bool(self.value(key))
-
-    def int(self, key: str) -> int:
-        """Return a whole number; raises ConfigError when the option has no default and was not given."""
-        value = self.value(key)
-        if not isinstance(value, int):
-            raise ConfigError(f"{key} is not set; give a whole number")
+    def __getitem__(self, option: Option[Value]) -> Value:
+        """Return the value of an option such as ``CleanOptions.POLICY``, or its default."""
+        value: Value = self._given.get(option.key, option.default)  # type: ignore[assignment]
         return value
-
-    def float(self, key: str) -> float:
-        """Return a number."""
-        value = self.value(key)
-        if not isinstance(value, (float, int)):
-            raise ConfigError(f"{key} is not set; give a number")
-        return float(value)
-
-    def text(self, key: str) -> str | None:
-        """Return a text or choice option, None when neither given nor defaulted."""
-        value = self.value(key)
-        return None if value is None else str(value)
-
-    def member(self, key: str, kind: type[Member]) -> Member:
-        """Return a choice option as the member of its enum; raises ConfigError when it is neither given nor defaulted."""
-        value = self.value(key)
-        if value is None:
-            raise ConfigError(f"{key} is not set; legal values: {', '.join(OPTIONS[key].choices)}")
-        return kind(value)
 
     def merged(self, raw: Mapping[str, object]) -> Options:
         """Return these options with ``raw`` on top."""
@@ -159,8 +139,8 @@ def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
 
 
 def _two_ways_to_cluster(given: Mapping[str, OptionValue]) -> list[str]:
-    both = ("hoodie.clustering.inline", "hoodie.clustering.schedule.inline")
-    if all(given.get(key) for key in both):
+    both = (clustering_options.ClusteringOptions.INLINE, clustering_options.ClusteringOptions.SCHEDULE_INLINE)
+    if all(given.get(option.key) for option in both):
         return [
             f"{both[0]} and {both[1]} are both true; the first plans and runs, the second only plans: set one of them"
         ]
@@ -169,8 +149,8 @@ def _two_ways_to_cluster(given: Mapping[str, OptionValue]) -> list[str]:
 
 def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
     smaller, greater = (
-        (key, given.get(key, OPTIONS[key].default))
-        for key in ("hoodie.keep.min.commits", "hoodie.keep.max.commits")
+        (option.key, given.get(option.key, option.default))
+        for option in (service_options.ArchiveOptions.MIN_COMMITS, service_options.ArchiveOptions.MAX_COMMITS)
     )
     if isinstance(smaller[1], int) and isinstance(greater[1], int) and smaller[1] >= greater[1]:
         return [

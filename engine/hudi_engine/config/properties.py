@@ -11,8 +11,9 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 
+from hudi_engine.config.declared.table_options import TableOptions
+
 TABLE_NAME_KEY = "hoodie.table.name"
-DATABASE_NAME_KEY = "hoodie.database.name"
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -53,7 +54,7 @@ def format_properties(properties: Mapping[str, str], comment: str) -> bytes:
 
 def table_checksum(properties: Mapping[str, str]) -> int:
     """Return the CRC-32 that ``hoodie.table.checksum`` must hold (table config of Hudi)."""
-    database = properties.get(DATABASE_NAME_KEY, "")
+    database = properties.get(TableOptions.DATABASE_NAME.key, "")
     return zlib.crc32(f"{database}.{properties.get(TABLE_NAME_KEY, '')}".encode())
 
 

@@ -13,6 +13,7 @@ from datetime import datetime, timezone, tzinfo
 from functools import cached_property
 from typing import Any
 
+from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
 from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
@@ -30,17 +31,11 @@ from hudi_engine.config.trusted_rules import RULE_PROPERTY, is_trusted, trust_ru
 from hudi_engine.errors import CorruptTableError
 
 CREATE_SCHEMA = "hoodie.table.create.schema"
-CDC_OPTION = "hoodie.table.cdc.enabled"
-CDC_LOGGING_OPTION = "hoodie.table.cdc.supplemental.logging.mode"
-OPERATION_OPTION = "hoodie.allow.operation.metadata.field"
-CHANGELOG_PROPERTY = "hoodie.engine.changelog"
-"""Where a table keeps the option. Under Hudi's own name its Spark writer would find it and lose every update, because its
-records name no operation."""
 
 
 _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
-_DELETE_FIELD = "hoodie.payload.delete.field"
-_DELETE_MARKER = "hoodie.payload.delete.marker"
+_DELETE_FIELD = TableOptions.DELETE_FIELD.key
+_DELETE_MARKER = TableOptions.DELETE_MARKER.key
 _TRUSTED = "__rule_is_trusted"
 _OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
@@ -103,7 +98,7 @@ class TableConfig:
     @cached_property
     def database(self) -> str:
         """``hoodie.database.name``; ``""`` when there is none."""
-        return self._text("hoodie.database.name")
+        return self._text(TableOptions.DATABASE_NAME.key)
 
     @cached_property
     def table_type(self) -> TableType:
@@ -184,27 +179,27 @@ class TableConfig:
     @cached_property
     def hive_style(self) -> bool:
         """Whether partition folders are named ``column=value``."""
-        return self._flag("hoodie.datasource.write.hive_style_partitioning", False)
+        return self._flag(TableOptions.HIVE_STYLE_PARTITIONING.key, False)
 
     @cached_property
     def url_encode(self) -> bool:
         """Whether partition values are escaped as Hive does."""
-        return self._flag("hoodie.datasource.write.partitionpath.urlencode", False)
+        return self._flag(TableOptions.URL_ENCODE_PARTITIONS.key, False)
 
     @cached_property
     def drop_partition_columns(self) -> bool:
         """Whether partition columns are left out of the data files."""
-        return self._flag("hoodie.datasource.write.drop.partition.columns", False)
+        return self._flag(TableOptions.DROP_PARTITION_COLUMNS.key, False)
 
     @cached_property
     def populate_meta_fields(self) -> bool:
         """Whether the five ``_hoodie_*`` columns are filled."""
-        return self._flag("hoodie.populate.meta.fields", True)
+        return self._flag(TableOptions.POPULATE_META_FIELDS.key, True)
 
     @cached_property
     def cdc_enabled(self) -> bool:
         """Whether writes keep change data files."""
-        return self._flag(CDC_OPTION, False)
+        return self._flag(TableOptions.CHANGE_DATA_CAPTURE.key, False)
 
     @cached_property
     def cdc_logging(self) -> CdcLogging:
@@ -213,12 +208,13 @@ class TableConfig:
         Raises:
             CorruptTableError: The property says something else.
         """
-        value = self._text(CDC_LOGGING_OPTION, CdcLogging.DATA_BEFORE_AFTER).upper()
+        option = TableOptions.CDC_LOGGING
+        value = self._text(option.key, option.default).upper()
         try:
             return CdcLogging(value)
         except ValueError as error:
             raise CorruptTableError(
-                f"table {self.name!r} has {CDC_LOGGING_OPTION}={value!r}; legal are {', '.join(CdcLogging)}"
+                f"table {self.name!r} has {option}={value!r}; legal are {', '.join(CdcLogging)}"
             ) from error
 
     @cached_property
@@ -241,7 +237,7 @@ class TableConfig:
         """Payload class the table names, None when it names none."""
         return (
             self._text("hoodie.compaction.payload.class")
-            or self._text("hoodie.datasource.write.payload.class")
+            or self._text(TableOptions.PAYLOAD_CLASS.key)
             or None
         )
 
@@ -276,7 +272,7 @@ class TableConfig:
             self.version == 6
             and self.table_type is TableType.MERGE_ON_READ
             and "hoodie.compaction.record.merger.strategy" in self.properties
-            and "hoodie.record.merge.mode" not in self.properties
+            and TableOptions.MERGE_MODE.key not in self.properties
             and not self.is_of_this_engine
         )
 

@@ -7,7 +7,9 @@ settings to the executors.
 
 from __future__ import annotations
 
-RULE_PROPERTY = "hoodie.engine.merge.rule"
+from hudi_engine.config.declared.table_options import TableOptions
+
+RULE_PROPERTY = TableOptions.MERGE_RULE.key
 """Table property and option: import path of a merge rule, ``package.module:name``."""
 
 SESSION_SETTING = "spark.hudi.merge.rules"

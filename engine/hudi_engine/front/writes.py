@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import SNAPSHOT
@@ -23,7 +24,7 @@ from hudi_engine.write.operation import Operation
 from hudi_engine.write.pipeline import write
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.arguments import column_names, struct_of
+from hudi_engine.write.rows.arguments import column_names, resolving, struct_of
 from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
 from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
@@ -198,7 +199,6 @@ class Writes(Reads):
         Raises:
             ConfigError: An assignment to a key or partition column, or to one the table does not have.
         """
-        from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
         base = TableState.load(self.storage)
@@ -206,7 +206,7 @@ class Writes(Reads):
         rows = self._rows_where(base, condition)
         lowered = {name.lower(): expression for name, expression in assignments.items()}
         columns = []
-        try:
+        with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             for field in rows.schema.fields:
                 expression = lowered.get(field.name.lower())
                 column = F.col("`" + field.name.replace("`", "``") + "`")
@@ -214,10 +214,6 @@ class Writes(Reads):
                     column = F.expr(str(expression)).cast(field.dataType).alias(field.name)
                 columns.append(column)
             updated = rows.select(*columns)
-        except PySparkException as error:
-            raise ConfigError(
-                f"the assignments {dict(assignments)!r} cannot be resolved: {str(error).splitlines()[0]}"
-            ) from error
         return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
 
     def soft_delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
@@ -324,20 +320,15 @@ class Writes(Reads):
 
     def _told(self, result: WriteResult, instant: str, metadata: CommitMetadata, options: Options) -> None:
         config = self.config
-        if options.bool("hoodie.metrics.on"):
+        if options[TelemetryOptions.METRICS]:
             zone = config.timeline_zone
             report(options, config, commit_metrics(result.action, instant, metadata, result.seconds, zone))
         call_back(options, (config.name, self.storage.base), instant, result.action, metadata)
 
     def _rows_where(self, base: TableState, condition: str) -> DataFrame:
-        from pyspark.errors import PySparkException
 
-        try:
+        with resolving(f"the condition {condition!r} cannot be resolved"):
             return self._read_state(base, SNAPSHOT, None, None).where(condition)
-        except PySparkException as error:
-            raise ConfigError(
-                f"the condition {condition!r} cannot be resolved: {str(error).splitlines()[0]}"
-            ) from error
 
     def _check_assignments(self, base: TableState, assignments: Mapping[str, str]) -> None:
         if not isinstance(assignments, Mapping) or not assignments:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import LogBlockFormat
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -84,7 +85,7 @@ def append_log(
             context.avro_schema,
             context.instant,
             block_format=_block_format(task, stamped),
-            max_block_bytes=context.options.int("hoodie.logfile.data.block.max.size"),
+            max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
             codec=context.base_files.codec,
         )
     deleted = 0
@@ -103,7 +104,7 @@ def append_log(
 
 
 def _block_format(task: WriteTask, rows: pa.Table) -> str:
-    wanted = task.context.options.text("hoodie.logfile.data.block.format")
+    wanted = task.context.options[FileOptions.LOG_BLOCK_FORMAT]
     return wanted or (LogBlockFormat.PARQUET if rows.nbytes > PARQUET_BLOCK_BYTES else LogBlockFormat.AVRO)
 
 
@@ -120,7 +121,7 @@ def _write_files(
     known = [log.name for log in slice_.log_files]
     stats: list[WriteStat] = []
     version = target.next_version
-    for number, files in enumerate(_split_by_size(blocks, context.options.int("hoodie.logfile.max.size"))):
+    for number, files in enumerate(_split_by_size(blocks, context.options[FileOptions.LOG_FILE_SIZE])):
         version, name, path = _write_file(task, target, version, files)
         known.append(name)
         size = sum(len(block) for block in files)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.write_options import FileOptions, IndexOptions
 from hudi_engine.config.enums import BloomFilterType, ParquetCodec
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -52,17 +53,17 @@ class BaseFileOptions:
     @classmethod
     def from_options(cls, options: Options) -> BaseFileOptions:
         """Take the layout from the options of a write."""
-        entries = options.value("hoodie.index.bloom.num_entries")
+        entries = options[IndexOptions.BLOOM_ENTRIES]
         return cls(
-            codec=options.member("hoodie.parquet.compression.codec", ParquetCodec),
-            row_group_bytes=options.int("hoodie.parquet.block.size"),
-            page_bytes=options.int("hoodie.parquet.page.size"),
-            max_file_bytes=options.int("hoodie.parquet.max.file.size"),
-            dictionary=options.bool("hoodie.parquet.dictionary.enabled"),
-            bloom_type=options.member("hoodie.bloom.index.filter.type", BloomFilterType),
+            codec=options[FileOptions.CODEC],
+            row_group_bytes=options[FileOptions.ROW_GROUP_SIZE],
+            page_bytes=options[FileOptions.PAGE_SIZE],
+            max_file_bytes=options[FileOptions.MAX_FILE_SIZE],
+            dictionary=options[FileOptions.DICTIONARY],
+            bloom_type=options[IndexOptions.BLOOM_FILTER_TYPE],
             bloom_entries=None if entries is None else int(entries),
-            bloom_fpp=options.float("hoodie.index.bloom.fpp"),
-            bloom_max_entries=options.int("hoodie.bloom.index.filter.dynamic.max.entries"),
+            bloom_fpp=options[IndexOptions.BLOOM_FALSE_POSITIVES],
+            bloom_max_entries=options[IndexOptions.BLOOM_MAX_ENTRIES],
         )
 
     @property

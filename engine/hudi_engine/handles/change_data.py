@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import CdcLogging
 from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.handles.write_task import WriteTask
@@ -76,7 +77,7 @@ class ChangeImages:
         path = f"{partition}/{name}" if partition else name
         # the file is this instant's alone, so a rollback deletes it and voids no blocks
         task.announce(partition, name, "CREATE")
-        limit = context.options.int("hoodie.logfile.data.block.max.size")
+        limit = context.options[FileOptions.LOG_BLOCK_SIZE]
         with context.storage.open_output(path, before_publish=task.publish_guard()) as sink:
             for block in self._blocks(limit):
                 sink.write(block)

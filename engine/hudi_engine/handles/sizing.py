@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.options import Options
 
 SAMPLE_ROWS = 5000
@@ -51,9 +52,9 @@ class FileSize:
     @classmethod
     def from_options(cls, options: Options, row_bytes: int, codec: str) -> FileSize:
         """Take the rule from the options of a write."""
-        auto = options.bool("hoodie.copyonwrite.insert.auto.split")
-        most = None if auto else options.int("hoodie.copyonwrite.insert.split.size")
-        return cls(options.int("hoodie.parquet.max.file.size"), most, row_bytes, codec)
+        auto = options[FileOptions.INSERT_AUTO_SPLIT]
+        most = None if auto else options[FileOptions.INSERT_SPLIT_SIZE]
+        return cls(options[FileOptions.MAX_FILE_SIZE], most, row_bytes, codec)
 
     def rows_per_file(self, sample: pa.Table | None = None) -> int:
         """Return the rows of a new base file.

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import KeyGeneratorType
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -62,7 +63,7 @@ def bucket_ids(batch: pa.Table, config: TableConfig, buckets: int, options: Opti
         ConfigError: The number of buckets is out of range, or an index field is no key field.
         InvalidKeyError: A key does not have the form the table's key generator writes.
     """
-    named = options.text("hoodie.bucket.index.hash.field") or ""
+    named = options[IndexOptions.HASH_FIELD] or ""
     key_fields = config.record_key_fields
     spelled = {field.lower(): field for field in key_fields}
     index_fields = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -13,10 +12,9 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
-
-_READING_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -60,10 +58,7 @@ def footer_rows(storage: Storage, bases: Sequence[BaseFile]) -> list[int]:
         CorruptTableError: A footer cannot be read.
         TimelineError: A file has gone since it was listed.
     """
-    if not bases:
-        return []
-    with ThreadPoolExecutor(min(_READING_THREADS, len(bases))) as pool:
-        return list(pool.map(lambda base: _footer_rows(storage, base), bases))
+    return on_threads(lambda base: _footer_rows(storage, base), bases)
 
 
 def _footer_rows(storage: Storage, base: BaseFile) -> int:

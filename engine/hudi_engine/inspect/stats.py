@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -111,7 +113,7 @@ def table_stats(
     """
     snapshot = snapshot or Snapshot.of(state)
     slices, counts = snapshot.slices, snapshot.base_rows
-    limit = options.int("hoodie.parquet.small.file.limit")
+    limit = options[FileOptions.SMALL_FILE_LIMIT]
     writes = state.timeline.completed_writes
     return TableStats(
         name=state.config.name,
@@ -134,18 +136,18 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
     now = next_instant(state.timeline)
     if state.config.table_type is TableType.MERGE_ON_READ:
         commits = since_last_compaction(state.timeline).count
-        enough = options.int("hoodie.compact.inline.max.delta.commits")
-        trigger = options.text("hoodie.compact.inline.trigger.strategy")
+        enough = options[CompactionOptions.DELTA_COMMITS]
+        trigger = options[CompactionOptions.TRIGGER]
         reason = f"{commits} delta commits since the last one; {trigger} asks for {enough}"
         found.append(ServiceDue("compaction", compaction_due(state.timeline, options, now), reason))
     cleans = [each.requested_time for each in state.timeline.completed if each.action == "clean"]
     later = sum(each.requested_time > max(cleans, default="") for each in state.timeline.completed_writes)
     total = len(state.timeline.completed_writes)
-    retained = options.int("hoodie.clean.commits.retained")
+    retained = options[CleanOptions.COMMITS_RETAINED]
     reason = f"{total} commits on the timeline, {later} since the last clean; {retained} are retained"
     found.append(ServiceDue("clean", later > 0 and total > retained, reason))
     held_back = archive_due(state.timeline, options, now)
-    limit = options.int("hoodie.keep.max.commits")
+    limit = options[ArchiveOptions.MAX_COMMITS]
     found.append(
         ServiceDue(
             "archive", not held_back, held_back or f"{total} commits or as many cleans are above {limit}"

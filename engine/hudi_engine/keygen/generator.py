@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import KeyGeneratorType
 from hudi_engine.config.options import Options, canonical_key
 from hudi_engine.config.table_config import TableConfig
@@ -22,8 +23,6 @@ from hudi_engine.keygen.partition_path import partition_paths
 from hudi_engine.keygen.text import key_text
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.keygen.timestamp_format import TimestampFormat
-
-CONSISTENT_TIMESTAMP_KEY = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 
 _STORED_PARTITION_FIELDS = "hoodie.table.partition.fields"
 _GIVEN_PARTITION_FIELDS = "hoodie.datasource.write.partitionpath.field"
@@ -273,6 +272,6 @@ def _timestamp_settings(config: TableConfig, options: Options | None) -> Mapping
 
 
 def _consistent(config: TableConfig, options: Options | None) -> bool:
-    given = (options.raw if options is not None else {}).get(CONSISTENT_TIMESTAMP_KEY)
-    stored = config.properties.get(CONSISTENT_TIMESTAMP_KEY, "false")
+    given = (options.raw if options is not None else {}).get(TableOptions.CONSISTENT_TIMESTAMPS.key)
+    stored = config.properties.get(TableOptions.CONSISTENT_TIMESTAMPS.key, "false")
     return str(stored if given is None else given).strip().lower() == "true"

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions, LayoutOptions
 from hudi_engine.config.enums import CurveBuild, LayoutStrategy
-from hudi_engine.config.options import OPTIONS, Options
+from hudi_engine.config.option import Option
+from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.layout.curves import sort_by_place
 from hudi_engine.layout.grid import fit_grid
 from hudi_engine.layout.words import is_orderable
 
-SORT_COLUMNS = "hoodie.clustering.plan.strategy.sort.columns"
-STRATEGY = "hoodie.layout.optimize.strategy"
+SORT_COLUMNS = ClusteringOptions.SORT_COLUMNS
+STRATEGY = LayoutOptions.STRATEGY
 
 
 @dataclass(frozen=True)
@@ -37,26 +39,30 @@ class RowLayout:
 
     @classmethod
     def from_options(
-        cls, options: Options, params: Mapping[str, str] | None = None, *, columns_key: str = SORT_COLUMNS
+        cls,
+        options: Options,
+        params: Mapping[str, str] | None = None,
+        *,
+        columns: Option[str | None] = SORT_COLUMNS,
     ) -> RowLayout:
         """Take the layout from what a plan says, else from options.
 
         Args:
             options: ``hoodie.layout.optimize.*`` and the sort columns.
             params: Parameters of a plan, None for a layout without plan.
-            columns_key: Option or parameter of the sort columns.
+            columns: Option, or parameter of the plan, of the sort columns.
         """
-        columns = options.text(columns_key) if params is None else params.get(columns_key)
-        told = (params or {}).get(STRATEGY)
+        names = options[columns] if params is None else params.get(columns.key)
+        told = (params or {}).get(STRATEGY.key)
         if told is None or options.is_set(STRATEGY):
-            strategy = options.member(STRATEGY, LayoutStrategy)
+            strategy = options[STRATEGY]
         else:
-            strategy = LayoutStrategy(str(OPTIONS[STRATEGY].parse(told)))
+            strategy = LayoutStrategy(str(STRATEGY.parse(told)))
         return cls(
-            split_names(columns),
+            split_names(names),
             strategy,
-            options.member("hoodie.layout.optimize.curve.build.method", CurveBuild),
-            options.int("hoodie.layout.optimize.build.curve.sample.size"),
+            options[LayoutOptions.CURVE_BUILD],
+            options[LayoutOptions.CURVE_SAMPLE],
         )
 
     @property
@@ -64,7 +70,7 @@ class RowLayout:
         """Whether rows follow a curve; through one column it is the linear order."""
         return self.strategy is not LayoutStrategy.LINEAR and len(self.columns) > 1
 
-    def fitted(self, schema: pa.Schema, what: str = SORT_COLUMNS) -> RowLayout:
+    def fitted(self, schema: pa.Schema, what: str = SORT_COLUMNS.key) -> RowLayout:
         """Return the layout with the columns as the table spells them.
 
         Args:

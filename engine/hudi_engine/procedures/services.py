@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import instant_facts
 from hudi_engine.procedures.procedure import Call, Row
@@ -207,7 +208,7 @@ def archive_commits(call: Call) -> list[Row]:
     """Archive the oldest instants; the result is 0, as Hudi's."""
     retain = call.number("retain_commits", 10)
     services = call.services
-    options = services.options.merged({"hoodie.clean.commits.retained": retain})
+    options = services.options.merged({CleanOptions.COMMITS_RETAINED.key: retain})
     asked = type(services)(services.storage, options, services.run_tasks, services.run_sidecars)
     asked.archive(call.number("min_commits", 20), call.number("max_commits", 30))
     return [(0,)]

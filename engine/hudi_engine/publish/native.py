@@ -54,7 +54,7 @@ def natively_readable(
             return False
         of_instant.setdefault(path.rpartition("_")[2], path)
     examples = list(of_instant.values())
-    stored = parallel.run_in_threads(partial(_file_schema, storage), examples, waiting=_FOOTERS_AT_A_TIME)
+    stored = parallel.on_threads(partial(_file_schema, storage), examples)
     return all(_fits(each, schema, spark_major) for each in stored)
 
 
@@ -65,9 +65,7 @@ def native_instants(
     if config.drop_partition_columns or not config.populate_meta_fields:
         return frozenset()
     examples = {base.instant: base.path for base in bases if base.path.endswith(_PARQUET)}
-    stored = parallel.run_in_threads(
-        partial(_file_schema, storage), list(examples.values()), waiting=_FOOTERS_AT_A_TIME
-    )
+    stored = parallel.on_threads(partial(_file_schema, storage), list(examples.values()))
     return frozenset(
         instant for instant, found in zip(examples, stored, strict=True) if _fits(found, schema, spark_major)
     )
@@ -80,7 +78,6 @@ def major_of(spark_version: str) -> int:
 
 _SCHEMAS: dict[tuple[str, str], pa.Schema] = {}
 _MOST_SCHEMAS = 20000
-_FOOTERS_AT_A_TIME = 16
 _PARQUET = ".parquet"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.inspect import (
@@ -75,7 +76,7 @@ def gather(state: TableState, options: Options, *, count_rows: bool = False) -> 
         instants=instants,
         commits=commits,
         upcoming=upcoming(state, options, snapshot),
-        small_limit=options.int("hoodie.parquet.small.file.limit"),
+        small_limit=options[FileOptions.SMALL_FILE_LIMIT],
         seen_at=datetime.now(timezone.utc),
     )
 

@@ -11,6 +11,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.config.declared.service_options import (
+    ArchiveOptions,
+    CleanOptions,
+    CompactionOptions,
+    ServiceOptions,
+)
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
@@ -88,7 +95,7 @@ def run_after_commit(
     Raises:
         ServiceError: when a service failed and ``hoodie.engine.services.strict`` is set.
     """
-    if not options.bool("hoodie.table.services.enabled"):
+    if not options[ServiceOptions.ENABLED]:
         return ServicesReport((), None)
     failures: list[str] = []
     look = _Look(storage)
@@ -107,11 +114,11 @@ def run_after_commit(
     if (cleaned is not None and cleaned.instant is not None) or failures:
         look.again()
     archived: ArchiveResult | None = None
-    if options.bool("hoodie.archive.automatic"):
+    if options[ArchiveOptions.AUTOMATIC]:
         archived = _isolated(
             "archive", lambda: archive(storage, options, publish=publish, state=look.state), failures
         )
-    if failures and options.bool("hoodie.engine.services.strict"):
+    if options[ServiceOptions.STRICT] and failures:
         raise ServiceError(
             f"the commit of {storage.base!r} stands, but hoodie.engine.services.strict is set and "
             f"{len(failures)} table service(s) failed: {'; '.join(failures)}"
@@ -125,11 +132,9 @@ def _clean(
     storage: Storage, options: Options, publication: Publication | None, state: TableState
 ) -> CleanResult | None:
     """Clean when it is due; before instants leave the timeline a clean says how far it has looked."""
-    if not options.bool("hoodie.clean.automatic"):
+    if not options[CleanOptions.AUTOMATIC]:
         return None
-    mark = options.bool("hoodie.archive.automatic") and clean_lags(
-        state, options, next_instant(state.timeline)
-    )
+    mark = options[ArchiveOptions.AUTOMATIC] and clean_lags(state, options, next_instant(state.timeline))
     if not mark and not _clean_due(state.timeline, options):
         return None
     return clean(storage, options, even_if_empty=mark, publish=publication, state=state)
@@ -137,7 +142,7 @@ def _clean(
 
 def _clean_due(timeline: Timeline, options: Options) -> bool:
     """Tell whether enough was committed since the last clean; a clean that was cut short is always due."""
-    needed = options.int("hoodie.clean.trigger.max.commits")
+    needed = options[CleanOptions.TRIGGER_COMMITS]
     if needed <= 1:
         return True
     if any(each.action == "clean" for each in timeline.pending):
@@ -154,7 +159,7 @@ def _compact(
     publication: Publication | None,
     look: _Look,
 ) -> list[CompactionResult]:
-    run, plan_only = options.bool("hoodie.compact.inline"), options.bool("hoodie.compact.schedule.inline")
+    run, plan_only = options[CompactionOptions.INLINE], options[CompactionOptions.SCHEDULE_INLINE]
     if not run and not plan_only:
         return []
     state = look.state
@@ -183,8 +188,8 @@ def _cluster(
     state: TableState,
 ) -> list[ClusteringResult]:
     run, plan_only = (
-        options.bool("hoodie.clustering.inline"),
-        options.bool("hoodie.clustering.schedule.inline"),
+        options[ClusteringOptions.INLINE],
+        options[ClusteringOptions.SCHEDULE_INLINE],
     )
     if not run and not plan_only:
         return []

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import FailedWritesPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError, StorageError, TimelineError
@@ -143,7 +144,7 @@ def is_running(state: TableState, instant: Instant, options: Options) -> bool:
         return False
     owner = Liveness(state.storage, state.config, options).of(instant)
     if owner is OwnerState.UNKNOWN:
-        return options.text("hoodie.cleaner.policy.failed.writes") != FailedWritesPolicy.EAGER
+        return options[WriterOptions.FAILED_WRITES_POLICY] != FailedWritesPolicy.EAGER
     return owner is not OwnerState.DEAD
 
 

@@ -13,6 +13,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -37,14 +38,14 @@ def check_callback(options: Options) -> None:
     Raises:
         ConfigError: No address, one that is not of HTTP, another class than that of HTTP, or headers that are none.
     """
-    if not options.bool("hoodie.write.commit.callback.on"):
+    if not options[TelemetryOptions.CALLBACK]:
         return
-    chosen = options.text("hoodie.write.commit.callback.class")
+    chosen = options[TelemetryOptions.CALLBACK_CLASS]
     if chosen != HTTP_CALLBACK:
         raise ConfigError(
             f"hoodie.write.commit.callback.class is {chosen!r}; only {HTTP_CALLBACK} works here: leave it out"
         )
-    url = urlsplit(options.text("hoodie.write.commit.callback.http.url") or "")
+    url = urlsplit(options[TelemetryOptions.CALLBACK_URL] or "")
     if url.scheme not in ("http", "https") or not url.hostname:
         raise ConfigError(
             "hoodie.write.commit.callback.on is true, and hoodie.write.commit.callback.http.url is no address of HTTP; "
@@ -65,9 +66,9 @@ def call_back(
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
         metadata: What it wrote.
     """
-    if not options.bool("hoodie.write.commit.callback.on"):
+    if not options[TelemetryOptions.CALLBACK]:
         return
-    url = options.text("hoodie.write.commit.callback.http.url") or ""
+    url = options[TelemetryOptions.CALLBACK_URL] or ""
     message = {
         "commitTime": instant,
         "tableName": place[0],
@@ -77,7 +78,7 @@ def call_back(
         "extraMetadata": metadata.extra_metadata,
     }
     request = Request(url, json.dumps(message).encode(), _headers(options), method="POST")
-    seconds = options.int("hoodie.write.commit.callback.http.timeout.seconds")
+    seconds = options[TelemetryOptions.CALLBACK_TIMEOUT]
     try:
         with build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
             answer.read(1)
@@ -94,9 +95,9 @@ def call_back(
 def _headers(options: Options) -> dict[str, str]:
     headers = {
         "Content-Type": "application/json",
-        _KEY_HEADER: options.text("hoodie.write.commit.callback.http.api.key") or "",
+        _KEY_HEADER: options[TelemetryOptions.CALLBACK_API_KEY] or "",
     }
-    for pair in (options.text("hoodie.write.commit.callback.http.custom.headers") or "").split(";"):
+    for pair in (options[TelemetryOptions.CALLBACK_HEADERS] or "").split(";"):
         name, colon, value = pair.partition(":")
         if pair.strip() and (not colon or not name.strip() or "\n" in pair or "\r" in pair):
             raise ConfigError(

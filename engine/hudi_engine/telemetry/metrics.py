@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
 
+from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.telemetry.figures import replaces_file
@@ -66,10 +67,10 @@ def report(options: Options, config: TableConfig, values: Mapping[str, int]) -> 
         config: The table.
         values: Values by ``<action>.<metric>``.
     """
-    folder = options.text("hoodie.engine.metrics.textfile.dir")
-    if folder is None or not options.bool("hoodie.metrics.on"):
+    folder = options[TelemetryOptions.TEXTFILE_FOLDER]
+    if folder is None or not options[TelemetryOptions.METRICS]:
         return
-    prefix = options.text("hoodie.metrics.reporter.metricsname.prefix") or config.name
+    prefix = options[TelemetryOptions.METRICS_PREFIX] or config.name
     path = Path(folder) / f"{_name(prefix)}.prom"
     try:
         known = _samples(path)

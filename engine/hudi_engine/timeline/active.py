@@ -70,6 +70,21 @@ class Timeline:
                 found.append(instant)
         return cls(storage, config, found)
 
+    def as_if_completed(self, requested_time: str, action: str, metadata: CommitMetadata) -> Timeline:
+        """Return the timeline as it will be when a write of layout 1 completes, to look at what it leaves.
+
+        Args:
+            requested_time: The write's time.
+            action: Its action.
+            metadata: What it commits.
+        """
+        name = timeline_file_name(requested_time, action, State.COMPLETED)
+        mine = Instant(requested_time, action, State.COMPLETED, None, name)
+        others = [each for each in self.instants if each.requested_time != requested_time]
+        future = Timeline(self._storage, self._config, [*others, mine])
+        future._metadata = {**self._metadata, name: metadata}
+        return future
+
     @property
     def zone(self) -> tzinfo | None:
         """Zone of the digits of instants; None for the zone of this machine."""

@@ -10,14 +10,18 @@ from __future__ import annotations
 import io
 import json
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fastavro
 
 from hudi_engine.errors import CorruptTableError, HudiError
 from hudi_engine.schema.avro_limits import decodable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAGIC = b"Obj\x01"
 
@@ -149,3 +153,27 @@ class _Source:
                 key = self.take(self.long()).decode()
                 found[key] = self.take(self.long())
         return found
+
+
+class StoredPlan(ABC):
+    """A plan that a requested file holds: what a service or a rollback is going to do."""
+
+    @classmethod
+    def from_bytes(cls, data: bytes, source: str) -> Self:
+        """Decode and check a stored plan.
+
+        Args:
+            data: Whole file.
+            source: Name of the file, for messages.
+
+        Raises:
+            CorruptTableError: when it is truncated, or names files that the plan may not touch.
+            PathEscapeError: when a path does not lie in the partition it is listed under.
+        """
+        record = decode_avro_file(data, source)
+        with shape_errors(source):
+            return cls._from_record(record, source)
+
+    @classmethod
+    @abstractmethod
+    def _from_record(cls, record: Mapping[str, Any], source: str) -> Self: ...

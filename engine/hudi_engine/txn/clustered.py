@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.txn.footprint import FileGroup
 
-_UPDATES = "hoodie.clustering.updates.strategy"
 _ALLOW = {"SparkRejectUpdateStrategy": False, "SparkAllowUpdateStrategy": True}
 
 
@@ -23,17 +23,19 @@ def updates_allowed(options: Options) -> bool:
     Raises:
         ConfigError: when the strategy is not known.
     """
-    given = options.text(_UPDATES) or ""
+    given = options[ClusteringOptions.UPDATES_STRATEGY]
     name = given.rpartition(".")[2]
     if name not in _ALLOW:
         legal = ", ".join(_ALLOW)
-        raise ConfigError(f"{_UPDATES} is {given!r}; legal values: {legal}, with or without their package")
+        raise ConfigError(
+            f"{ClusteringOptions.UPDATES_STRATEGY} is {given!r}; legal values: {legal}, with or without their package"
+        )
     return _ALLOW[name]
 
 
 def takes_plans_back(options: Options) -> bool:
     """Return whether a plan whose file groups have changed is rolled back."""
-    return options.bool("hoodie.clustering.rollback.pending.replacecommit.on.conflict")
+    return options[ClusteringOptions.ROLLBACK_ON_CONFLICT]
 
 
 def closed_groups(timeline: Timeline, options: Options) -> Mapping[FileGroup, str]:
@@ -57,5 +59,5 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, str
         raise WriteConflictError(
             f"file group {file_id!r} of partition {partition!r} is part of clustering {closed[found[0]]}, which is planned and "
             "not done, and must not change until then; nothing was written. Run that clustering or roll it back, and run "
-            f"this write again, or set {_UPDATES} to SparkAllowUpdateStrategy"
+            f"this write again, or set {ClusteringOptions.UPDATES_STRATEGY} to SparkAllowUpdateStrategy"
         )

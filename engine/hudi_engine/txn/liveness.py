@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.markers import marker_folder
@@ -30,8 +31,8 @@ class Liveness:
     def __init__(self, storage: Storage, config: TableConfig, options: Options) -> None:
         self._storage = storage
         self._config = config
-        self._interval_ms = options.int("hoodie.client.heartbeat.interval_in_ms")
-        self._misses = options.int("hoodie.client.heartbeat.tolerable.misses")
+        self._interval_ms = options[WriterOptions.HEARTBEAT_INTERVAL]
+        self._misses = options[WriterOptions.TOLERABLE_MISSES]
 
     @cached_property
     def now_ms(self) -> int:

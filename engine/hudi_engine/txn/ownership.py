@@ -5,6 +5,7 @@ Any process can tell by it whether somebody is still at work (:mod:`hudi_engine.
 
 from __future__ import annotations
 
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.options import Options
 from hudi_engine.storage.base import Storage
 from hudi_engine.txn.owner import Beating, Owner, heartbeat_path, register, unregister
@@ -24,8 +25,8 @@ class Ownership:
 
     def __init__(self, storage: Storage, instant: str, options: Options) -> None:
         self.owner = Owner.current(
-            options.int("hoodie.client.heartbeat.interval_in_ms"),
-            options.int("hoodie.client.heartbeat.tolerable.misses"),
+            options[WriterOptions.HEARTBEAT_INTERVAL],
+            options[WriterOptions.TOLERABLE_MISSES],
         )
         self._storage = storage
         self._path = heartbeat_path(instant)

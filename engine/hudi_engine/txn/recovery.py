@@ -11,8 +11,11 @@ leftover: their service carries them out.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import ConcurrencyMode, FailedWritesPolicy, WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -53,9 +56,9 @@ def table_lock(storage: Storage, options: Options) -> TableLock:
     """Return the table's lock as the options want it."""
     return TableLock(
         storage,
-        options.int("hoodie.write.lock.wait_time_ms"),
-        options.int("hoodie.write.lock.filesystem.expire") * 60_000,
-        single_writer=options.text("hoodie.write.concurrency.mode") == ConcurrencyMode.SINGLE_WRITER,
+        options[WriterOptions.LOCK_WAIT],
+        options[WriterOptions.LOCK_EXPIRE] * 60_000,
+        single_writer=options[WriterOptions.CONCURRENCY_MODE] == ConcurrencyMode.SINGLE_WRITER,
     )
 
 
@@ -121,12 +124,32 @@ def rollback_write(
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; the next write finishes the rollback.
     """
-    with storage_errors(storage, "roll back"), table_lock(storage, options):
-        config = TableConfig.load(storage)
-        config.check_writable()
-        timeline = recover(storage, config, options, publication).timeline
+    with recovered(storage, options, publication, "roll back") as (config, timeline):
         instant = to_roll_back(storage, timeline, instant_time)
         return rollback_instant(storage, config, instant, publication)
+
+
+@contextmanager
+def recovered(
+    storage: Storage, options: Options, publication: Publication, doing: str
+) -> Iterator[tuple[TableConfig, Timeline]]:
+    """Hold the lock of a table that dead writers have left nothing in; give its settings and timeline.
+
+    Args:
+        storage: The table's storage.
+        options: Lock, heartbeat and what happens to failed writes.
+        publication: Published file lists, brought past what is undone.
+        doing: What is done under the lock, for messages.
+
+    Raises:
+        UnsupportedTableError: when the table is not one that this engine writes.
+        WriteConflictError: when the table's lock is not free in time.
+        StorageError: when the storage failed.
+    """
+    with storage_errors(storage, doing), table_lock(storage, options):
+        config = TableConfig.load(storage)
+        config.check_writable()
+        yield config, recover(storage, config, options, publication).timeline
 
 
 def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None) -> Instant:
@@ -148,7 +171,7 @@ def failed_writes(timeline: Timeline, living: Liveness, options: Options) -> lis
         living: Judges the owners.
         options: ``hoodie.cleaner.policy.failed.writes``.
     """
-    policy = options.text("hoodie.cleaner.policy.failed.writes")
+    policy = options[WriterOptions.FAILED_WRITES_POLICY]
     if policy == FailedWritesPolicy.NEVER:
         return []
     lost = {OwnerState.DEAD, OwnerState.UNKNOWN} if policy == FailedWritesPolicy.EAGER else {OwnerState.DEAD}

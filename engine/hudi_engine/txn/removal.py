@@ -1,7 +1,7 @@
 """Taking one instant out of a table: the steps that rollback and restore share.
 
-Every step can be repeated, so whoever finishes after a crash starts over with the same plan. The order is the
-caller's: unpublish, remove data, remove the instant's own timeline files.
+Every step can be repeated, so whoever finishes after a crash starts over with the same plan. The order is that
+of `take_out`: unpublish, remove data, remove the instant's own timeline files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hudi_engine.filegroup.markers import list_markers
 from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.logformat.writer import encode_rollback_block
-from hudi_engine.parallel import run_in_threads
+from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
@@ -34,7 +34,6 @@ from hudi_engine.txn.rollback_plan import (
     slice_log_files,
 )
 
-_DELETES_AT_A_TIME = 16
 ROLLBACK_TOKEN = "1-0-1"
 """Write token of log files that no task wrote."""
 
@@ -51,6 +50,19 @@ def unpublish(removals: Sequence[Removal], publication: Publication) -> None:
     hidden = [removal.unpublish() for removal in removals]
     if any(hidden) or publication.shows({removal.plan.instant for removal in removals}):
         publication.renew()
+
+
+def take_out(removals: Sequence[Removal], publication: Publication) -> None:
+    """Take instants out of the table, hidden from readers first.
+
+    Args:
+        removals: The instants, in the order in which they go.
+        publication: Published file lists.
+    """
+    unpublish(removals, publication)
+    for removal in removals:
+        removal.remove_data()
+        removal.remove_instant()
 
 
 @dataclass
@@ -90,7 +102,7 @@ class Removal:
     def remove_data(self) -> None:
         """Delete the data files, many at a time, and neutralise the log blocks of the plan."""
         going = [path for request in self.plan.requests for path in request.delete]
-        run_in_threads(self._storage.delete, going, waiting=_DELETES_AT_A_TIME)
+        on_threads(self._storage.delete, going)
         for request in self.plan.requests:
             outcome = self.outcomes.setdefault(request.partition, PartitionOutcome())
             outcome.deleted += request.delete
@@ -178,9 +190,7 @@ class Removal:
         storage, instant = self._storage, self.plan.instant
         marked = {path.rpartition("/")[0] for path, _ in list_markers(storage, instant)}
         partitions = sorted({*self.outcomes, *marked})
-        listed = run_in_threads(
-            partial(list_partition_files, storage), partitions, waiting=_DELETES_AT_A_TIME
-        )
+        listed = on_threads(partial(list_partition_files, storage), partitions)
         for partition, statuses in zip(partitions, listed, strict=True):
             for status in statuses:
                 if belongs_to(status.path, partition, instant):

@@ -9,11 +9,10 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.recovery import recover, table_lock
+from hudi_engine.txn.recovery import recovered
 from hudi_engine.txn.restore_check import check_saved_state, check_slices_remain
 from hudi_engine.txn.restore_steps import RestorePlan, RestoreResult, carry_out_restore, later_instants
 from hudi_engine.txn.savepoint import check_not_cleaned, completed_write, read_savepoint
-from hudi_engine.txn.storage_errors import storage_errors
 
 
 def restore(storage: Storage, options: Options, publication: Publication, instant_time: str) -> RestoreResult:
@@ -35,10 +34,7 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; the next write finishes the restore.
     """
-    with storage_errors(storage, "restore"), table_lock(storage, options):
-        config = TableConfig.load(storage)
-        config.check_writable()
-        timeline = recover(storage, config, options, publication).timeline
+    with recovered(storage, options, publication, "restore") as (config, timeline):
         plan = plan_restore(storage, config, timeline, instant_time)
         if not plan.instants:
             return RestoreResult(None, plan.target)

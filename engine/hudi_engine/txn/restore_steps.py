@@ -18,12 +18,12 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file, shape_errors
+from hudi_engine.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.removal import Removal, unpublish
+from hudi_engine.txn.removal import Removal, take_out
 from hudi_engine.txn.rollback import plan_removal
 from hudi_engine.txn.rollback_plan import RollbackPlan
 
@@ -34,7 +34,7 @@ TAKEN_BACK = WRITE_ACTIONS | {"compaction", "logcompaction", "clustering", "inde
 
 
 @dataclass(frozen=True)
-class RestorePlan:
+class RestorePlan(StoredPlan):
     """A restore's plan.
 
     Args:
@@ -50,17 +50,6 @@ class RestorePlan:
         infos = [{"commitTime": time_, "action": action} for time_, action in self.instants]
         record = {"instantsToRollback": infos, "version": 2, "savepointToRestoreTimestamp": self.target}
         return encode_avro_file(RESTORE_PLAN, record)
-
-    @classmethod
-    def from_bytes(cls, data: bytes, source: str) -> RestorePlan:
-        """Decode and check a plan.
-
-        Raises:
-            CorruptTableError: when it is truncated, or would take back something older than its target.
-        """
-        record = decode_avro_file(data, source)
-        with shape_errors(source):
-            return cls._from_record(record, source)
 
     @classmethod
     def _from_record(cls, record: Mapping[str, Any], source: str) -> RestorePlan:
@@ -110,10 +99,7 @@ def carry_out_restore(
     started = time.monotonic()
     opened.start()
     removals = _removals(storage, config, opened.time, plan)
-    unpublish(removals, publication)
-    for removal in removals:
-        removal.remove_data()
-        removal.remove_instant()
+    take_out(removals, publication)
     took_ms = int((time.monotonic() - started) * 1000)
     opened.complete(_metadata(opened.time, plan, removals, took_ms))
     return RestoreResult(

@@ -14,7 +14,6 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-RETRIES = "hoodie.write.num.retries.on.conflict.failures"
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 5.0
 

@@ -25,7 +25,7 @@ from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.removal import Removal, unpublish
+from hudi_engine.txn.removal import Removal, take_out
 from hudi_engine.txn.rollback_plan import RollbackFinder, RollbackPlan
 
 logger = logging.getLogger(__name__)
@@ -145,9 +145,7 @@ def _carry_out(
     started = time.monotonic()
     opened.start()
     removal = Removal(storage, config, opened.time, plan)
-    unpublish([removal], publication)
-    removal.remove_data()
-    removal.remove_instant()
+    take_out([removal], publication)
     took_ms = int((time.monotonic() - started) * 1000)
     opened.complete(encode_avro_file(ROLLBACK_METADATA, removal.metadata(took_ms)))
     return RollbackResult(opened.time, plan.instant, plan.action, removal.deleted, removal.command_blocks)

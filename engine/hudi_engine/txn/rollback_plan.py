@@ -24,7 +24,7 @@ from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join, relative_path
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file, shape_errors
+from hudi_engine.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.schemas import ROLLBACK_PLAN
 
@@ -49,7 +49,7 @@ class RollbackRequest:
 
 
 @dataclass(frozen=True)
-class RollbackPlan:
+class RollbackPlan(StoredPlan):
     """A rollback's plan.
 
     Args:
@@ -93,21 +93,6 @@ class RollbackPlan:
                 "version": 1,
             },
         )
-
-    @classmethod
-    def from_bytes(cls, data: bytes, source: str) -> RollbackPlan:
-        """Decode and check a plan.
-
-        Args:
-            source: Path of the file, for messages.
-
-        Raises:
-            CorruptTableError: when it is truncated, or names a file that is not the failed instant's.
-            PathEscapeError: when a path does not lie in its partition.
-        """
-        record = decode_avro_file(data, source)
-        with shape_errors(source):
-            return cls._from_record(record, source)
 
     @classmethod
     def _from_record(cls, record: Mapping[str, Any], source: str) -> RollbackPlan:

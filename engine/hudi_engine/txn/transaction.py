@@ -161,6 +161,13 @@ class WriteTransaction:
         elif not self._storage.exists(self._opened.path(State.REQUESTED)):
             raise WriteConflictError(self._rolled_back_message())
 
+    def drop_unwanted_files(self, metadata: CommitMetadata) -> None:
+        """Delete the data files of attempts that failed, so that a look at the files shows what the commit will."""
+        self._require(State.INFLIGHT, "be looked at")
+        with storage_errors(self._storage, f"look at {self.action} {self.instant}"):
+            self.still_ours()
+            delete_unwanted_files(self._storage, self.instant, metadata)
+
     def commit(
         self,
         metadata: CommitMetadata,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
@@ -19,7 +20,7 @@ from hudi_engine.schema.evolution import can_change
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.txn.retry import RETRIES, retried
+from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
@@ -134,7 +135,7 @@ def _committed(storage: Storage, options: Options, change_of: Callable[[TableSta
             transaction.commit(metadata)
         return summarise(transaction.instant, metadata, "metadata", rows)
 
-    return retried(attempt, options.int(RETRIES))
+    return retried(attempt, options[WriterOptions.CONFLICT_RETRIES])
 
 
 def _partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType, WriteOperation
+from hudi_engine.config.option import Option
 
 NOTHING, TOUCHED_PARTITIONS, WHOLE_TABLE = "nothing", "touched partitions", "whole table"
 
@@ -31,7 +33,7 @@ class Operation:
 
     name: WriteOperation
     lookup: bool = False
-    combine_option: str | None = None
+    combine_option: Option[bool] | None = None
     packing: bool = False
     delete_only: bool = False
     replaces: str = NOTHING
@@ -44,23 +46,23 @@ class Operation:
         return write_action(table_type)
 
 
-UPSERT = Operation(WriteOperation.UPSERT, True, "hoodie.combine.before.upsert", packing=True)
-INSERT = Operation(WriteOperation.INSERT, False, "hoodie.combine.before.insert", packing=True)
-BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, "hoodie.combine.before.insert", bulk=True)
+UPSERT = Operation(WriteOperation.UPSERT, True, WriteOptions.COMBINE_BEFORE_UPSERT, packing=True)
+INSERT = Operation(WriteOperation.INSERT, False, WriteOptions.COMBINE_BEFORE_INSERT, packing=True)
+BULK_INSERT = Operation(WriteOperation.BULK_INSERT, False, WriteOptions.COMBINE_BEFORE_INSERT, bulk=True)
 REPLACE = Operation(WriteOperation.UPSERT, True, None, packing=True)
 """Rows that say by flags what becomes of them; nothing of them is combined."""
-DELETE = Operation(WriteOperation.DELETE, True, "hoodie.combine.before.delete", delete_only=True)
+DELETE = Operation(WriteOperation.DELETE, True, WriteOptions.COMBINE_BEFORE_DELETE, delete_only=True)
 INSERT_OVERWRITE = Operation(
     WriteOperation.INSERT_OVERWRITE,
     False,
-    "hoodie.combine.before.insert",
+    WriteOptions.COMBINE_BEFORE_INSERT,
     replaces=TOUCHED_PARTITIONS,
     bulk=True,
 )
 INSERT_OVERWRITE_TABLE = Operation(
     WriteOperation.INSERT_OVERWRITE_TABLE,
     False,
-    "hoodie.combine.before.insert",
+    WriteOptions.COMBINE_BEFORE_INSERT,
     replaces=WHOLE_TABLE,
     bulk=True,
 )

@@ -15,6 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.config.declared.engine_options import EngineOptions, WriterOptions
+from hudi_engine.config.declared.table_options import TableOptions
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
@@ -43,10 +46,11 @@ from hudi_engine.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.replaced import REPLACED
-from hudi_engine.txn.retry import RETRIES, retried
+from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.incoming import Incoming, check_same_definition, key_scope_of, reads_of, refit
+from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
@@ -98,7 +102,8 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
             return _attempt(spark, storage, request)
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
         again = replace(request, held=None)
-        return retried(lambda: _attempt(spark, storage, again), request.options.int(RETRIES))
+        retries = request.options[WriterOptions.CONFLICT_RETRIES]
+        return retried(lambda: _attempt(spark, storage, again), retries)
 
 
 def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
@@ -118,7 +123,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
             return WriteResult(None, operation.name.value)
         return retried(
             lambda: _commit(spark, state, request, incoming, index, operation),
-            0 if request.own_rows else options.int(RETRIES),
+            0 if request.own_rows else options[WriterOptions.CONFLICT_RETRIES],
         )
     finally:
         incoming.release()
@@ -127,9 +132,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
     """Tell whether an empty batch makes no instant; an overwrite with no rows always does."""
     empty = incoming.table is not None and incoming.table.num_rows == 0
-    return (
-        empty and request.operation.replaces == NOTHING and request.options.bool("hoodie.skip.empty.commit")
-    )
+    return empty and request.operation.replaces == NOTHING and request.options[WriteOptions.SKIP_EMPTY_COMMIT]
 
 
 def _commit(
@@ -153,7 +156,7 @@ def _commit(
         )
     with begun as transaction:
         check_same_definition(state.config, transaction.config, transaction.instant)
-        reads = reads_of(state, request, incoming, index)
+        reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
         config = _with_payload(transaction.config, options)
         before, state = state, TableState(state.storage, config, transaction.timeline)
         incoming = refit(incoming, before, state, request)
@@ -181,6 +184,7 @@ def _commit(
         metadata = _metadata(context, request, stats, replaced)
         figures = _figures(metadata, incoming, path)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
+        inspect(spark, state, transaction, metadata, options)
         with phase("commit"):
             transaction.commit(metadata, key_scope=key_scope_of(state.config, request, index), reads=reads)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
@@ -213,8 +217,8 @@ def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFi
 
 def _with_payload(config: TableConfig, options: Options) -> TableConfig:
     """Return the merge rule named by the call, for copy-on-write tables of Hudi releases that do not store theirs."""
-    payload = options.text("hoodie.datasource.write.payload.class")
-    if payload is None or config.payload_class or "hoodie.record.merge.mode" in config.properties:
+    payload = options[TableOptions.PAYLOAD_CLASS]
+    if payload is None or config.payload_class or TableOptions.MERGE_MODE.key in config.properties:
         return config
     return config.with_properties({"hoodie.compaction.payload.class": payload})
 
@@ -244,7 +248,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         if table is None:
             raise ConfigError(
                 f"the batch names its changes in {OPERATION!r}, whose order only batches of at most "
-                f"hoodie.engine.small.batch.rows={options.int('hoodie.engine.small.batch.rows')} rows keep; write it in parts, "
+                f"{EngineOptions.SMALL_BATCH_ROWS}={options[EngineOptions.SMALL_BATCH_ROWS]} rows keep; write it in parts, "
                 "raise the limit, or leave the column out"
             )
         table = check_operations(table)
@@ -331,7 +335,7 @@ def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index:
             table = table.append_column(RECORD_KEY, keys)
         table = table.append_column(PARTITION_PATH, partitions)
     distinct = pc.unique(table.column(PARTITION_PATH))
-    limit = request.options.int("hoodie.engine.max.partitions.per.commit")
+    limit = request.options[EngineOptions.MAX_PARTITIONS]
     if len(distinct) > limit:
         raise DataError(
             f"the batch touches {len(distinct)} partitions, more than hoodie.engine.max.partitions.per.commit={limit}; "
@@ -399,7 +403,7 @@ def _write_small(
     touched = sum(
         each.size for unit in units.values() if unit.partition in partitions for each in unit.slices
     )
-    if plan.lookup and touched > context.options.int("hoodie.engine.driver.merge.bytes"):
+    if plan.lookup and touched > context.options[EngineOptions.DRIVER_MERGE_BYTES]:
         counts = pc.value_counts(table.column(PARTITION_PATH)).to_pylist()
         rows = {entry["values"]: entry["counts"] for entry in counts}
         transaction.inflight(partition_profile(context.operation, rows, units))
@@ -438,5 +442,5 @@ def _schema_text(context: WriteContext) -> str:
 
 
 def _extra(options: Options) -> dict[str, str]:
-    prefix = options.text("hoodie.datasource.write.commitmeta.key.prefix") or "_"
+    prefix = options[WriteOptions.COMMIT_METADATA_PREFIX] or "_"
     return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key == CHECKPOINT}

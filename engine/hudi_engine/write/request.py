@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
-from hudi_engine.index.lookup.kinds import IndexKind, index_kind
+from hudi_engine.index.lookup.kinds import MOVES, IndexKind, index_kind
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.write.define.problems import ordering_problems
@@ -65,10 +67,10 @@ def index_of(config: TableConfig, options: Options) -> IndexKind:
     index = index_kind(options)
     if not (config.keeps_operations and index.is_global and index.moves_partition):
         return index
-    key = f"hoodie.{index.name.removeprefix('GLOBAL_').lower()}.index.update.partition.path"
-    if options.is_set(key):
+    option = MOVES[index.name]
+    if options.is_set(option):
         raise ConfigError(
-            f"{key} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
+            f"{option} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
             "value: false. Leave the option out, or delete the row and write it anew"
         )
     return replace(index, moves_partition=False)
@@ -87,21 +89,20 @@ def names_changes(config: TableConfig, request: WriteRequest) -> bool:
 def combines(request: WriteRequest) -> bool:
     """Tell whether rows of the batch with the same key are merged into one."""
     option = request.operation.combine_option
-    return option is not None and (request.options.bool(option) or skips_existing(request))
+    return option is not None and (request.options[option] or skips_existing(request))
 
 
 def skips_existing(request: WriteRequest) -> bool:
     """Tell whether rows whose key is stored are left out (insert without duplicates)."""
-    return request.operation.name is WriteOperation.INSERT and request.options.bool(
-        "hoodie.datasource.write.insert.drop.duplicates"
+    return (
+        request.operation.name is WriteOperation.INSERT
+        and request.options[WriteOptions.INSERT_DROP_DUPLICATES]
     )
 
 
 def skips_unchanged(request: WriteRequest) -> bool:
     """Whether rows that equal what is stored are left out of an upsert."""
-    return request.operation.name is WriteOperation.UPSERT and request.options.bool(
-        "hoodie.engine.skip.unchanged"
-    )
+    return request.operation.name is WriteOperation.UPSERT and request.options[EngineOptions.SKIP_UNCHANGED]
 
 
 def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:

@@ -6,30 +6,32 @@ import pickle
 import re
 
 import pytest
+from hudi_engine.config.declared.service_options import CleanOptions
+from hudi_engine.config.declared.write_options import FileOptions, IndexOptions, WriteOptions
 from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError
 
 
 def test_an_absent_option_has_hudis_default():
     options = resolve_options({})
-    assert options.int("hoodie.clean.commits.retained") == 10
-    assert options.bool("hoodie.combine.before.upsert") is True
-    assert options.text("hoodie.index.type") is None
+    assert options[CleanOptions.COMMITS_RETAINED] == 10
+    assert options[WriteOptions.COMBINE_BEFORE_UPSERT] is True
+    assert options[IndexOptions.TYPE] is None
 
 
 def test_an_older_key_means_the_newer_one():
-    assert resolve_options({"hoodie.cleaner.commits.retained": 3}).int("hoodie.clean.commits.retained") == 3
+    assert resolve_options({"hoodie.cleaner.commits.retained": 3})[CleanOptions.COMMITS_RETAINED] == 3
 
 
 def test_values_are_taken_from_text_and_from_python_values():
     options = resolve_options({"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": False})
-    assert options.int("hoodie.parquet.small.file.limit") == 0
-    assert options.bool("hoodie.clean.automatic") is False
+    assert options[FileOptions.SMALL_FILE_LIMIT] == 0
+    assert options[CleanOptions.AUTOMATIC] is False
     assert options.raw["hoodie.clean.automatic"] == "false"
 
 
 def test_a_choice_is_taken_in_any_case_and_spelled_as_hudi_does():
-    assert resolve_options({"hoodie.index.type": "bloom"}).text("hoodie.index.type") == "BLOOM"
+    assert resolve_options({"hoodie.index.type": "bloom"})[IndexOptions.TYPE] == "BLOOM"
 
 
 def test_all_problems_come_in_one_message_with_value_and_legal_values():
@@ -96,7 +98,7 @@ def test_a_misspelled_key_is_refused_under_every_prefix(misspelled, meant):
 
 def test_options_can_be_shipped_to_executors():
     options = resolve_options({"hoodie.index.type": "BLOOM"})
-    assert pickle.loads(pickle.dumps(options)).text("hoodie.index.type") == "BLOOM"  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(options))[IndexOptions.TYPE] == "BLOOM"  # noqa: S301 - our own bytes
 
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.key)

@@ -8,7 +8,8 @@ from enum import Enum
 from pathlib import Path
 
 from hudi_engine.config import enums
-from hudi_engine.config.options import DECLARED
+from hudi_engine.config.option import Option
+from hudi_engine.config.options import DECLARED, GROUPS
 from hudi_engine.write.define import properties
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,6 +23,13 @@ CODE = [
 ]
 # Other things of that name: a codec of HFile blocks, the code of dbt's answer.
 OTHERS = {("block.py", "NONE"), ("services.py", "COMPACT"), ("services.py", "CLUSTER")}
+
+MEMBERS = {
+    option.key: f"{group.__name__}.{name}"
+    for group in GROUPS
+    for name, option in vars(group).items()
+    if isinstance(option, Option)
+}
 
 # Options whose behaviour no test asks for by their key yet.
 WITHOUT_TEST = {
@@ -82,20 +90,45 @@ def test_the_legal_values_of_an_option_are_those_of_a_registry() -> None:
     } == set()
 
 
+def members_read(path: Path) -> set[str]:
+    """Return the names such as ``CleanOptions.POLICY`` that a program speaks of."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        f"{node.value.id}.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+    }
+
+
+def test_no_code_types_the_key_of_an_option_again() -> None:
+    keys = {option.key for option in DECLARED}
+    # Keys that a definition may name in other words, or that are refused, are typed there.
+    others = {"other_keys.py"}
+    found = {
+        f"{path.relative_to(ROOT)}: {text}"
+        for path in CODE
+        if DECLARATIONS not in path.parents and path.name not in others
+        for text in texts(path)
+        if text in keys
+    }
+
+    assert found == set()
+
+
 def test_every_declared_option_is_read_by_the_code() -> None:
-    read = {text for path in CODE if DECLARATIONS not in path.parents for text in texts(path)}
+    read = set().union(*(members_read(path) for path in CODE if DECLARATIONS not in path.parents))
+    words = {text for path in CODE if DECLARATIONS not in path.parents for text in texts(path)}
     # All settings of the timestamp key generator are kept with the table, and read there under shorter names.
-    kept = properties._STICKY_PREFIXES
-    short = {
+    kept = {
         option.key
         for option in DECLARED
-        if option.key.startswith(kept) and option.key.split(".", 3)[-1] in read
+        if option.key.startswith(properties._STICKY_PREFIXES) and option.key.split(".", 3)[-1] in words
     }
 
     # An option with one legal value is there to refuse the others.
     choosable = {option.key for option in DECLARED if len(option.choices) != 1}
 
-    assert choosable - read - short == set()
+    assert {key for key in choosable - kept if MEMBERS[key] not in read} == set()
 
 
 def test_every_declared_option_is_named_in_a_test() -> None:
@@ -108,5 +141,7 @@ def test_every_declared_option_is_named_in_a_test() -> None:
 
     # A key that a test names now has to leave the list, and a new option does not get on it.
     assert {
-        option.key for option in DECLARED if not any(map(is_named, (option.key, *option.aliases)))
+        option.key
+        for option in DECLARED
+        if not any(map(is_named, (option.key, MEMBERS[option.key], *option.aliases)))
     } == WITHOUT_TEST

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
+from hudi_engine.config.declared.write_options import IndexOptions
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -43,7 +44,7 @@ def consumed(plan: ModelPlan, frame: DataFrame, *, rebuilds: bool) -> DataFrame:
 
 def _key_columns(plan: ModelPlan) -> list[str]:
     """What makes a row the same one: the key, and where it lies unless keys are unique in the whole table."""
-    kind = plan.write_options.get("hoodie.index.type", "").upper()
+    kind = plan.write_options.get(IndexOptions.TYPE.key, "").upper()
     is_global = kind.startswith("GLOBAL_")
     parts = [] if is_global else [item.split(":")[0] for item in plan.table.partition_by]
     return [*plan.table.record_key, *parts]

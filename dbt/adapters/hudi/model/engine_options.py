@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hudi_engine.config.declared.table_options import TABLE
+from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.declared.write_options import INDEX
-from hudi_engine.config.option import Option
+from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import OPTIONS, resolve_options
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.write.define.properties import table_properties
 
 PROFILE_ONLY = (
-    "hoodie.engine.metrics.textfile.dir",
-    "hoodie.write.commit.callback.http.api.key",
-    "hoodie.write.commit.callback.http.custom.headers",
-    "hoodie.write.commit.callback.http.url",
+    TelemetryOptions.TEXTFILE_FOLDER.key,
+    TelemetryOptions.CALLBACK_API_KEY.key,
+    TelemetryOptions.CALLBACK_HEADERS.key,
+    TelemetryOptions.CALLBACK_URL.key,
 )
-_ALIASES: Mapping[str, Option] = {alias: option for option in OPTIONS.values() for alias in option.aliases}
+_ALIASES: Mapping[str, Option[OptionValue]] = {
+    alias: option for option in OPTIONS.values() for alias in option.aliases
+}
 
 
 def option_problems(options: Mapping[str, str]) -> Sequence[str]:

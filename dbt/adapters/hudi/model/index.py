@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 
 from dbt.adapters.hudi.model.reading import Problems, choice, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 INDEX_TYPES = tuple(each.value.lower() for each in IndexType)
-_TYPE = "hoodie.index.type"
+_TYPE = IndexOptions.TYPE.key
 _MOVES: Mapping[str, str] = {
-    IndexType.GLOBAL_SIMPLE: "hoodie.simple.index.update.partition.path",
-    IndexType.GLOBAL_BLOOM: "hoodie.bloom.index.update.partition.path",
+    IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION.key,
+    IndexType.GLOBAL_BLOOM: IndexOptions.BLOOM_MOVES_PARTITION.key,
 }
 _BUCKET_KEYS: Mapping[str, str] = {
-    "buckets": "hoodie.bucket.index.num.buckets",
-    "hash_field": "hoodie.bucket.index.hash.field",
+    "buckets": IndexOptions.BUCKETS.key,
+    "hash_field": IndexOptions.HASH_FIELD.key,
 }
 
 

@@ -49,6 +49,8 @@ USED: tuple[str, ...] = (
     "archive",
     "clustering",
     "cluster_by",
+    "audit",
+    "pre_commit_tests",
     "location_root",
     "catalog_name",
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.clauses import CLAUSES, read_clauses
@@ -38,8 +40,8 @@ ONE_ROW_A_KEY = (*MERGING, "insert_new")
 WITH_PREDICATES = ("upsert", "delete+insert", "replace_where")
 _NOT_OF_HUDI = ("insert_new", "delete+insert", "microbatch", "replace_where")
 _OPERATION = "hoodie.datasource.write.operation"
-_SKIP_UNCHANGED = "hoodie.engine.skip.unchanged"
-_SKIP_KNOWN = "hoodie.datasource.write.insert.drop.duplicates"
+_SKIP_UNCHANGED = EngineOptions.SKIP_UNCHANGED.key
+_SKIP_KNOWN = WriteOptions.INSERT_DROP_DUPLICATES.key
 
 
 @dataclass(frozen=True)

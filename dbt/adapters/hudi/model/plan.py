@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hudi_engine.catalog.entry_notes import property_problems
+from hudi_engine.config.declared.write_options import WriteOptions
 
 from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
 from dbt.adapters.hudi.model.engine_options import (
     definition_problems,
     option_problems,
@@ -24,7 +26,7 @@ from dbt.adapters.hudi.model.services import ServicesConfig, read_services
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
 
 SNAPSHOT_KEY = "dbt_scd_id"
-_COMBINE = "hoodie.combine.before.insert"
+_COMBINE = WriteOptions.COMBINE_BEFORE_INSERT.key
 _NAME = re.compile(r"^\w+$", re.ASCII)
 
 
@@ -65,6 +67,8 @@ class ModelPlan:
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
         run_notes: What the commits say of the run, under keys that go into a commit.
+        audit: The tests it asks for before its commits.
+        tests: Those tests, compiled.
     """
 
     schema: str
@@ -78,6 +82,8 @@ class ModelPlan:
     given_options: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     run_notes: Mapping[str, str] = field(default_factory=dict)
+    audit: AuditConfig = AuditConfig()
+    tests: tuple[AuditTest, ...] = ()
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -156,6 +162,7 @@ def resolve_plan(
     index = read_index(raw, table)
     merge = read_merge(raw, table, own_strategies)
     services = read_services(raw, table)
+    audit = read_audit(config, merge, problems)
     location = _own_location(config, places, problems)
     _check_format(config, problems)
     problems.extend(refused_configs(config))
@@ -178,6 +185,7 @@ def resolve_plan(
         services=services,
         given_options=dict(raw.options),
         properties=dict(raw.properties),
+        audit=audit,
     )
     problems.extend(definition_problems(plan.definition))
     problems.raise_if_any(what)

@@ -5,56 +5,57 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions, LayoutOptions
+from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
+from hudi_engine.config.declared.write_options import WriteOptions
+
 from dbt.adapters.hudi.model.reading import Problems, boolean, names, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
 COMPACTION_KEYS: Mapping[str, str] = {
-    "trigger": "hoodie.compact.inline.trigger.strategy",
-    "delta_commits": "hoodie.compact.inline.max.delta.commits",
-    "delta_seconds": "hoodie.compact.inline.max.delta.seconds",
-    "strategy": "hoodie.compaction.strategy",
-    "target_io_mb": "hoodie.compaction.target.io",
-    "order": "hoodie.compaction.order",
+    "trigger": CompactionOptions.TRIGGER.key,
+    "delta_commits": CompactionOptions.DELTA_COMMITS.key,
+    "delta_seconds": CompactionOptions.DELTA_SECONDS.key,
+    "strategy": CompactionOptions.STRATEGY.key,
+    "target_io_mb": CompactionOptions.TARGET_IO.key,
+    "order": CompactionOptions.ORDER.key,
 }
 CLEAN_KEYS: Mapping[str, str] = {
-    "policy": "hoodie.clean.policy",
-    "retain_commits": "hoodie.clean.commits.retained",
-    "retain_versions": "hoodie.clean.fileversions.retained",
-    "retain_hours": "hoodie.clean.hours.retained",
+    "policy": CleanOptions.POLICY.key,
+    "retain_commits": CleanOptions.COMMITS_RETAINED.key,
+    "retain_versions": CleanOptions.FILE_VERSIONS_RETAINED.key,
+    "retain_hours": CleanOptions.HOURS_RETAINED.key,
 }
 CLUSTERING_KEYS: Mapping[str, str] = {
-    "order": "hoodie.layout.optimize.strategy",
-    "max_commits": "hoodie.clustering.inline.max.commits",
-    "target_file_bytes": "hoodie.clustering.plan.strategy.target.file.max.bytes",
-    "small_file_bytes": "hoodie.clustering.plan.strategy.small.file.limit",
-    "partitions": "hoodie.clustering.plan.partition.filter.mode",
-    "recent_days": "hoodie.clustering.plan.strategy.daybased.lookback.partitions",
-    "updates": "hoodie.clustering.updates.strategy",
-    "rollback_on_conflict": "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
+    "order": LayoutOptions.STRATEGY.key,
+    "max_commits": ClusteringOptions.MAX_COMMITS.key,
+    "target_file_bytes": ClusteringOptions.TARGET_FILE_BYTES.key,
+    "small_file_bytes": ClusteringOptions.SMALL_FILE_LIMIT.key,
+    "partitions": ClusteringOptions.PARTITION_FILTER.key,
+    "recent_days": ClusteringOptions.RECENT_PARTITIONS.key,
+    "updates": ClusteringOptions.UPDATES_STRATEGY.key,
+    "rollback_on_conflict": ClusteringOptions.ROLLBACK_ON_CONFLICT.key,
 }
 ARCHIVE_KEYS: Mapping[str, str] = {
-    "min_commits": "hoodie.keep.min.commits",
-    "max_commits": "hoodie.keep.max.commits",
-    "batch": "hoodie.commits.archival.batch",
-    "beyond_savepoint": "hoodie.archive.beyond.savepoint",
-    "merge": "hoodie.archive.merge.enable",
+    "min_commits": ArchiveOptions.MIN_COMMITS.key,
+    "max_commits": ArchiveOptions.MAX_COMMITS.key,
+    "batch": ArchiveOptions.BATCH.key,
+    "beyond_savepoint": ArchiveOptions.BEYOND_SAVEPOINT.key,
+    "merge": ArchiveOptions.MERGE.key,
 }
 _EXECUTE: Mapping[str, dict[str, str]] = {
-    "inline": {"hoodie.compact.inline": "true"},
-    "schedule": {"hoodie.compact.schedule.inline": "true"},
-    "off": {"hoodie.compact.inline": "false"},
+    "inline": {CompactionOptions.INLINE.key: "true"},
+    "schedule": {CompactionOptions.SCHEDULE_INLINE.key: "true"},
+    "off": {CompactionOptions.INLINE.key: "false"},
 }
 _CLUSTER: Mapping[str, dict[str, str]] = {
-    "inline": {"hoodie.clustering.inline": "true"},
-    "schedule": {"hoodie.clustering.schedule.inline": "true"},
-    "off": {"hoodie.clustering.inline": "false"},
+    "inline": {ClusteringOptions.INLINE.key: "true"},
+    "schedule": {ClusteringOptions.SCHEDULE_INLINE.key: "true"},
+    "off": {ClusteringOptions.INLINE.key: "false"},
 }
-_SORT_COLUMNS = (
-    "hoodie.clustering.plan.strategy.sort.columns",
-    "hoodie.bulkinsert.user.defined.partitioner.sort.columns",
-)
-_AUTOMATIC_CLEAN = "hoodie.clean.automatic"
-_AUTOMATIC_ARCHIVE = "hoodie.archive.automatic"
+_SORT_COLUMNS = (ClusteringOptions.SORT_COLUMNS.key, WriteOptions.BULK_INSERT_SORT_COLUMNS.key)
+_AUTOMATIC_CLEAN = CleanOptions.AUTOMATIC.key
+_AUTOMATIC_ARCHIVE = ArchiveOptions.AUTOMATIC.key
 
 
 @dataclass(frozen=True)

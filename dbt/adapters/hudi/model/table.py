@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import MergeMode
 
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
@@ -17,7 +18,7 @@ TABLE_TYPES: Mapping[str, str] = {
     "copy_on_write": "cow",
     "merge_on_read": "mor",
 }
-_MERGE_MODE = "hoodie.record.merge.mode"
+_MERGE_MODE = TableOptions.MERGE_MODE.key
 _MERGE_MODES: Mapping[str, str] = {
     "event_time": MergeMode.EVENT_TIME_ORDERING.value,
     "commit_time": MergeMode.COMMIT_TIME_ORDERING.value,
@@ -26,8 +27,8 @@ _MERGE_MODES: Mapping[str, str] = {
     MergeMode.CUSTOM.value: MergeMode.CUSTOM.value,
 }
 _COLUMN = re.compile(r"^[\w.]+(?::\w+)?$")
-_HIVE_STYLE = "hoodie.datasource.write.hive_style_partitioning"
-_URL_ENCODE = "hoodie.datasource.write.partitionpath.urlencode"
+_HIVE_STYLE = TableOptions.HIVE_STYLE_PARTITIONING.key
+_URL_ENCODE = TableOptions.URL_ENCODE_PARTITIONS.key
 
 # Every spelling of one setting; the first is the one the documentation uses.
 _TYPE_KEYS = ("table_type", "type", "hoodie.datasource.write.table.type", "hoodie.table.type")

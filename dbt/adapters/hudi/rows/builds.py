@@ -8,9 +8,9 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
+from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
-from hudi_engine.txn.retry import RETRIES
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow
@@ -93,8 +93,8 @@ def write(
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
-    schema = columns_of(table)
     frame = drop_meta_columns(frame)
+    schema = columns_to_be(plan, table, frame)
     check_fit(plan, table, frame.columns)
     frame = checked(frame, constraints)
     update = None
@@ -133,13 +133,14 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
     window = EventWindow(merge.window.column, merge.window.start, merge.window.end)
-    options = {RETRIES: MICROBATCH_RETRIES, **plan.write_options}
+    options = {WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES, **plan.write_options}
     return table.replace(rows, window=window, options=options)
 
 
 def side_by_side(plan: ModelPlan) -> bool:
     """Whether threads of this process may write a model's table at the same time: batches, where partitions can tell them apart."""
-    return plan.merge.window is not None and bool(plan.table.partition_by)
+    # tests look at the whole table, which must not change meanwhile
+    return plan.merge.window is not None and bool(plan.table.partition_by) and not plan.tests
 
 
 def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) -> list[str] | None:
@@ -168,6 +169,24 @@ def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) 
 def columns_of(table: HudiTable) -> T.StructType:
     """The table's data columns; none before its first write."""
     return table.schema or T.StructType()
+
+
+def columns_to_be(plan: ModelPlan, table: HudiTable, frame: DataFrame) -> T.StructType:
+    """The table's columns after a write; new ones come with the rows where tests may still stop both.
+
+    Elsewhere a commit of its own has added them before.
+    """
+    schema = columns_of(table)
+    if not plan.tests or plan.merge.on_schema_change == "ignore":
+        return schema
+    return with_new_columns(schema, frame)
+
+
+def with_new_columns(schema: T.StructType, frame: DataFrame) -> T.StructType:
+    """A table's columns and those a query has besides."""
+    known = {name.lower() for name in schema.names}
+    new = {each.name: each.dataType for each in frame.schema.fields if each.name.lower() not in known}
+    return changed_schema(schema, new, [], {}) if new else schema
 
 
 def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None:

@@ -2,64 +2,66 @@
 
 from __future__ import annotations
 
-from hudi_engine.config.option import Option, bool_option, int_option, text_option
+from hudi_engine.config.option import bool_option, int_option, text_option
 
 TELEMETRY = "Metrics and callback"
 
-TELEMETRY_OPTIONS: tuple[Option, ...] = (
-    bool_option(
+
+class TelemetryOptions:
+    """Metrics of commits, and who is told of them."""
+
+    METRICS = bool_option(
         "hoodie.metrics.on",
         False,
         TELEMETRY,
         "Metrics of each commit are written, under Hudi's names, to hoodie.engine.metrics.textfile.dir.",
-    ),
-    text_option(
+    )
+    METRICS_PREFIX = text_option(
         "hoodie.metrics.reporter.metricsname.prefix",
         None,
         TELEMETRY,
         "What the names of metrics begin with. Not set: the table's name.",
-    ),
-    text_option(
+    )
+    TEXTFILE_FOLDER = text_option(
         "hoodie.engine.metrics.textfile.dir",
         None,
         TELEMETRY,
         "Local folder for a Prometheus text file a table, as the node exporter's textfile collector reads it.",
-    ),
-    bool_option(
+    )
+    CALLBACK = bool_option(
         "hoodie.write.commit.callback.on",
         False,
         TELEMETRY,
         "Each commit is told to hoodie.write.commit.callback.http.url; a failure is a warning.",
-    ),
-    text_option(
+    )
+    CALLBACK_CLASS = text_option(
         "hoodie.write.commit.callback.class",
         "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback",
         TELEMETRY,
         "Who tells it; only Hudi's callback over HTTP works here.",
-    ),
-    text_option(
+    )
+    CALLBACK_URL = text_option(
         "hoodie.write.commit.callback.http.url",
         None,
         TELEMETRY,
         "Where the message is posted to as JSON; redirects are not followed. A dbt model cannot set it, a profile can.",
-    ),
-    text_option(
+    )
+    CALLBACK_API_KEY = text_option(
         "hoodie.write.commit.callback.http.api.key",
         "hudi_write_commit_http_callback",
         TELEMETRY,
         "Sent as header HUDI_CALLBACK_KEY.",
-    ),
-    text_option(
+    )
+    CALLBACK_HEADERS = text_option(
         "hoodie.write.commit.callback.http.custom.headers",
         None,
         TELEMETRY,
         "Further headers: name:value;name:value.",
-    ),
-    int_option(
+    )
+    CALLBACK_TIMEOUT = int_option(
         "hoodie.write.commit.callback.http.timeout.seconds",
         3,
         TELEMETRY,
         "How long a callback may take.",
         minimum=1,
-    ),
-)
+    )

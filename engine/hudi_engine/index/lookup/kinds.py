@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import Options
 from hudi_engine.index.lookup.tagging import KeyPruning
 
-_MOVES = {
-    IndexType.GLOBAL_SIMPLE: "hoodie.simple.index.update.partition.path",
-    IndexType.GLOBAL_BLOOM: "hoodie.bloom.index.update.partition.path",
+MOVES = {
+    IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION,
+    IndexType.GLOBAL_BLOOM: IndexOptions.BLOOM_MOVES_PARTITION,
 }
 """The global types, and the option that says whether a key that arrives with another partition moves there."""
 
@@ -35,17 +36,17 @@ class IndexKind:
 
     def pruning(self, options: Options) -> KeyPruning:
         """Return the footer pruning rule of this index."""
-        return KeyPruning(self.uses_footers, options.bool("hoodie.bloom.index.prune.by.ranges"))
+        return KeyPruning(self.uses_footers, options[IndexOptions.PRUNE_BY_RANGES])
 
 
 def index_kind(options: Options) -> IndexKind:
     """Return the index of a write: what the options (of call and table) say, else SIMPLE."""
-    kind = IndexType(options.text("hoodie.index.type") or IndexType.SIMPLE)
-    is_global = kind in _MOVES
+    kind = IndexType(options[IndexOptions.TYPE] or IndexType.SIMPLE)
+    is_global = kind in MOVES
     return IndexKind(
         kind,
         is_global,
         kind in (IndexType.BLOOM, IndexType.GLOBAL_BLOOM),
-        options.int("hoodie.bucket.index.num.buckets") if kind is IndexType.BUCKET else None,
-        options.bool(_MOVES[kind]) if is_global else True,
+        options[IndexOptions.BUCKETS] if kind is IndexType.BUCKET else None,
+        options[MOVES[kind]] if is_global else True,
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
+from hudi_engine.config.declared.service_options import ArchiveOptions
 from hudi_engine.config.options import Options
+from hudi_engine.parallel import on_threads
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.archive.entries import TimelineFile, encode_entries, files_of
 from hudi_engine.services.archive.merge_files import finish_merge, merge_small_files
@@ -31,8 +32,6 @@ from hudi_engine.txn.recovery import next_instant, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
-
-_DELETING_THREADS = 8
 
 
 def archive(
@@ -131,7 +130,7 @@ def archive_instants(state: TableState, instants: Sequence[Instant], options: Op
     path = None
     if missing:
         number = archived[-1].number + 1 if archived else 1
-        batch = options.int("hoodie.commits.archival.batch")
+        batch = options[ArchiveOptions.BATCH]
         body = encode_entries(storage, missing, batch, state.timeline.zone)
         path = create_archive_file(storage, folder, number, body)
     _remove_traces(storage, instants)
@@ -150,8 +149,7 @@ def _remove_strays(state: TableState, left: Sequence[Instant]) -> None:
 
 
 def _remove(storage: Storage, files: Sequence[TimelineFile]) -> None:
-    with ThreadPoolExecutor(max_workers=_DELETING_THREADS) as pool:
-        list(pool.map(lambda file: storage.delete(file.path), files))
+    on_threads(lambda file: storage.delete(file.path), files)
 
 
 def _remove_traces(storage: Storage, instants: Sequence[Instant]) -> None:

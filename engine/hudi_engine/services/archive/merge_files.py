@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from hudi_engine.config.declared.service_options import ArchiveOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
@@ -36,11 +37,11 @@ def merge_small_files(storage: Storage, folder: str, options: Options) -> int:
         folder: Archive folder, relative to the base path.
         options: ``hoodie.archive.merge.*``.
     """
-    if not options.bool("hoodie.archive.merge.enable"):
+    if not options[ArchiveOptions.MERGE]:
         return 0
     files = list_archive_files(storage, folder)
-    small = _small(files, options.int("hoodie.archive.merge.small.file.limit.bytes"))
-    if len(small) < options.int("hoodie.archive.merge.files.batch.size"):
+    small = _small(files, options[ArchiveOptions.MERGE_SMALL_FILE_LIMIT])
+    if len(small) < options[ArchiveOptions.MERGE_FILES]:
         return 0
     merged = archive_file_path(folder, files[-1].number + 1)
     plan = {

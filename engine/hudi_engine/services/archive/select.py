@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
 from hudi_engine.config.enums import CleanPolicy, TableType
 from hudi_engine.config.options import Options
 from hudi_engine.services.archive.replaced import ReplacedGroups
@@ -35,7 +36,7 @@ class Limits:
     @classmethod
     def of(cls, timeline: Timeline, options: Options, now: str) -> Limits | None:
         """Take ``hoodie.keep.*``, raised to what the cleaner retains; None when it retains everything."""
-        keep_min, keep_max = options.int("hoodie.keep.min.commits"), options.int("hoodie.keep.max.commits")
+        keep_min, keep_max = options[ArchiveOptions.MIN_COMMITS], options[ArchiveOptions.MAX_COMMITS]
         needed = _kept_for_clean(timeline, options, now)
         if needed is None:
             return None
@@ -70,7 +71,7 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
     """
     limits = Limits.of(timeline, options, now)
     if limits is None:
-        return f"the cleaning policy {options.text('hoodie.clean.policy')} retains every commit there is"
+        return f"the cleaning policy {options[CleanOptions.POLICY]} retains every commit there is"
     counts = [len(timeline.completed_writes), *(len(done) for done in _by_action(timeline).values())]
     if any(limits.due(count) for count in counts):
         return ""
@@ -150,7 +151,7 @@ def _free_writes(state: TableState, options: Options) -> Iterator[Instant]:
     """Yield the writes that nothing holds back, oldest first."""
     timeline = state.timeline
     saved = {each.requested_time for each in timeline.savepoints}
-    beyond = options.bool("hoodie.archive.beyond.savepoint")
+    beyond = options[ArchiveOptions.BEYOND_SAVEPOINT]
     bounds = [_pending_bound(timeline), _compaction_bound(state, options)]
     bounds += [] if beyond else [min(saved, default=None)]
     bounds.append(oldest_needed(state.storage))
@@ -186,7 +187,7 @@ def _compaction_bound(state: TableState, options: Options) -> str | None:
         for each in state.timeline.completed
         if each.action == "deltacommit" and (last is None or each.requested_time > last)
     ]
-    enough = options.int("hoodie.compact.inline.max.delta.commits")
+    enough = options[CompactionOptions.DELTA_COMMITS]
     if len(deltas) >= enough:
         return deltas[len(deltas) - enough]
     return last if last is not None else min(deltas, default=None)

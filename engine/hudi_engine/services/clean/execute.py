@@ -10,15 +10,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.parallel import on_threads
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInstant
 from hudi_engine.services.clean.policy import Policy
@@ -42,7 +43,6 @@ from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
-_DELETING_THREADS = 8
 _MANY_PARTITIONS = 200
 _METADATA_VERSION = 2
 
@@ -79,8 +79,8 @@ def clean(
     if retain_commits is not None:
         options = options.merged(
             {
-                "hoodie.clean.policy": CleanPolicy.KEEP_LATEST_COMMITS,
-                "hoodie.clean.commits.retained": retain_commits,
+                CleanOptions.POLICY.key: CleanPolicy.KEEP_LATEST_COMMITS,
+                CleanOptions.COMMITS_RETAINED.key: retain_commits,
             }
         )
     idle = _nothing_to_do(state or TableState.load(storage), options)
@@ -295,8 +295,7 @@ def _delete_all(storage: Storage, paths: Iterable[str]) -> set[str]:
             return path
         return None
 
-    with ThreadPoolExecutor(max_workers=_DELETING_THREADS) as pool:
-        return {path for path in pool.map(delete, paths) if path is not None}
+    return {path for path in on_threads(delete, list(paths)) if path is not None}
 
 
 def _delete_sidecars(

@@ -16,7 +16,7 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join, relative_path
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file, shape_errors
+from hudi_engine.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.timeline.schemas import CLEANER_PLAN
 
 SAVEPOINTED = "savepointed_timestamps"
@@ -34,7 +34,7 @@ class RetainedInstant:
 
 
 @dataclass(frozen=True)
-class CleanPlan:
+class CleanPlan(StoredPlan):
     """What one clean deletes.
 
     Args:
@@ -82,22 +82,6 @@ class CleanPlan:
                 "extraMetadata": dict(self.extra),
             },
         )
-
-    @classmethod
-    def from_bytes(cls, data: bytes, source: str) -> CleanPlan:
-        """Decode and check a stored plan.
-
-        Args:
-            data: Whole file.
-            source: Name of the file, for messages.
-
-        Raises:
-            CorruptTableError: when it is truncated, or wants to delete what is no data file.
-            PathEscapeError: when a path does not lie in the partition it is listed under.
-        """
-        record = decode_avro_file(data, source)
-        with shape_errors(source):
-            return cls._from_record(record, source)
 
     @classmethod
     def _from_record(cls, record: Mapping[str, Any], source: str) -> CleanPlan:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -36,13 +37,13 @@ class Policy:
     @classmethod
     def from_options(cls, options: Options) -> Policy:
         """Take ``hoodie.clean.policy`` and the figure that belongs to it."""
-        name = options.member("hoodie.clean.policy", CleanPolicy)
-        key = {
-            CleanPolicy.KEEP_LATEST_COMMITS: "hoodie.clean.commits.retained",
-            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: "hoodie.clean.fileversions.retained",
-            CleanPolicy.KEEP_LATEST_BY_HOURS: "hoodie.clean.hours.retained",
+        name = options[CleanOptions.POLICY]
+        amount = {
+            CleanPolicy.KEEP_LATEST_COMMITS: CleanOptions.COMMITS_RETAINED,
+            CleanPolicy.KEEP_LATEST_FILE_VERSIONS: CleanOptions.FILE_VERSIONS_RETAINED,
+            CleanPolicy.KEEP_LATEST_BY_HOURS: CleanOptions.HOURS_RETAINED,
         }[name]
-        return cls(name, options.int(key))
+        return cls(name, options[amount])
 
     @property
     def retains_instants(self) -> bool:

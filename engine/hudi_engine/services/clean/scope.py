@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.options import Options
 from hudi_engine.services.clean.plan import SAVEPOINTED, RetainedInstant
 from hudi_engine.table_state import TableState
@@ -66,7 +67,7 @@ def partitions_to_clean(
         options: ``hoodie.clean.incremental.enabled``.
         retained: Oldest instant to retain, None when the policy goes by file versions.
     """
-    if retained is None or not options.bool("hoodie.clean.incremental.enabled"):
+    if retained is None or not options[CleanOptions.INCREMENTAL]:
         return None
     last = LastClean.of(state)
     writes = state.timeline.completed_writes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.enums import PartitionFilter
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -30,15 +31,14 @@ def clustering_options(
     """
     asked: dict[str, object] = {}
     if columns is not None:
-        asked[SORT_COLUMNS] = columns if isinstance(columns, str) else ",".join(_names(columns, "columns"))
-    if strategy is not None:
-        asked[STRATEGY] = strategy
-    if partitions is not None:
-        mode = "hoodie.clustering.plan.partition.filter.mode"
-        asked[mode] = PartitionFilter.SELECTED_PARTITIONS
-        asked["hoodie.clustering.plan.strategy.partition.selected"] = ",".join(
-            _names(partitions, "partitions")
+        asked[SORT_COLUMNS.key] = (
+            columns if isinstance(columns, str) else ",".join(_names(columns, "columns"))
         )
+    if strategy is not None:
+        asked[STRATEGY.key] = strategy
+    if partitions is not None:
+        asked[ClusteringOptions.PARTITION_FILTER.key] = PartitionFilter.SELECTED_PARTITIONS
+        asked[ClusteringOptions.SELECTED_PARTITIONS.key] = ",".join(_names(partitions, "partitions"))
     return options.merged(asked) if asked else options
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import PartitionFilter
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -22,8 +24,6 @@ from hudi_engine.services.compaction.operation import (
 from hudi_engine.services.opening import partitions_in_use
 from hudi_engine.table_state import TableState
 
-STRATEGY_KEY = "hoodie.clustering.plan.strategy.class"
-_MODE = "hoodie.clustering.plan.partition.filter.mode"
 _SUFFIX = "ClusteringPlanStrategy"
 _MODES = {
     "SizeBased": None,
@@ -49,14 +49,14 @@ def choose_groups(state: TableState, options: Options) -> tuple[Sequence[Cluster
     mode = partition_filter(options)
     slices, reason = _free_slices(state)
     partitions = choose_partitions({each.partition for each in slices}, mode, options)
-    limit = options.int("hoodie.clustering.plan.strategy.small.file.limit")
+    limit = options[ClusteringOptions.SMALL_FILE_LIMIT]
     by_partition: dict[str, list[FileSlice]] = {partition: [] for partition in partitions}
     for each in slices:
         if each.partition in by_partition and _base_bytes(each) < limit:
             by_partition[each.partition].append(each)
     groups = [group for found in by_partition.values() for group in _groups(found, options)]
     if groups:
-        return groups[: options.int("hoodie.clustering.plan.strategy.max.num.groups")], ""
+        return groups[: options[ClusteringOptions.MAX_GROUPS]], ""
     return (), reason or "no file group of the chosen partitions is worth rewriting"
 
 
@@ -66,15 +66,15 @@ def partition_filter(options: Options) -> PartitionFilter:
     Raises:
         ConfigError: when the class is not known.
     """
-    given = options.text(STRATEGY_KEY) or ""
+    given = options[ClusteringOptions.PLAN_STRATEGY]
     name = given.rpartition(".")[2].removesuffix(_SUFFIX)
     name = next((name[len(engine) :] for engine in _ENGINES if name.startswith(engine)), name)
     if name not in _MODES:
         legal = ", ".join(f"Spark{each}{_SUFFIX}" for each in _MODES)
         raise ConfigError(
-            f"{STRATEGY_KEY} is {given!r}; legal values: {legal}, with or without their package"
+            f"{ClusteringOptions.PLAN_STRATEGY} is {given!r}; legal values: {legal}, with or without their package"
         )
-    return _MODES[name] or options.member(_MODE, PartitionFilter)
+    return _MODES[name] or options[ClusteringOptions.PARTITION_FILTER]
 
 
 def choose_partitions(known: Iterable[str], mode: PartitionFilter, options: Options) -> list[str]:
@@ -86,7 +86,7 @@ def choose_partitions(known: Iterable[str], mode: PartitionFilter, options: Opti
         options: Selected partitions, pattern, first and last, number of days.
     """
     names = sorted(known)
-    selected = options.text("hoodie.clustering.plan.strategy.partition.selected")
+    selected = options[ClusteringOptions.SELECTED_PARTITIONS]
     if selected is not None:
         wanted = set(split_names(selected))
         names = [each for each in names if each in wanted]
@@ -94,25 +94,25 @@ def choose_partitions(known: Iterable[str], mode: PartitionFilter, options: Opti
         pattern = _pattern(options)
         names = [each for each in names if pattern is None or pattern.fullmatch(each)]
     if mode is PartitionFilter.RECENT_DAYS:
-        skip = options.int("hoodie.clustering.plan.strategy.daybased.skipfromlatest.partitions")
+        skip = options[ClusteringOptions.SKIPPED_PARTITIONS]
         newest = names[::-1][skip:]
-        return newest[: options.int("hoodie.clustering.plan.strategy.daybased.lookback.partitions")]
+        return newest[: options[ClusteringOptions.RECENT_PARTITIONS]]
     if mode is PartitionFilter.SELECTED_PARTITIONS:
-        begin = options.text("hoodie.clustering.plan.strategy.cluster.begin.partition")
-        end = options.text("hoodie.clustering.plan.strategy.cluster.end.partition")
+        begin = options[ClusteringOptions.BEGIN_PARTITION]
+        end = options[ClusteringOptions.END_PARTITION]
         return [each for each in names if (begin is None or each >= begin) and (end is None or each <= end)]
     return names
 
 
 def _pattern(options: Options) -> re.Pattern[str] | None:
-    text = options.text("hoodie.clustering.plan.strategy.partition.regex.pattern")
+    text = options[ClusteringOptions.PARTITION_PATTERN]
     if text is None:
         return None
     try:
         return re.compile(text)
     except re.error as error:
         raise ConfigError(
-            f"hoodie.clustering.plan.strategy.partition.regex.pattern is {text!r}, which is no regular expression: {error}"
+            f"{ClusteringOptions.PARTITION_PATTERN} is {text!r}, which is no regular expression: {error}"
         ) from error
 
 
@@ -135,8 +135,8 @@ def _free_slices(state: TableState) -> tuple[Sequence[FileSlice], str]:
 
 def _groups(slices: Sequence[FileSlice], options: Options) -> Iterable[ClusteringGroup]:
     """Pack the slices of a partition into groups, the largest first."""
-    most = options.int("hoodie.clustering.plan.strategy.max.bytes.per.group")
-    ratio = options.float("hoodie.logfile.to.parquet.compression.ratio")
+    most = options[ClusteringOptions.MAX_GROUP_BYTES]
+    ratio = options[ClusteringOptions.LOG_COMPRESSION_RATIO]
     ordered = sorted(slices, key=lambda each: (-_new_bytes(each, ratio), each.file_id))
     group: list[FileSlice] = []
     size = 0.0
@@ -152,10 +152,10 @@ def _groups(slices: Sequence[FileSlice], options: Options) -> Iterable[Clusterin
 
 
 def _group(slices: Sequence[FileSlice], size: float, options: Options) -> Iterable[ClusteringGroup]:
-    outputs = max(1, int(-(-size // options.int("hoodie.clustering.plan.strategy.target.file.max.bytes"))))
+    outputs = max(1, int(-(-size // options[ClusteringOptions.TARGET_FILE_BYTES])))
     if len(slices) == 1:
-        gains = bool(split_names(options.text(SORT_COLUMNS))) or bool(slices[0].log_files) or outputs > 1
-        if not gains or not options.bool("hoodie.clustering.plan.strategy.single.group.clustering.enabled"):
+        gains = bool(split_names(options[SORT_COLUMNS])) or bool(slices[0].log_files) or outputs > 1
+        if not gains or not options[ClusteringOptions.SINGLE_GROUPS]:
             return
     planned = tuple(PlannedSlice.of(each) for each in slices)
     yield ClusteringGroup(planned, outputs, _metrics(slices, options))
@@ -163,7 +163,7 @@ def _group(slices: Sequence[FileSlice], size: float, options: Options) -> Iterab
 
 def _metrics(slices: Sequence[FileSlice], options: Options) -> dict[str, float]:
     """Return the figures that Hudi notes for a group."""
-    new_file = options.int("hoodie.parquet.max.file.size")
+    new_file = options[FileOptions.MAX_FILE_SIZE]
     log_bytes = sum(log.size for each in slices for log in each.log_files)
     read = sum(each.size // MEGABYTE for each in slices)
     write = sum((_base_bytes(each) if each.base_file else new_file) // MEGABYTE for each in slices)

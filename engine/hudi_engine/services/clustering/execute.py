@@ -8,6 +8,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.config.declared.engine_options import MergeOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
@@ -43,8 +45,6 @@ from hudi_engine.txn.rollback import rollback_instant
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
-
-_TASK_BYTES = "hoodie.engine.clustering.task.bytes"
 
 
 @dataclass(frozen=True)
@@ -182,13 +182,14 @@ class _Claim:
 
     def work(self, options: Options, workers: Workers) -> list[WriteStat]:
         """Rewrite all groups: small ones in the memory of a task each, large ones by a shuffle each."""
-        limit = options.int(_TASK_BYTES)
+        limit = options[ClusteringOptions.TASK_BYTES]
         small = [task for task in self.tasks if task.size <= limit]
         large = [task for task in self.tasks if task.size > limit]
         if large and workers.run_large is None:
             raise ServiceError(
                 f"clustering {self.run.instant} has a group of {max(task.size for task in large)} bytes, more than "
-                f"{_TASK_BYTES}={limit}, which needs Spark to be sorted; run it from a Spark session, or raise the option"
+                f"{ClusteringOptions.TASK_BYTES}={limit}, which needs Spark to be sorted; run it "
+                "from a Spark session, or raise the option"
             )
         context = self._context(options)
         stats = [stat for found in workers.run_tasks(partial(write_group, context), small) for stat in found]
@@ -201,8 +202,8 @@ class _Claim:
         state = self.run.state
         read = replace(
             read_context(state.storage, state.config, state.timeline),
-            memory_limit_bytes=options.int("hoodie.memory.compaction.max.size"),
-            spill_dir=options.text("hoodie.memory.spillable.map.path"),
+            memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
+            spill_dir=options[MergeOptions.SPILL_FOLDER],
         )
         meta = meta_fields(operation=state.config.keeps_operations)
         names = [name for name in read.schema.names if name not in meta]

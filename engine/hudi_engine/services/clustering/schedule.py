@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import logging
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -15,7 +17,7 @@ from hudi_engine.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.clustering.choose import choose_groups
 from hudi_engine.services.clustering.plan import ClusteringPlan
-from hudi_engine.services.clustering.strategy import EXECUTION_KEY, check_strategy
+from hudi_engine.services.clustering.strategy import check_strategy
 from hudi_engine.services.opening import open_locked
 from hudi_engine.services.result import ClusteringResult
 from hudi_engine.storage.base import Storage
@@ -27,8 +29,6 @@ from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
-
-_INDEX = "hoodie.index.type"
 
 
 def schedule_clustering(
@@ -80,7 +80,8 @@ def schedule_clustering_locked(state: TableState, options: Options) -> Clusterin
 def plan_clustering(state: TableState, options: Options) -> tuple[ClusteringPlan | None, ClusteringResult]:
     """Return what a clustering planned now would do, and the same in numbers; nothing is written."""
     refuse_bucket_index(state, options)
-    check_strategy(options.text(EXECUTION_KEY) or "")
+    execution = options[ClusteringOptions.EXECUTION_STRATEGY]
+    check_strategy(execution)
     layout = RowLayout.from_options(options)
     schema = state.data_schema()
     if schema is not None:
@@ -88,11 +89,11 @@ def plan_clustering(state: TableState, options: Options) -> tuple[ClusteringPlan
     groups, reason = choose_groups(state, options)
     if not groups:
         return None, ClusteringResult(reason=reason)
-    params = {SORT_COLUMNS: ",".join(layout.columns)} if layout.columns else {}
+    params = {SORT_COLUMNS.key: ",".join(layout.columns)} if layout.columns else {}
     if layout.is_curve:
-        params[STRATEGY] = layout.strategy.value
-    preserves = options.bool("hoodie.clustering.preserve.commit.metadata")
-    plan = ClusteringPlan(tuple(groups), options.text(EXECUTION_KEY) or "", params, preserves)
+        params[STRATEGY.key] = layout.strategy.value
+    preserves = options[ClusteringOptions.PRESERVE_COMMIT_METADATA]
+    plan = ClusteringPlan(tuple(groups), execution, params, preserves)
     return plan, in_numbers(plan, None, "none")
 
 
@@ -114,8 +115,9 @@ def refuse_bucket_index(state: TableState, options: Options) -> None:
     Raises:
         ConfigError: naming the index.
     """
-    if IndexType.BUCKET in (state.config.properties.get(_INDEX), options.text(_INDEX)):
+    if IndexType.BUCKET in (state.config.properties.get(IndexOptions.TYPE.key), options[IndexOptions.TYPE]):
         raise ConfigError(
-            f"{_INDEX} of table {state.config.name!r} is {IndexType.BUCKET}, which places every key in the file group of its "
-            "bucket; clustering would move it. Leave the clustering out, or rebuild the table with another index"
+            f"{IndexOptions.TYPE} of table {state.config.name!r} is {IndexType.BUCKET}, which places every key in "
+            "the file group of its bucket; clustering would move it. Leave the clustering out, or rebuild the table with "
+            "another index"
         )

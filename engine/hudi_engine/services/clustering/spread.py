@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
 from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.frames.session import prepare_session
@@ -24,8 +25,6 @@ from hudi_engine.timeline.commit_metadata import WriteStat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_TARGET = "hoodie.clustering.plan.strategy.target.file.max.bytes"
 
 
 def run_large_in_spark(spark: SparkSession) -> RunLarge:
@@ -68,7 +67,7 @@ def _cast(context: ClusteringContext, batches: Iterator[pa.RecordBatch]) -> Iter
 def _most(context: ClusteringContext, sample: pa.Table) -> int:
     """Return the rows of a file, a quarter above the target: ranges are even, and a last file of a few rows helps nobody."""
     write = context.write
-    target = write.options.int(_TARGET) * 5 // 4
+    target = write.options[ClusteringOptions.TARGET_FILE_BYTES] * 5 // 4
     return FileSize(target, None, write.average_row_bytes, write.base_files.parquet_codec).rows_per_file(
         sample
     )

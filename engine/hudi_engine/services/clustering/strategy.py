@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.errors import UnsupportedTableError
 
-EXECUTION_KEY = "hoodie.clustering.execution.strategy.class"
 _KNOWN = ("SparkSortAndSizeExecutionStrategy", "JavaSortAndSizeExecutionStrategy")
 
 
@@ -19,6 +19,6 @@ def check_strategy(given: str) -> None:
     """
     if given.rpartition(".")[2] not in _KNOWN:
         raise UnsupportedTableError(
-            f"{EXECUTION_KEY} is {given!r}; this engine carries out {' and '.join(_KNOWN)}. Plan with one of them, or let "
-            "Apache Hudi run this plan"
+            f"{ClusteringOptions.EXECUTION_STRATEGY} is {given!r}; this engine carries out {' and '.join(_KNOWN)}. Plan with "
+            "one of them, or let Apache Hudi run this plan"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.options import Options
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.txn.recovery import is_clustering
@@ -21,4 +22,4 @@ def clustering_due(timeline: Timeline, options: Options) -> bool:
     ]
     last = max(clusterings, default="")
     since = sum(each.requested_time > last for each in timeline.completed_writes)
-    return since >= options.int("hoodie.clustering.inline.max.commits")
+    return since >= options[ClusteringOptions.MAX_COMMITS]

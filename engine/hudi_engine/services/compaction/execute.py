@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+from hudi_engine.config.declared.engine_options import MergeOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
@@ -136,8 +137,8 @@ class _Claim:
         state = self.run.state
         read = replace(
             read_context(state.storage, state.config, state.timeline),
-            memory_limit_bytes=options.int("hoodie.memory.compaction.max.size"),
-            spill_dir=options.text("hoodie.memory.spillable.map.path"),
+            memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
+            spill_dir=options[MergeOptions.SPILL_FOLDER],
         )
         meta = meta_fields(operation=state.config.keeps_operations)
         names = [name for name in read.schema.names if name not in meta]

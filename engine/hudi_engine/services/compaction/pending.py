@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from hudi_engine.config.declared.service_options import CompactionOptions
 from hudi_engine.config.enums import CompactionOrder
 from hudi_engine.config.options import Options
 from hudi_engine.errors import CorruptTableError
@@ -59,7 +60,7 @@ def show_compactions(storage: Storage) -> list[PendingCompaction]:
 def pending_compactions(timeline: Timeline, options: Options) -> list[Instant]:
     """Return planned compactions in the order of ``hoodie.compaction.order``."""
     found = [instant for instant in timeline.pending if instant.action == "compaction"]
-    return found[::-1] if options.text("hoodie.compaction.order") == CompactionOrder.LIFO else found
+    return found[::-1] if options[CompactionOptions.ORDER] == CompactionOrder.LIFO else found
 
 
 def read_plan(state: TableState, instant: Instant) -> CompactionPlan:

@@ -7,9 +7,11 @@ before until C completes (Hudi table format, compaction). Nothing is read or wri
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -21,7 +23,7 @@ from hudi_engine.services.opening import open_locked, partitions_in_use
 from hudi_engine.services.result import CompactionResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.avro_file import StoredPlan, encode_avro_file
 from hudi_engine.timeline.schemas import COMPACTION_PLAN
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant
@@ -35,7 +37,7 @@ _PLAN_VERSION = 2
 
 
 @dataclass(frozen=True)
-class CompactionPlan:
+class CompactionPlan(StoredPlan):
     """What one compaction does."""
 
     operations: tuple[CompactionOperation, ...]
@@ -60,18 +62,7 @@ class CompactionPlan:
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes, source: str) -> CompactionPlan:
-        """Decode and check a stored plan.
-
-        Args:
-            data: Whole file.
-            source: Name of the file, for messages.
-
-        Raises:
-            CorruptTableError: when it is truncated, or names files that are not the file groups' own.
-            PathEscapeError: when a partition path would leave the table folder.
-        """
-        record = decode_avro_file(data, source)
+    def _from_record(cls, record: Mapping[str, Any], source: str) -> CompactionPlan:
         operations = (CompactionOperation.from_record(raw, source) for raw in record.get("operations") or ())
         return cls(tuple(operations))
 
@@ -127,7 +118,7 @@ def choose_operations(state: TableState, options: Options) -> tuple[Sequence[Com
         options: Those of the compaction's strategy.
     """
     slices, reason = candidates(state)
-    new_file_bytes = options.int("hoodie.parquet.max.file.size")
+    new_file_bytes = options[FileOptions.MAX_FILE_SIZE]
     chosen = choose([CompactionOperation.of(each, new_file_bytes) for each in slices], options)
     if chosen:
         return chosen, ""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import date
 
+from hudi_engine.config.declared.service_options import CompactionOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.services.compaction.operation import IO_MB, LOG_BYTES, LOG_FILES, CompactionOperation
@@ -35,7 +36,7 @@ def strategy_of(options: Options) -> Strategy:
     Raises:
         ConfigError: when it is not known.
     """
-    given = options.text("hoodie.compaction.strategy") or ""
+    given = options[CompactionOptions.STRATEGY] or ""
     name = given.rpartition(".")[2]
     strategy = STRATEGIES.get(name if name.endswith(_SUFFIX) else name + _SUFFIX)
     if strategy is None:
@@ -50,23 +51,26 @@ def log_file_size_based(
     operations: Sequence[CompactionOperation], options: Options
 ) -> list[CompactionOperation]:
     """Return slices with the most bytes of logs first, above a threshold, up to the target IO."""
-    threshold = options.int("hoodie.compaction.logfile.size.threshold")
-    worthy = [each for each in operations if each.metrics.get(LOG_BYTES, 0.0) >= threshold]
-    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(LOG_BYTES, 0.0)), options)
+    return _most_first(operations, LOG_BYTES, options[CompactionOptions.LOG_SIZE_THRESHOLD], options)
 
 
 def log_file_num_based(
     operations: Sequence[CompactionOperation], options: Options
 ) -> list[CompactionOperation]:
     """Return slices with the most log files first, above a threshold, up to the target IO."""
-    threshold = options.int("hoodie.compaction.logfile.num.threshold")
-    worthy = [each for each in operations if each.metrics.get(LOG_FILES, 0.0) >= threshold]
-    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(LOG_FILES, 0.0)), options)
+    return _most_first(operations, LOG_FILES, options[CompactionOptions.LOG_COUNT_THRESHOLD], options)
+
+
+def _most_first(
+    operations: Sequence[CompactionOperation], metric: str, threshold: int, options: Options
+) -> list[CompactionOperation]:
+    worthy = [each for each in operations if each.metrics.get(metric, 0.0) >= threshold]
+    return bounded_io(sorted(worthy, key=lambda each: -each.metrics.get(metric, 0.0)), options)
 
 
 def bounded_io(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
     """Return slices as they come until the target IO is reached; the one that reaches it is part of the plan."""
-    left = float(options.int("hoodie.compaction.target.io"))
+    left = float(options[CompactionOptions.TARGET_IO])
     chosen = []
     for operation in operations:
         chosen.append(operation)
@@ -79,7 +83,7 @@ def bounded_io(operations: Sequence[CompactionOperation], options: Options) -> l
 def day_based(operations: Sequence[CompactionOperation], options: Options) -> list[CompactionOperation]:
     """Return slices of the newest days, a number of partitions; partitions that are no dates come last."""
     newest = sorted({each.partition for each in operations}, key=_day_key, reverse=True)
-    taken = newest[: options.int("hoodie.compaction.daybased.target.partitions")]
+    taken = newest[: options[CompactionOptions.TARGET_PARTITIONS]]
     rank = {partition: position for position, partition in enumerate(taken)}
     return sorted(
         (each for each in operations if each.partition in rank), key=lambda each: rank[each.partition]

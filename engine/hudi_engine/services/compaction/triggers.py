@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from hudi_engine.config.declared.service_options import CompactionOptions
 from hudi_engine.config.enums import CompactionTrigger
 from hudi_engine.config.options import Options
 from hudi_engine.timeline.active import Timeline
@@ -30,14 +31,15 @@ def compaction_due(timeline: Timeline, options: Options, now: str) -> bool:
         options: Trigger, number of delta commits, seconds.
         now: The present as an instant.
     """
-    trigger = options.member("hoodie.compact.inline.trigger.strategy", CompactionTrigger)
-    enough = options.int("hoodie.compact.inline.max.delta.commits")
+    trigger = options[CompactionOptions.TRIGGER]
+    enough = options[CompactionOptions.DELTA_COMMITS]
     if trigger is CompactionTrigger.NUM_COMMITS_AFTER_LAST_REQUEST:
         return since_last_compaction(timeline, requested=True).count >= enough
     commits = since_last_compaction(timeline)
     by_number = commits.count >= enough
-    by_time = commits.count > 0 and _seconds(commits.since, now, timeline.zone) >= options.int(
-        "hoodie.compact.inline.max.delta.seconds"
+    by_time = (
+        commits.count > 0
+        and _seconds(commits.since, now, timeline.zone) >= options[CompactionOptions.DELTA_SECONDS]
     )
     return {
         CompactionTrigger.NUM_COMMITS: by_number,

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.table_options import TableOptions
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import OPERATION_OPTION, TableConfig
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.schema.meta_fields import META_FIELDS
@@ -65,7 +67,7 @@ def definition_problems(draft: Draft) -> list[str]:
         problems.append(f"table_type is {draft.table_type!r}; legal values: cow, mor")
     if len(set(keys)) != len(keys):
         problems.append(f"record_key {list(keys)} names a column twice")
-    if options.bool(OPERATION_OPTION):
+    if options[TableOptions.KEEP_OPERATIONS]:
         problems += _changelog_problems(keys, draft.kind)
     return [
         *problems,
@@ -79,24 +81,24 @@ def definition_problems(draft: Draft) -> list[str]:
 def _unwritten_problems(options: Options) -> list[str]:
     """Refuse what this engine reads and does not write."""
     problems = []
-    if options.is_set("hoodie.write.table.version") and options.int("hoodie.write.table.version") != 6:
+    if options.is_set(TableOptions.WRITE_VERSION) and options[TableOptions.WRITE_VERSION] != 6:
         problems.append(
-            f"hoodie.write.table.version is {options.value('hoodie.write.table.version')}; only 6 is written"
+            f"{TableOptions.WRITE_VERSION} is {options[TableOptions.WRITE_VERSION]}; only 6 is written"
         )
-    for key, wrong in (
-        ("hoodie.populate.meta.fields", False),
-        ("hoodie.datasource.write.drop.partition.columns", True),
+    for option, wrong in (
+        (TableOptions.POPULATE_META_FIELDS, False),
+        (TableOptions.DROP_PARTITION_COLUMNS, True),
     ):
-        if options.bool(key) is wrong:
+        if options[option] is wrong:
             problems.append(
-                f"{key}={str(wrong).lower()} is read but not written by this engine; leave it out"
+                f"{option}={str(wrong).lower()} is read but not written by this engine; leave it out"
             )
     return problems
 
 
 def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
-    mode = options.text("hoodie.record.merge.mode")
-    named = options.text("hoodie.engine.merge.rule") or options.text("hoodie.datasource.write.payload.class")
+    mode = options[TableOptions.MERGE_MODE]
+    named = options[TableOptions.MERGE_RULE] or options[TableOptions.PAYLOAD_CLASS]
     if mode == MergeMode.CUSTOM and not named:
         return [
             "hoodie.record.merge.mode is CUSTOM, which needs hoodie.engine.merge.rule or a payload class this engine knows"
@@ -111,11 +113,11 @@ def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:
     problems = []
     if kind == TableType.COPY_ON_WRITE:
         problems.append(
-            f"{OPERATION_OPTION} is true, but table_type is cow, which has no logs to keep changes in; legal value: false. "
-            "Leave the option out, or use table_type mor"
+            f"{TableOptions.KEEP_OPERATIONS} is true, but table_type is cow, which has no logs to keep changes in; legal "
+            "value: false. Leave the option out, or use table_type mor"
         )
     if not keys:
-        problems.append(f"{OPERATION_OPTION} is true, which needs a record_key")
+        problems.append(f"{TableOptions.KEEP_OPERATIONS} is true, which needs a record_key")
     return problems
 
 
@@ -129,8 +131,9 @@ def changelog_mode_problems(config: TableConfig) -> list[str]:
     if not config.keeps_operations or config.merge_mode is wanted:
         return []
     return [
-        f"{OPERATION_OPTION} is true, but rows are merged by {config.merge_mode.value}; legal modes: EVENT_TIME_ORDERING with a "
-        "precombine_field, COMMIT_TIME_ORDERING without one. Leave the merge mode, rule and payload class out"
+        f"{TableOptions.KEEP_OPERATIONS} is true, but rows are merged by {config.merge_mode.value}; legal modes: "
+        "EVENT_TIME_ORDERING with a precombine_field, COMMIT_TIME_ORDERING without one. Leave the merge mode, rule "
+        "and payload class out"
     ]
 
 
@@ -139,13 +142,11 @@ def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
     file_format = options.raw.get("hoodie.table.base.file.format", "PARQUET")
     if file_format.upper() != "PARQUET":
         problems.append(f"hoodie.table.base.file.format is {file_format!r}; only PARQUET is written")
-    if options.text("hoodie.index.type") != IndexType.BUCKET:
+    if options[IndexOptions.TYPE] != IndexType.BUCKET:
         return problems
     if not keys:
         problems.append("hoodie.index.type is BUCKET, which needs a record_key")
-    hashed = [
-        each.strip() for each in (options.text("hoodie.bucket.index.hash.field") or "").split(",") if each
-    ]
+    hashed = [each.strip() for each in (options[IndexOptions.HASH_FIELD] or "").split(",") if each]
     unknown = [each for each in hashed if each.lower() not in {key.lower() for key in keys}]
     if keys and unknown:
         problems.append(

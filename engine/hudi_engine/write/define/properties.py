@@ -7,19 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
 from hudi_engine.config.key_generator import key_generator_class
 from hudi_engine.config.merge_mode import EVENT_TIME_STRATEGY, PAYLOAD_PACKAGE
 from hudi_engine.config.options import Options, canonical_key, resolve_options
 from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.config.properties import table_checksum
-from hudi_engine.config.table_config import (
-    CDC_LOGGING_OPTION,
-    CDC_OPTION,
-    CHANGELOG_PROPERTY,
-    OPERATION_OPTION,
-    TableConfig,
-)
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import resolve_field
 from hudi_engine.merge.modes.registry import merge_rule
@@ -38,8 +34,8 @@ EVENT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
 COMMIT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.OverwriteWithLatestAvroPayload"
 
 _PROPERTY_OPTIONS = (
-    "hoodie.datasource.write.hive_style_partitioning",
-    "hoodie.datasource.write.partitionpath.urlencode",
+    TableOptions.HIVE_STYLE_PARTITIONING,
+    TableOptions.URL_ENCODE_PARTITIONS,
 )
 
 _STICKY_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.payload.delete.")
@@ -113,15 +109,15 @@ def _properties(draft: Draft) -> dict[str, str]:
     assert kind is not None
     properties = {
         "hoodie.table.name": draft.name,
-        "hoodie.database.name": options.text("hoodie.database.name") or "default",
+        TableOptions.DATABASE_NAME.key: options[TableOptions.DATABASE_NAME] or "default",
         "hoodie.table.type": kind,
         "hoodie.table.version": "6",
         "hoodie.timeline.layout.version": "1",
         "hoodie.archivelog.folder": "archived",
-        "hoodie.datasource.write.drop.partition.columns": "false",
+        TableOptions.DROP_PARTITION_COLUMNS.key: "false",
         "hoodie.table.timeline.timezone": "UTC",
         "hoodie.table.keygenerator.class": _key_generator(options, draft.keys, draft.partitions),
-        **{key: str(options.value(key)).lower() for key in _PROPERTY_OPTIONS},
+        **{option.key: str(options[option]).lower() for option in _PROPERTY_OPTIONS},
         **_payload(options, draft.orderings, kind),
         **_sticky(options),
     }
@@ -159,10 +155,10 @@ def spelled(fields: Sequence[str], schema: pa.Schema | None) -> tuple[str, ...]:
 
 
 def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[str, ...]) -> str:
-    given = options.text("hoodie.datasource.write.keygenerator.class")
+    given = options[TableOptions.KEY_GENERATOR_CLASS]
     if given:
         return given
-    short = options.text("hoodie.datasource.write.keygenerator.type")
+    short = options[TableOptions.KEY_GENERATOR_TYPE]
     if short:
         return key_generator_class(KeyGeneratorType(short))
     if not partitions:
@@ -182,16 +178,16 @@ def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> l
 
 
 def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[str, str]:
-    given = options.text("hoodie.datasource.write.payload.class")
-    mode = options.text("hoodie.record.merge.mode")
+    given = options[TableOptions.PAYLOAD_CLASS]
+    mode = options[TableOptions.MERGE_MODE]
     payload = given or (
         COMMIT_TIME_PAYLOAD if mode == MergeMode.COMMIT_TIME_ORDERING or not orderings else EVENT_TIME_PAYLOAD
     )
     if kind == TableType.COPY_ON_WRITE and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
         return {}
-    rule = options.text("hoodie.engine.merge.rule")
+    rule = options[TableOptions.MERGE_RULE]
     if rule:
-        return {"hoodie.record.merge.mode": MergeMode.CUSTOM.value, "hoodie.engine.merge.rule": rule}
+        return {TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value, TableOptions.MERGE_RULE.key: rule}
     properties = {"hoodie.compaction.payload.class": payload}
     if kind == TableType.MERGE_ON_READ:
         properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY
@@ -204,14 +200,16 @@ def _sticky(options: Options) -> dict[str, str]:
         for key, value in options.raw.items()
         if canonical_key(key).startswith(_STICKY_PREFIXES) and key not in DEFINED_ELSEWHERE
     }
-    kept.update({key: str(options.value(key)) for key in STICKY_INDEX if options.is_set(key)})
-    if options.bool(CDC_OPTION):
-        kept |= {CDC_OPTION: "true", CDC_LOGGING_OPTION: str(options.text(CDC_LOGGING_OPTION))}
-    if options.bool(OPERATION_OPTION):
+    kept.update({each.key: str(options[each]) for each in STICKY_INDEX if options.is_set(each)})
+    if options[TableOptions.CHANGE_DATA_CAPTURE]:
+        kept[TableOptions.CHANGE_DATA_CAPTURE.key] = "true"
+        kept[TableOptions.CDC_LOGGING.key] = str(options[TableOptions.CDC_LOGGING])
+    if options[TableOptions.KEEP_OPERATIONS]:
         kept[CHANGELOG_PROPERTY] = "true"
-    if options.text("hoodie.index.type") == IndexType.BUCKET:
-        kept["hoodie.bucket.index.num.buckets"] = str(options.int("hoodie.bucket.index.num.buckets"))
-    for key in ("hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",):
-        if options.is_set(key):
-            kept[key] = str(options.value(key)).lower()
+    if options[IndexOptions.TYPE] == IndexType.BUCKET:
+        kept[IndexOptions.BUCKETS.key] = str(options[IndexOptions.BUCKETS])
+    if options.is_set(TableOptions.CONSISTENT_TIMESTAMPS):
+        kept[TableOptions.CONSISTENT_TIMESTAMPS.key] = str(
+            options[TableOptions.CONSISTENT_TIMESTAMPS]
+        ).lower()
     return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
@@ -40,9 +41,9 @@ def _columns(config: TableConfig) -> list[list[str]]:
 
 def _buckets(config: TableConfig) -> list[str | None] | None:
     """Return settings of the bucket index, which decide where rows are; None for the others."""
-    if config.properties.get("hoodie.index.type", "").upper() != IndexType.BUCKET:
+    if config.properties.get(IndexOptions.TYPE.key, "").upper() != IndexType.BUCKET:
         return None
-    return [config.properties.get(key) for key in STICKY_INDEX]
+    return [config.properties.get(option.key) for option in STICKY_INDEX]
 
 
 def exists(storage: Storage) -> bool:

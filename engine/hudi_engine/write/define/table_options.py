@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
+from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
+from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import (
-    CDC_LOGGING_OPTION,
-    CDC_OPTION,
-    CHANGELOG_PROPERTY,
-    OPERATION_OPTION,
-    TableConfig,
-)
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.write.define.definition import (
     KEY_OPTIONS,
@@ -24,10 +21,11 @@ from hudi_engine.write.define.definition import (
     TYPE_OPTIONS,
 )
 
-KEYGEN_CLASS_OPTION = "hoodie.datasource.write.keygenerator.class"
-KEYGEN_TYPE_OPTION = "hoodie.datasource.write.keygenerator.type"
-
-STICKY_INDEX = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
+STICKY_INDEX: tuple[Option[OptionValue], ...] = (
+    IndexOptions.TYPE,
+    IndexOptions.BUCKETS,
+    IndexOptions.HASH_FIELD,
+)
 """Index options that a table keeps in its properties."""
 
 _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
@@ -38,14 +36,14 @@ _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
         PARTITION_OPTIONS, lambda config: ",".join(field.name for field in config.partition_fields)
     ),
     **dict.fromkeys(TYPE_OPTIONS, lambda config: config.table_type.value),
-    "hoodie.datasource.write.hive_style_partitioning": lambda config: str(config.hive_style).lower(),
-    "hoodie.datasource.write.partitionpath.urlencode": lambda config: str(config.url_encode).lower(),
+    TableOptions.HIVE_STYLE_PARTITIONING.key: lambda config: str(config.hive_style).lower(),
+    TableOptions.URL_ENCODE_PARTITIONS.key: lambda config: str(config.url_encode).lower(),
     **dict.fromkeys(
-        ("changelog.enabled", OPERATION_OPTION, CHANGELOG_PROPERTY),
+        ("changelog.enabled", TableOptions.KEEP_OPERATIONS.key, CHANGELOG_PROPERTY),
         lambda config: str(config.keeps_operations).lower(),
     ),
-    CDC_OPTION: lambda config: str(config.cdc_enabled).lower(),
-    CDC_LOGGING_OPTION: lambda config: config.cdc_logging.value,
+    TableOptions.CHANGE_DATA_CAPTURE.key: lambda config: str(config.cdc_enabled).lower(),
+    TableOptions.CDC_LOGGING.key: lambda config: config.cdc_logging.value,
     "hoodie.table.base.file.format": lambda config: config.base_file_format,
 }
 
@@ -73,8 +71,8 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
         problems.append(
             f"hoodie.datasource.write.operation is {wanted!r}, but {operation.lower()} was called; leave the option out"
         )
-    kept = {key: config.properties[key] for key in STICKY_INDEX if key in config.properties}
-    if kept.get("hoodie.index.type") == IndexType.BUCKET:
+    kept = {key: config.properties[key] for key in map(str, STICKY_INDEX) if key in config.properties}
+    if kept.get(IndexOptions.TYPE.key) == IndexType.BUCKET:
         problems += [
             f"{key} is {options.raw[key]!r}, but table {config.name!r} was made with {value!r}, which decides where its rows "
             "are; leave the option out, or rebuild the table"
@@ -90,9 +88,9 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
     """Return key generator and merge rule: said again they must be the table's, where it has one."""
     said: dict[str, tuple[str, str]] = {}
     for key in (
-        KEYGEN_CLASS_OPTION,
+        TableOptions.KEY_GENERATOR_CLASS.key,
         "hoodie.table.keygenerator.class",
-        KEYGEN_TYPE_OPTION,
+        TableOptions.KEY_GENERATOR_TYPE.key,
         "hoodie.table.keygenerator.type",
     ):
         given = options.raw.get(key)
@@ -100,13 +98,13 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
             field = TYPE_KEY if key.endswith(".type") else CLASS_KEY
             kind = declared_key_generator({field: given})
             said[key] = (given if kind is None else kind.value, config.key_generator.value)
-    payload = options.text("hoodie.datasource.write.payload.class")
+    payload = options[TableOptions.PAYLOAD_CLASS]
     if payload is not None and config.payload_class:
-        said["hoodie.datasource.write.payload.class"] = (payload, config.payload_class)
-    mode = options.text("hoodie.record.merge.mode")
+        said[TableOptions.PAYLOAD_CLASS.key] = (payload, config.payload_class)
+    mode = options[TableOptions.MERGE_MODE]
     if mode is not None:
         stored = config.merge_mode if config.merge_mode in DECLARED_MERGE_MODES else MergeMode.CUSTOM
-        said["hoodie.record.merge.mode"] = (mode, stored.value)
+        said[TableOptions.MERGE_MODE.key] = (mode, stored.value)
     return [
         f"{key} is {given!r}, but table {config.name!r} has {stored!r}; leave the option out, or rebuild the table"
         for key, (given, stored) in said.items()

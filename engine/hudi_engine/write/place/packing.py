@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
@@ -56,12 +58,12 @@ def small_files(
     context: WriteContext, slices: Sequence[FileSlice], frozen: Collection[tuple[str, str]] = ()
 ) -> list[FileSlice]:
     """Return slices of a partition that may take new rows, smallest first."""
-    limit = context.options.int("hoodie.parquet.small.file.limit")
+    limit = context.options[FileOptions.SMALL_FILE_LIMIT]
     if limit == 0:
         return []
     merge_on_read = context.config.table_type is TableType.MERGE_ON_READ
     if merge_on_read:
-        limit = min(limit, context.options.int("hoodie.engine.insert.packing.max.bytes"))
+        limit = min(limit, context.options[EngineOptions.PACKING_MAX_BYTES])
     found = [
         each
         for each in slices

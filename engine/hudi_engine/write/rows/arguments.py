@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError
@@ -38,16 +39,28 @@ def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
     Raises:
         ConfigError: Text that is no list of columns, or another type.
     """
-    from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):
         raise ConfigError(f"schema is {schema!r}; give a StructType, or text such as 'id int, name string'")
-    try:
+    with resolving(f"schema is {schema!r}, which is no list of columns"):
         return spark.createDataFrame([], schema).schema
+
+
+@contextmanager
+def resolving(what: str, advice: str = "") -> Iterator[None]:
+    """Turn Spark's refusal of what a caller wrote into ConfigError.
+
+    Args:
+        what: What is wrong then; Spark's first line follows.
+        advice: What to do about it, a sentence.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
     except PySparkException as error:
-        raise ConfigError(
-            f"schema is {schema!r}, which is no list of columns: {str(error).splitlines()[0]}"
-        ) from error
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"{what}: {reason}. {advice}" if advice else f"{what}: {reason}") from error

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.config.enums import SchemaChange
+from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
@@ -75,10 +76,10 @@ def align(
 
 def fit_policy(config: TableConfig, options: Options) -> FitPolicy:
     """Return how strictly a batch is fitted to the table."""
-    allows = options.bool("hoodie.write.set.null.for.missing.columns")
+    allows = options[WriteOptions.NULL_FOR_MISSING_COLUMNS]
     return FitPolicy(
         Missing.NULL if allows else Missing.REFUSE,
-        options.member("hoodie.engine.schema.evolution", SchemaChange),
+        options[EngineOptions.SCHEMA_EVOLUTION],
         tuple(definition_columns(config)),
     )
 
@@ -106,8 +107,8 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     Spark's estimate only saves the job where it is large: what the rows take is measured once they are here. A batch that
     Spark refuses to send to the driver is not small either.
     """
-    rows_limit = options.int("hoodie.engine.small.batch.rows")
-    bytes_limit = options.int("hoodie.engine.small.batch.bytes")
+    rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
+    bytes_limit = options[EngineOptions.SMALL_BATCH_BYTES]
     estimate = estimated_bytes(batch.frame)
     if rows_limit == 0 or (bytes_limit < estimate < UNKNOWN_SIZE):
         return None

@@ -15,8 +15,9 @@ from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.replaced import Replaced
+from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
 from hudi_engine.write.rows.replacement import flagged, keyed
 
@@ -85,31 +86,21 @@ class MergeClauses:
         Raises:
             ConfigError: A clause that Spark cannot resolve, or that sets a key column.
         """
-        from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
         self._check(state.config, batch)
         incoming = keyed(state, batch, options)
-        try:
+        with resolving(
+            "a clause of the merge cannot be resolved",
+            f"Use columns of the table as {self.target}.column and of the data as {self.source}.column",
+        ):
             if state.data_schema() is None or not state.timeline.completed_writes:
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
                 return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
             stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
             chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
-        except PySparkException as error:
-            first = str(error).splitlines()[0]
-            raise ConfigError(
-                f"a clause of the merge cannot be resolved: {first}. Use columns of the table as {self.target}.column and of the "
-                f"data as {self.source}.column"
-            ) from error
-        placed = with_key_columns(
-            chosen,
-            state.config,
-            schema=batch.schema,
-            options=options,
-            complex_single_prefix=state.keys_carry_field_name(),
-        )
+        placed = with_keys_of(state, chosen, batch.schema, options)
         rows = _settled(placed, batch, state.config, moves=index_kind(options).is_global)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
 

@@ -23,6 +23,7 @@ from hudi_engine.keygen.generator import KeyGenerator, build_key_generator, fiel
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, ESCAPED_CHARACTERS
 from hudi_engine.keygen.text import key_text
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -67,6 +68,17 @@ class _FieldText:
                 typed, self.name, consistent_logical_timestamp=consistent
             )
         return key_text(typed, consistent_logical_timestamp=consistent)
+
+
+def with_keys_of(state: TableState, df: DataFrame, schema: pa.Schema, options: Options) -> DataFrame:
+    """Add record key and partition path by the rules of a table, spelled as in the rows that it has; see `with_key_columns`."""
+    return with_key_columns(
+        df,
+        state.config,
+        schema=schema,
+        options=options,
+        complex_single_prefix=state.keys_carry_field_name(),
+    )
 
 
 def with_key_columns(

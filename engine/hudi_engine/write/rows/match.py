@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import INSERT_FLAG
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
+from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.key_columns import with_keys_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,34 +42,24 @@ def flag_unmatched(
     Raises:
         ConfigError: Spark cannot resolve the condition.
     """
-    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
     if state.data_schema() is None or not state.timeline.completed_writes:
         return AlignedBatch(batch.frame.withColumn(INSERT_FLAG, F.lit(True)), batch.schema, batch.carried)
     names = batch.schema.names
-    source = with_key_columns(
-        batch.frame,
-        state.config,
-        schema=batch.schema,
-        options=options,
-        complex_single_prefix=state.keys_carry_field_name(),
-    )
+    source = with_keys_of(state, batch.frame, batch.schema, options)
     source = source.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
     target = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
     same = f"{SOURCE}.{_KEY} = {TARGET}.{RECORD_KEY}"
     if not everywhere:
         same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
-    try:
+    with resolving(
+        f"the match condition {condition!r} cannot be resolved",
+        f"Use columns of the table as {TARGET}.column and of the model as {SOURCE}.column",
+    ):
         joined = source.alias(SOURCE).join(target.alias(TARGET), F.expr(f"{same} and ({condition})"), "left")
         flagged = joined.select(
             *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in names],
             F.col(_FOUND).isNull().alias(INSERT_FLAG),
         )
-    except PySparkException as error:
-        first = str(error).splitlines()[0]
-        raise ConfigError(
-            f"the match condition {condition!r} cannot be resolved: {first}. Use columns of the table as {TARGET}.column and "
-            f"of the model as {SOURCE}.column"
-        ) from error
     return AlignedBatch(flagged, batch.schema, batch.carried)

@@ -13,14 +13,15 @@ from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol
 
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ConfigError, DataError, HudiError
+from hudi_engine.errors import DataError, HudiError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.replaced import Replaced
+from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
 
 if TYPE_CHECKING:
@@ -134,14 +135,16 @@ class Replacement:
         Raises:
             ConfigError: A column or condition that Spark cannot resolve.
         """
-        from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
         incoming = keyed(state, batch, options)
         if self.keys:
             # They are read twice, and have to be the same rows.
             incoming = incoming.persist()
-        try:
+        with resolving(
+            "the rows to replace cannot be told",
+            f"Use columns of the table, as {TARGET}.column where a name is also one of the data ({SOURCE}.column)",
+        ):
             arriving = incoming if self.keys else self._only_within(incoming)
             both = flagged(arriving, batch, delete=False, insert=True)
             if state.data_schema() is not None and state.timeline.completed_writes:
@@ -154,12 +157,6 @@ class Replacement:
                     *nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH)
                 )
                 both = both.unionByName(flagged(gone, batch, delete=True, insert=False))
-        except PySparkException as error:
-            first = str(error).splitlines()[0]
-            raise ConfigError(
-                f"the rows to replace cannot be told: {first}. Use columns of the table, as {TARGET}.column where a name is "
-                f"also one of the data ({SOURCE}.column)"
-            ) from error
         cached = (incoming,) if self.keys else ()
         return AlignedBatch(both, batch.schema, (RECORD_KEY, PARTITION_PATH), cached)
 
@@ -202,13 +199,7 @@ def keyed(state: TableState, batch: AlignedBatch, options: Options) -> DataFrame
     """Return the rows of a batch with record key (null where the table generates keys) and partition path."""
     from pyspark.sql import functions as F
 
-    frame = with_key_columns(
-        batch.frame,
-        state.config,
-        schema=batch.schema,
-        options=options,
-        complex_single_prefix=state.keys_carry_field_name(),
-    )
+    frame = with_keys_of(state, batch.frame, batch.schema, options)
     if RECORD_KEY not in frame.columns:
         frame = frame.withColumn(RECORD_KEY, F.lit(None).cast("string"))
     return frame

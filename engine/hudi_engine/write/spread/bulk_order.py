@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import BulkSortMode
 from hudi_engine.config.options import Options
 from hudi_engine.frames.layout import sorted_frame
@@ -18,7 +19,6 @@ from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SORT_COLUMNS = "hoodie.bulkinsert.user.defined.partitioner.sort.columns"
 KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 """Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
 
@@ -36,7 +36,8 @@ def bulk_layout(options: Options, schema: pa.Schema) -> RowLayout:
     Raises:
         ConfigError: A column is not there, or has no order.
     """
-    return RowLayout.from_options(options, columns_key=SORT_COLUMNS).fitted(schema, SORT_COLUMNS)
+    columns = WriteOptions.BULK_INSERT_SORT_COLUMNS
+    return RowLayout.from_options(options, columns=columns).fitted(schema, columns.key)
 
 
 def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:
@@ -50,8 +51,8 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
     from pyspark.sql import functions as F
 
     options = context.options
-    mode = options.member("hoodie.bulkinsert.sort.mode", BulkSortMode)
-    tasks = options.int("hoodie.bulkinsert.shuffle.parallelism")
+    mode = options[WriteOptions.BULK_INSERT_SORT_MODE]
+    tasks = options[WriteOptions.BULK_INSERT_PARALLELISM]
     if context.layout.columns:
         return sorted_frame(frame, context.layout, tasks, first=(PARTITION_PATH,))
     order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
@@ -73,10 +74,10 @@ def _gathers_partitions(frame: DataFrame, context: WriteContext, source: DataFra
 
     They are known when the rows are all those of some Parquet files: then a look at the partition columns alone is cheap.
     """
-    key = "hoodie.bulkinsert.shuffle.by.partition"
-    if context.options.is_set(key):
-        return context.options.bool(key)
-    if context.options.int("hoodie.bulkinsert.shuffle.parallelism"):
+    gathers = context.options[WriteOptions.BULK_INSERT_SHUFFLE_BY_PARTITION]
+    if gathers is not None:
+        return gathers
+    if context.options[WriteOptions.BULK_INSERT_PARALLELISM]:
         return True
     if source is None or not is_parquet_scan(source, whole=True):
         return True

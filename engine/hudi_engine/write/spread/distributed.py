@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError, InvalidKeyError
@@ -107,7 +109,7 @@ def prepare_distributed(
             options=options,
             complex_single_prefix=prefix,
         )
-    if operation.bulk and not (operation.combine_option and options.bool(operation.combine_option)):
+    if operation.bulk and not (operation.combine_option and options[operation.combine_option]):
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
     if _order_matters(operation, options) and RECORD_KEY in frame.columns:
         frame = frame.withColumn(ORDER, F.monotonically_increasing_id())
@@ -127,8 +129,8 @@ def _order_matters(operation: Operation, options: Options) -> bool:
     """Whether rows of the batch with the same key may be made one, of which the later stands."""
     if operation.delete_only:
         return False
-    combines = operation.combine_option is not None and options.bool(operation.combine_option)
-    return operation.lookup or combines or options.bool("hoodie.datasource.write.insert.drop.duplicates")
+    combines = operation.combine_option is not None and options[operation.combine_option]
+    return operation.lookup or combines or options[WriteOptions.INSERT_DROP_DUPLICATES]
 
 
 def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) -> TableConfig:
@@ -149,7 +151,7 @@ def _rows_by_partition(frame: DataFrame, options: Options, config: TableConfig) 
 
     keyed = RECORD_KEY in frame.columns and config.record_key_fields
     keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if keyed else F.lit(0)
-    limit = options.int("hoodie.engine.max.partitions.per.commit")
+    limit = options[EngineOptions.MAX_PARTITIONS]
     counted = (
         frame.groupBy(PARTITION_PATH)
         .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
@@ -273,13 +275,13 @@ def _write_bulk(
     frame, keys = batch.frame, batch.generator
     if plan.combine and RECORD_KEY in frame.columns:
         frame, keys = combine_by_key(frame, context, plan), None
-    if context.options.text("hoodie.bulkinsert.sort.mode") in KEY_SORTS:
+    if context.options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS:
         keys = None
     return run_bulk(spark, context, ordered_for_bulk(_without_keys(frame, keys), context, batch.source), keys)
 
 
 def _tasks(context: WriteContext) -> int:
-    return context.options.int("hoodie.upsert.shuffle.parallelism")
+    return context.options[WriteOptions.UPSERT_PARALLELISM]
 
 
 def _is_wide(
@@ -294,7 +296,7 @@ def _is_wide(
         return True
     touched = [units[partition] for partition in rows if partition in units]
     sizes = [sum(_size(each) for each in unit.slices) for unit in touched]
-    limit = context.options.int("hoodie.engine.wide.partition.bytes")
+    limit = context.options[EngineOptions.WIDE_PARTITION_BYTES]
     if any(size > limit for size in sizes):
         return True
     files = sum(len(unit.slices) for unit in touched)

@@ -1,6 +1,9 @@
 {% materialization view, adapter='hudi' -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='view') -%}
+  {% if config.get('audit') or config.get('pre_commit_tests') %}
+    {% do exceptions.warn(this ~ " is a view, which has no commit that tests could stop; they run after it") %}
+  {% endif %}
   {% do apply_grants(target_relation, config.get('grants')) %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}

@@ -21,7 +21,12 @@
     {% if on_schema_change != 'ignore' %}
       {% do adapter.hudi_check_fit(plan, temp_relation) %}
     {% endif %}
-    {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
+    {% if plan.tests and on_schema_change in ['append_new_columns', 'sync_all_columns'] %}
+      {%- set source_columns = adapter.get_columns_in_relation(temp_relation) -%}
+      {%- set dest_columns = adapter.hudi_columns_to_be(plan, source_columns, adapter.get_columns_in_relation(existing_relation)) -%}
+    {% else %}
+      {%- set dest_columns = process_schema_changes(on_schema_change, temp_relation, existing_relation) -%}
+    {% endif %}
     {% if not dest_columns %}
       {%- set dest_columns = adapter.get_columns_in_relation(existing_relation) -%}
     {% endif %}

@@ -1,0 +1,1 @@
+"""Tests of a model that run before its commit."""

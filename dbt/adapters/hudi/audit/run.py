@@ -1,0 +1,120 @@
+"""Running a model's tests over the rows its table is about to have."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.write.inspection import before_commit
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.audit import AuditTest
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
+from dbt.adapters.hudi.spark.handle import HudiHandle
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.substituted import with_view
+
+_THIS = "this"
+
+
+class Audit:
+    """The tests of one write.
+
+    Args:
+        warehouse: The profile's tables.
+        handle: The connection that writes.
+        session: Its session.
+        plan: The model.
+    """
+
+    def __init__(
+        self, warehouse: Warehouse, handle: HudiHandle, session: SparkSession, plan: ModelPlan
+    ) -> None:
+        self._warehouse = warehouse
+        self._handle = handle
+        self._session = session
+        self._plan = plan
+        self._view = f"dbt_hudi_to_be_{uuid.uuid4().hex}"
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Test what the writes of this block leave, before anybody sees it."""
+        if not self._plan.tests:
+            yield
+            return
+        with before_commit(self.look):
+            yield
+
+    def look(self, rows: DataFrame) -> None:
+        """Run every test over the rows, and raise one error that names those that fail."""
+        # names of tables show no meta columns either
+        rows.drop(*META_FIELDS).createOrReplaceTempView(self._view)
+        try:
+            failed = [told for test in self._plan.tests if (told := self._run(test)) is not None]
+        finally:
+            self._session.catalog.dropTempView(self._view)
+        if failed:
+            raise DbtRuntimeError(_told(self._plan, failed))
+        logger.debug(
+            "{} test(s) of {}.{} passed before the commit",
+            len(self._plan.tests),
+            self._plan.schema,
+            self._plan.name,
+        )
+
+    def _run(self, test: AuditTest) -> str | None:
+        """What there is to say of a test that fails, None for one that passes."""
+        try:
+            query = self._query(test.counted)
+            failures, should_warn, should_error = self._session.sql(query).collect()[0]
+        except PySparkException as error:
+            if is_cancellation(error):
+                raise
+            return f"{test.name} cannot be run over the rows to be: {short_message(error)}"
+        if not (should_error and test.severity == "error"):
+            if should_warn:
+                logger.warning(
+                    "{}: got {} result(s), configured to warn if {}", test.name, failures, test.warn_if
+                )
+            return None
+        stored = "" if test.store is None else f"; {self._stored(test, test.store)}"
+        return f"{test.name}: got {failures} result(s), configured to fail if {test.error_if}{stored}"
+
+    def _stored(self, test: AuditTest, place: tuple[str, str]) -> str:
+        """Keep the failing rows in a table; the test's verdict stands where that fails."""
+        schema, name = place
+        try:
+            self._warehouse.create_schema(self._session, schema)
+            cursor = self._handle.cursor()
+            cursor.execute(f"drop table if exists `{schema}`.`{name}`")
+            cursor.execute(f"create table `{schema}`.`{name}` as {self._query(test.sql)}")
+            cursor.run_to_end()
+        except Exception as error:  # the test has failed, which this must not hide
+            return f"its failing rows could not be stored in {schema}.{name}: {error}"
+        return f"its failing rows are in {schema}.{name}"
+
+    def _query(self, sql: str) -> str:
+        query = with_view(self._session, sql, self._is_meant, self._view)
+        return self._handle.router.with_states(self._session, query, self._handle.track_view)
+
+    def _is_meant(self, parts: Sequence[str]) -> bool:
+        lowered = [part.lower() for part in parts]
+        own = [self._plan.schema.lower(), self._plan.name.lower()]
+        if len(lowered) == 1:
+            current = self._session.catalog.currentDatabase().lower()
+            return lowered == [_THIS] or [current, *lowered] == own
+        return lowered[-2:] == own
+
+
+def _told(plan: ModelPlan, failed: Sequence[str]) -> str:
+    listed = "\n".join(f"  * {each}" for each in failed)
+    return (
+        f"{len(failed)} of {len(plan.tests)} test(s) of {plan.schema}.{plan.name} failed before the commit; the table is as it "
+        f"was:\n{listed}"
+    )

@@ -1,0 +1,79 @@
+"""The tests a model wants before its commit, compiled by dbt as it compiles them for `dbt test`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest
+
+
+def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) -> tuple[AuditTest, ...]:
+    """Find and compile the tests that a model asks for.
+
+    Args:
+        asked: What it asks for.
+        unique_id: The model.
+        manifest: dbt's manifest.
+        config: dbt's runtime config.
+
+    Raises:
+        DbtRuntimeError: A name that no test of the model has.
+    """
+    if not asked:
+        return ()
+    every = [node for node in manifest.nodes.values() if str(node.resource_type) == "test"]
+    about = [node for node in every if unique_id in node.depends_on.nodes]
+    chosen = {node.unique_id: node for node in about if asked.everything and _is_attached(node, unique_id)}
+    for name in asked.named:
+        found = [node for node in about if name in _names(node)]
+        if not found:
+            known = ", ".join(sorted(node.name for node in about)) or "none"
+            raise DbtRuntimeError(
+                f"pre_commit_tests of {unique_id} names {name!r}, but no test of the model has this name; nothing was run. Its "
+                f"tests: {known}"
+            )
+        chosen.update({node.unique_id: node for node in found})
+    compiled = _compiled(chosen.values(), manifest, config)
+    return (*compiled, *(AuditTest(name, sql) for name, sql in asked.written))
+
+
+def _is_attached(node: Any, unique_id: str) -> bool:
+    """A generic test belongs to the node it is written at, a singular one to the only node it reads."""
+    attached = getattr(node, "attached_node", None)
+    if getattr(node, "test_metadata", None) is not None:
+        return bool(attached == unique_id)
+    return set(node.depends_on.nodes) == {unique_id}
+
+
+def _names(node: Any) -> set[str]:
+    kind = getattr(node, "test_metadata", None)
+    return {node.name, node.alias, node.unique_id, *(() if kind is None else (kind.name,))}
+
+
+def _compiled(nodes: Iterable[Any], manifest: Any, config: Any) -> Iterable[AuditTest]:
+    # dbt runs, so its compiler is there; whoever only reads the adapter's rooms does not wait for it
+    from dbt.compilation import Compiler
+
+    compiler = Compiler(config)
+    for node in nodes:
+        done: Any = compiler.compile_node(copy.deepcopy(node), manifest, write=False)
+        told = node.config
+        limit = "" if told.limit is None else f"\nlimit {int(told.limit)}"
+        sql = (
+            f"select * from (\n{done.compiled_code}\n) dbt_hudi_failing{limit}"
+            if limit
+            else str(done.compiled_code)
+        )
+        yield AuditTest(
+            node.name,
+            sql,
+            told.fail_calc,
+            told.warn_if,
+            told.error_if,
+            str(told.severity).lower(),
+            (node.schema, node.alias) if node.should_store_failures else None,
+        )

@@ -1,0 +1,205 @@
+"""Tests that run before the commit: what fails them is never seen, and the node fails with the test's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, write_file
+
+STRATEGIES = ("merge", "append", "insert_overwrite", "delete+insert", "replace_where")
+TYPES = ("cow", "mor")
+MODEL = """
+{{{{ config(materialized='incremental', incremental_strategy='{strategy}', table_type='{kind}', partition_by='dt',
+    unique_key={key}, incremental_predicates={predicates}, on_schema_change='append_new_columns', audit=true) }}}}
+select * from {{{{ source('raw', 'arrivals') }}}}
+"""
+TESTS = """
+version: 2
+sources:
+  - name: raw
+    schema: "{{ target.schema }}"
+    tables: [{name: arrivals}]
+models:
+"""
+
+
+BOTH = [(each, kind) for each in STRATEGIES for kind in TYPES]
+IN_TURNS = [(each, TYPES[number % 2]) for number, each in enumerate(STRATEGIES)]
+
+
+def model(strategy: str, kind: str) -> str:
+    keyless = strategy in ("append", "insert_overwrite", "replace_where")
+    return MODEL.format(
+        strategy=strategy,
+        kind=kind,
+        key="none" if keyless else "'id'",
+        predicates="'id > 1'" if strategy == "replace_where" else "none",
+    )
+
+
+def arrive(project: Any, *rows: str, extra: bool = False) -> None:
+    """Put rows into the table that all models read, with a further column if wanted."""
+    project.run_sql("drop table if exists {schema}.arrivals")
+    columns = "id, dt, name" + (", price" if extra else "")
+    project.run_sql(
+        f"create table {{schema}}.arrivals using parquet as select * from values {', '.join(rows)} as t({columns})"
+    )
+
+
+def rows_of(project: Any, table: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in project.run_sql(f"select * from {{schema}}.{table}", fetch="all"))
+
+
+class EveryStrategy:
+    """One model for each pair of a strategy and a table type."""
+
+    pairs = IN_TURNS
+
+    @property
+    def named(self) -> dict[str, tuple[str, str]]:
+        """Models by name."""
+        return {f"{each.replace('+', '_')}_{kind}": (each, kind) for each, kind in self.pairs}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        names = self.named
+        tested = "  - {name: %s, columns: [{name: name, data_tests: [not_null]}]}\n"
+        listed = "".join(tested % name for name in names)
+        return {**{f"{name}.sql": model(*each) for name, each in names.items()}, "all.yml": TESTS + listed}
+
+    def test_a_failing_test_leaves_the_table_as_it_was(self, project: Any) -> None:
+        names = self.named
+        arrive(project, "(1, 'a', 'one')", "(2, 'b', 'two')")
+        assert len(run_dbt(["run"])) == len(names)
+        before = {name: rows_of(project, name) for name in names}
+        assert all(rows == [(1, "a", "one"), (2, "b", "two")] for rows in before.values())
+
+        arrive(project, "(2, 'b', 'again', 1.5)", "(3, 'b', null, 2.5)", extra=True)
+        results = run_dbt(["run"], expect_pass=False)
+        for result in results:
+            said = str(result.message)
+            assert "1 of 1 test(s) of" in said and f"not_null_{result.node.name}_name" in said, said
+            assert "the table is as it was" in said
+        after = {name: rows_of(project, name) for name in names}
+        assert after == before
+
+        arrive(project, "(2, 'b', 'again', 1.5)", "(3, 'b', 'three', 2.5)", extra=True)
+        run_dbt(["run"])
+        new = [(2, "b", "again", 1.5), (3, "b", "three", 2.5)]
+        for name, (strategy, _) in names.items():
+            kept = [(1, "a", "one", None), *([(2, "b", "two", None)] if strategy == "append" else [])]
+            found = [(*row[:3], None if row[3] is None else float(row[3])) for row in rows_of(project, name)]
+            assert found == sorted([*kept, *new], key=str), name
+
+
+class TestEveryStrategy(EveryStrategy):
+    pass
+
+
+@pytest.mark.long
+class TestEveryStrategyOnBothTypes(EveryStrategy):
+    pairs = BOTH
+
+
+SELECTED = """
+{{ config(materialized='table', pre_commit_tests=[
+    'unique', 'few_rows', {'name': 'known names', 'sql': "select * from {{ this }} where name = 'bad'"},
+    'select s.* from this s where id > 9']) }}
+select * from {{ source('raw', 'arrivals') }}
+"""
+SELECTED_YML = """
+  - name: selected
+    columns:
+      - name: id
+        data_tests:
+          - unique: {config: {store_failures: true}}
+          - not_null: {config: {severity: warn}}
+      - name: name
+        data_tests: [not_null]
+"""
+
+
+class TestNamedAndWritten:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"selected.sql": SELECTED, "all.yml": TESTS + SELECTED_YML}
+
+    @pytest.fixture(scope="class")
+    def tests(self) -> dict[str, str]:
+        return {
+            "few_rows.sql": "select count(*) as n from {{ ref('selected') }} having count(*) > 3",
+            "no_third.sql": "select selected.id from {{ ref('selected') }} where selected.id = 3",
+        }
+
+    def test_those_that_are_named_run_and_no_others(self, project: Any) -> None:
+        arrive(project, "(1, 'a', 'one')", "(3, 'b', null)")
+        run_dbt(["run"])
+        good = rows_of(project, "selected")
+        assert len(good) == 2, "neither not_null nor no_third was named"
+
+        arrive(project, "(1, 'a', 'bad')", "(1, 'b', 'x')", "(11, 'b', 'x')", "(12, 'b', 'x')")
+        said = str(run_dbt(["run"], expect_pass=False).results[0].message)
+        for name in ("unique_selected_id", "few_rows", "known names", "pre_commit_tests[4]"):
+            assert name in said
+        assert "4 of 4" in said
+        assert rows_of(project, "selected") == good
+        stored = f"{project.test_schema}_dbt_test__audit.unique_selected_id"
+        assert stored in said
+        kept = project.run_sql(f"select unique_field, n_records from {stored}", fetch="all")
+        assert [tuple(row) for row in kept] == [(1, 2)]
+
+    def test_a_first_build_that_fails_makes_no_table(self, project: Any) -> None:
+        project.run_sql("drop table if exists {schema}.selected")
+        arrive(project, "(1, 'a', 'bad')")
+        run_dbt(["run"], expect_pass=False)
+        assert "selected" not in {row[1] for row in project.run_sql("show tables in {schema}", fetch="all")}
+        arrive(project, "(1, 'a', 'good')")
+        run_dbt(["run"])
+        assert rows_of(project, "selected") == [(1, "a", "good")]
+
+    def test_a_name_that_is_none_is_refused_before_anything_runs(self, project: Any) -> None:
+        write_file(SELECTED.replace("few_rows", "few_row"), project.project_root, "models", "selected.sql")
+        said = str(run_dbt(["run"], expect_pass=False).results[0].message)
+        assert "names 'few_row', but no test of the model has this name" in said and "few_rows" in said
+        write_file(SELECTED, project.project_root, "models", "selected.sql")
+
+
+SNAPSHOT = """
+{% snapshot history %}
+{{ config(strategy='check', unique_key='id', check_cols=['name'], audit=true) }}
+select * from {{ ref('people') }}
+{% endsnapshot %}
+"""
+
+
+class TestSeedsAndSnapshots:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {
+            "people.csv": "id,name\n1,Ann\n2,Bob\n",
+            "people.yml": "seeds:\n  - {name: people, config: {audit: true}, columns: [{name: id, data_tests: [unique]}]}\n",
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        tested = "{name: history, columns: [{name: name, data_tests: [{accepted_values: {arguments: {values: [Ann, Bob, Cid]}}}]}]}"
+        return {"history.sql": SNAPSHOT, "history.yml": f"snapshots:\n  - {tested}\n"}
+
+    def test_both_are_tested(self, project: Any) -> None:
+        run_dbt(["seed"])
+        run_dbt(["snapshot"])
+        write_file("id,name\n1,Ann\n1,Bob\n", project.project_root, "seeds", "people.csv")
+        said = str(run_dbt(["seed"], expect_pass=False).results[0].message)
+        assert "unique_people_id" in said
+        assert rows_of(project, "people") == [(1, "Ann"), (2, "Bob")]
+        write_file("id,name\n1,Ann\n2,Zed\n", project.project_root, "seeds", "people.csv")
+        run_dbt(["seed"])
+        before = rows_of(project, "history")
+        said = str(run_dbt(["snapshot"], expect_pass=False).results[0].message)
+        assert "accepted_values_history_name" in said
+        assert rows_of(project, "history") == before
+        write_file("id,name\n1,Ann\n2,Cid\n", project.project_root, "seeds", "people.csv")
+        run_dbt(["seed"])
+        run_dbt(["snapshot"])
+        assert len(rows_of(project, "history")) == 3
