@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hudi_engine import HudiTable, UnsupportedTableError
 
+from tests.helpers.forms import forms, in_turn, named
 from tests.judge.apache_hudi import VERSIONS
 from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.readers import Judges, assert_all_read
@@ -21,8 +22,7 @@ def assert_ours(table: HudiTable, expected: list[dict[str, Any]]) -> None:
     assert difference(without_meta(rows_of_spark(table.snapshot())), expected) == "", "ours"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("shape", CONTINUED, ids=lambda shape: shape.name)
+@pytest.mark.parametrize(("shape", "version"), in_turn(CONTINUED, VERSIONS), ids=named)
 def test_apache_hudi_finds_our_keys_and_we_find_its(
     shape: Shape, version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
@@ -50,7 +50,7 @@ def test_apache_hudi_finds_our_keys_and_we_find_its(
     assert_all_read(path, oracle.rows(), apache_hudi)
 
 
-@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[3]], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", forms((SHAPES[0], SHAPES[3]), SHAPES[3:4]), ids=named)
 def test_a_table_that_apache_hudi_upgraded_is_read_and_not_written(
     shape: Shape, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
@@ -68,7 +68,7 @@ def test_a_table_that_apache_hudi_upgraded_is_read_and_not_written(
     assert difference(without_meta(hudi.read(path)), oracle.rows()) == "", "after the refusal"
 
 
-@pytest.mark.parametrize("shape", [SHAPES[0], SHAPES[3]], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", forms((SHAPES[0], SHAPES[3]), SHAPES[:1]), ids=named)
 def test_a_metadata_table_that_apache_hudi_built_does_not_hide_our_next_write(
     shape: Shape, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.forms import forms, in_turn, named
 from tests.judge.apache_hudi import VERSIONS
 from tests.judge.readers import Judges, assert_all_read, assert_same_meta
 from tests.judge.shapes import SHAPES, Shape
 from tests.judge.test_table_services import NO_CLEAN, assert_ours, change, written
 
 COW, MOR = SHAPES[0], SHAPES[3]
-BOTH = pytest.mark.parametrize("shape", [COW, MOR], ids=lambda shape: shape.name)
+EACH = pytest.mark.parametrize(("shape", "version"), in_turn((COW, MOR), VERSIONS), ids=named)
 
 
-@BOTH
+@pytest.mark.parametrize("shape", forms((COW, MOR), (MOR,)), ids=named)
 def test_every_reader_sees_our_clustered_table_and_apache_hudi_clusters_it_on(
     shape: Shape, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
@@ -38,8 +39,7 @@ def test_every_reader_sees_our_clustered_table_and_apache_hudi_clusters_it_on(
     assert_all_read(path, oracle.rows(), apache_hudi)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@BOTH
+@EACH
 def test_apache_hudi_runs_the_clustering_that_we_planned(
     shape: Shape, version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
@@ -54,8 +54,7 @@ def test_apache_hudi_runs_the_clustering_that_we_planned(
     assert_all_read(path, oracle.rows(), apache_hudi)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@BOTH
+@EACH
 def test_we_run_the_clustering_that_apache_hudi_planned(
     shape: Shape, version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:

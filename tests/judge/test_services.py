@@ -42,6 +42,8 @@ def test_the_read_optimized_view_lags_until_compaction(
     assert (names("read_optimized"), names("snapshot")) == (["build6"] * 3, ["build6"] * 3)
 
 
+# A second form of what `test_table_services.py` shows, as is the compaction that we scheduled.
+@pytest.mark.long
 @pytest.mark.parametrize("shape", LOGS, ids=lambda shape: shape.name)
 def test_our_compaction_and_clean_change_no_row_for_any_reader(
     shape: Any, spark: Any, tmp_path: Path, apache_hudi: Judges
@@ -86,6 +88,7 @@ def test_apache_hudi_compacts_our_logs_and_we_go_on(
     assert_all_read(path, oracle.rows(), apache_hudi)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 def test_apache_hudi_executes_a_compaction_that_we_scheduled(
     version: str, spark: Any, tmp_path: Path, apache_hudi: Judges

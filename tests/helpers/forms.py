@@ -1,0 +1,32 @@
+"""Which forms of a test the gate runs, and which only the long tier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+
+def forms(values: Iterable[Any], gate: Iterable[Any]) -> list[Any]:
+    """Give all values as parameters; those that are not in ``gate`` are for the long tier."""
+    wanted = list(gate)
+    return [pytest.param(value, marks=() if value in wanted else pytest.mark.long) for value in values]
+
+
+def in_turn(*axes: Sequence[Any]) -> list[Any]:
+    """Give every combination of some axes; the gate has as many as the longest axis, each value of each axis among them."""
+    gate = {tuple(turn % len(axis) for axis in axes) for turn in range(max(map(len, axes)))}
+    return [
+        pytest.param(
+            *(axis[place] for axis, place in zip(axes, places, strict=True)),
+            marks=() if places in gate else pytest.mark.long,
+        )
+        for places in product(*(range(len(axis)) for axis in axes))
+    ]
+
+
+def named(value: Any) -> str | None:
+    """Give the name of a parameter that has one, as a part of the test's id."""
+    return getattr(value, "name", None)
