@@ -7,6 +7,7 @@ import logging
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, UnsupportedTableError
 
+from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 COLUMNS = "id int, ts bigint, dt string, name string"
@@ -46,15 +47,16 @@ def check_rows(table, expected):
 
 
 # The driver, the executors and the bucket index write the same changes.
-WAYS = [
-    {},
-    {"hoodie.engine.small.batch.rows": "0"},
-    {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
-]
+WAYS = {
+    "driver": {},
+    "executors": {"hoodie.engine.small.batch.rows": "0"},
+    "bucket": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"},
+}
 
 
-@pytest.mark.parametrize("options", WAYS, ids=["driver", "executors", "bucket"])
-def test_changes_are_told_in_order_and_compaction_keeps_the_rows(spark, tmp_path, options):
+@pytest.mark.parametrize("way", forms(WAYS, ("driver", "bucket")))
+def test_changes_are_told_in_order_and_compaction_keeps_the_rows(spark, tmp_path, way):
+    options = WAYS[way]
     table = create(spark, tmp_path, **options)
     table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "a", "two")))
     second = table.upsert(frame(spark, (1, 20, "a", "ONE"), (2, 5, "a", "late"), (3, 20, "a", "three")))

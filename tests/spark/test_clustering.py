@@ -10,6 +10,8 @@ import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, WriteConflictError
 
+from tests.helpers.forms import forms
+
 COLUMNS = "id int, ts bigint, day string, a int, s string, d decimal(9,2)"
 QUIET = {"hoodie.parquet.small.file.limit": "0", "hoodie.clean.automatic": "false"}
 BY_SHUFFLE = {"hoodie.engine.clustering.task.bytes": "0"}
@@ -29,7 +31,7 @@ def rows(numbers, ts=1):
     ]
 
 
-@pytest.fixture(params=["cow", "mor"])
+@pytest.fixture(params=forms(("cow", "mor"), ("mor",)))
 def table(request, spark, tmp_path):
     made = HudiTable.create(
         spark,

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable
 
+from tests.helpers.forms import forms
 from tests.helpers.handmade import HandmadeTable
 
 SCHEMA = pa.schema([("id", pa.string()), ("v", pa.int32())])
@@ -21,9 +22,9 @@ WAYS = {
 }
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS)
+@pytest.fixture(params=forms(WAYS, ("driver", "joined", "global-executors")))
 def way(request):
-    return request.param
+    return WAYS[request.param]
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from hudi_engine import HudiTable, read
 from hudi_engine.errors import DataError
 
+from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 SCHEMA = pa.schema(
@@ -16,6 +17,7 @@ SCHEMA = pa.schema(
 )
 BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
 EXECUTORS = {"hoodie.engine.small.batch.rows": "0"}
+WAYS = {"driver": {}, "buckets": BUCKETS, "executors": EXECUTORS}
 DELETED = {
     "by the delete operation": ("delete", 10, False),
     "by a mark with a greater value": ("upsert", 20, True),
@@ -49,9 +51,9 @@ def seen(table: HudiTable) -> list[tuple[str, int, str]]:
     return ours
 
 
-@pytest.mark.parametrize("deleted", DELETED)
-@pytest.mark.parametrize("options", [{}, BUCKETS, EXECUTORS], ids=["driver", "buckets", "executors"])
-def test_an_older_row_of_a_deleted_key_is_inserted(spark, tmp_path: Path, options, deleted: str) -> None:
+@pytest.mark.parametrize(("way", "deleted"), in_turn(tuple(WAYS), tuple(DELETED)))
+def test_an_older_row_of_a_deleted_key_is_inserted(spark, tmp_path: Path, way: str, deleted: str) -> None:
+    options = WAYS[way]
     operation, when, mark = DELETED[deleted]
     found = {}
     for table_type in ("cow", "mor"):

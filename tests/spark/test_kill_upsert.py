@@ -55,14 +55,23 @@ def replace_keys(table, batch):
 
 
 # Each is killed at every call or at every n-th: the tests of faults kill the same steps at every call without Spark.
-SHORT = [(upsert, "before", 3), (upsert, "after", 6), (upsert, "torn", 6), (replace_keys, "before", 4)]
-LONG = [(upsert, "before", 1), (upsert, "after", 3), (upsert, "torn", 3), (replace_keys, "before", 1)]
+SHORT = [("mor", upsert, "before", 4), ("cow", upsert, "torn", 6), ("cow", replace_keys, "before", 6)]
+LONG = [
+    (table_type, *each)
+    for table_type in ("cow", "mor")
+    for each in (
+        (upsert, "before", 1),
+        (upsert, "after", 1),
+        (upsert, "torn", 3),
+        (replace_keys, "before", 1),
+    )
+]
 
 
 @pytest.mark.parametrize(
-    ("write", "when", "step"), [*SHORT, *(pytest.param(*each, marks=pytest.mark.long) for each in LONG)]
+    ("table_type", "write", "when", "step"),
+    [*SHORT, *(pytest.param(*each, marks=pytest.mark.long) for each in LONG)],
 )
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_killed_anywhere_the_table_reads_right_and_goes_on(spark, tmp_path, table_type, write, when, step):
     batch = change(spark).cache()
     probe = fresh_table(spark, str(tmp_path / "probe"), table_type)

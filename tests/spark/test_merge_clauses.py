@@ -6,6 +6,7 @@ import pytest
 from hudi_engine import ConfigError, HudiTable
 from hudi_engine.write.rows.clauses import MergeClauses
 
+from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 COLUMNS = "id int, n int, dt string"
@@ -82,17 +83,15 @@ def modelled(stored, batch, becomes):
     return [row for row in found if row]
 
 
-@pytest.mark.parametrize("shape", TABLES)
-def test_every_clause_does_to_rows_what_it_says(spark, tmp_path, shape):
-    for name, (clauses, becomes) in CASES.items():
-        table = make(spark, tmp_path / name, shape)
-        table.upsert(frame(spark, STORED))
-        table.merge(frame(spark, BATCH), clauses)
-        expected = modelled(STORED, BATCH, becomes)
-        assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == expected, name
-        assert sorted(tuple(row) for row in table.snapshot().select("id", "n", "dt").collect()) == expected, (
-            name
-        )
+@pytest.mark.parametrize(("name", "shape"), in_turn(tuple(CASES), tuple(TABLES)))
+def test_every_clause_does_to_rows_what_it_says(spark, tmp_path, name, shape):
+    clauses, becomes = CASES[name]
+    table = make(spark, tmp_path / "t", shape)
+    table.upsert(frame(spark, STORED))
+    table.merge(frame(spark, BATCH), clauses)
+    expected = modelled(STORED, BATCH, becomes)
+    assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == expected
+    assert sorted(tuple(row) for row in table.snapshot().select("id", "n", "dt").collect()) == expected
 
 
 def test_a_merge_into_an_empty_table_inserts_what_may_be_inserted(spark, tmp_path):

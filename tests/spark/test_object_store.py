@@ -8,6 +8,8 @@ from hudi_engine.errors import StorageError, TableNotFoundError
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage.factory import open_storage
 
+from tests.helpers.forms import forms
+
 ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
 COLUMNS = "id int, ts bigint, dt string, name string"
 
@@ -17,7 +19,7 @@ def rows(uri):
     return sorted(tuple(row.values()) for row in read_table(open_storage(uri)).select(columns).to_pylist())
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("table_type", forms(("cow", "mor"), ("mor",)))
 def test_a_table_lives_in_a_bucket(spark, s3_server, table_type):
     uri = f"{s3_server.new_bucket()}/lake/orders"
     with pytest.raises(TableNotFoundError):

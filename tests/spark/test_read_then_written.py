@@ -7,8 +7,10 @@ from hudi_engine import HudiTable, WriteConflictError
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import UPSERT
 
+from tests.helpers.forms import forms
 
-@pytest.fixture(params=["cow", "mor"])
+
+@pytest.fixture(params=forms(("cow", "mor"), ("mor",)))
 def table_type(request):
     return request.param
 

@@ -10,6 +10,7 @@ from hudi_engine import ConfigError, DataError, HudiTable, InvalidKeyError, Writ
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.rows.replacement import EventWindow
 
+from tests.helpers.forms import forms, in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 COLUMNS = "id int, ts bigint, dt string, name string, at timestamp"
@@ -110,8 +111,8 @@ STEPS = [
 ]
 
 
-# Each type, index and way of spreading once; the other pairs of them are for the long tier.
-SHORT = {"cow-executors-simple", "cow-global", "cow-unpartitioned", "mor-executors-global", "mor-bucket"}
+# Each type and index once; the other pairs of them are for the long tier.
+SHORT = {"cow-executors-simple", "cow-global", "mor-bucket"}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_after_every_step_the_rows_are_those_that_did_not_go_and_those_that_came
     check(table, [*(each for each in expected if each[0] != 9), row(9, 60, "b", "last")])
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("table_type", forms(("cow", "mor"), ("mor",)))
 def test_rows_that_the_same_write_would_not_take_out_again_are_refused(spark, tmp_path, table_type):
     table = make(spark, tmp_path / "t", table_type, "SIMPLE", None, ["dt"])
     with pytest.raises(DataError, match="not among those that the write replaces: id >= 3"):
@@ -150,7 +151,7 @@ def test_rows_that_the_same_write_would_not_take_out_again_are_refused(spark, tm
     check(table, FIRST)
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("table_type", forms(("cow", "mor"), ("mor",)))
 def test_partitions_are_replaced_whole_also_without_rows(spark, tmp_path, table_type):
     table = make(spark, tmp_path / "t", table_type, "SIMPLE", None, ["dt"])
     table.replace(batch(spark, []), partitions=["b"])
@@ -181,8 +182,7 @@ def test_what_makes_no_sense_is_refused(spark, tmp_path):
     assert len(rows_of(table)) == len(FIRST)
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
-@pytest.mark.parametrize("small_rows", ["0", "1000"])
+@pytest.mark.parametrize(("table_type", "small_rows"), in_turn(("cow", "mor"), ("0", "1000")))
 def test_a_table_that_generates_its_keys_has_its_rows_replaced(spark, tmp_path, table_type, small_rows):
     options = {"hoodie.engine.small.batch.rows": small_rows}
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", table_type=table_type, options=options)
@@ -228,7 +228,7 @@ def one_day(spark, table, number, name, dt=None, **options):
     return table.replace(batch(spark, rows), window=window, options=options)
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("table_type", forms(("cow", "mor"), ("mor",)))
 def test_windows_of_different_partitions_commit_beside_each_other(spark, tmp_path, beside, table_type):
     table = by_day(spark, tmp_path, table_type)
     beside(lambda: one_day(spark, table, 2, "second"))

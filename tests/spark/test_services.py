@@ -10,6 +10,7 @@ from hudi_engine import HudiTable, TimelineError
 from hudi_engine.catalog import TableName, live_manifest_files, register_table
 from hudi_engine.services import run_compaction, run_in_spark
 
+from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.unit.services.tables import data_files, options
 
@@ -177,7 +178,7 @@ def test_sql_by_name_reads_on_through_compaction_and_clean(spark, tmp_path, data
     assert not [each for each in live_manifest_files(table.storage) if not table.storage.exists(each)]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", forms(range(4), (1, 2)))
 def test_any_sequence_with_services_gives_the_rows_of_the_dictionary(spark, tmp_path, seed):
     random_ = random.Random(f"services-{seed}")
     path = str(tmp_path / "t")

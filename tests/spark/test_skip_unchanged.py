@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from hudi_engine import ConfigError, HudiTable
 
+from tests.helpers.forms import in_turn
+
 COLUMNS = "id int, ts bigint, dt string, tags array<string>"
 ROWS = [(1, 1, "a", ["x"]), (2, 1, "a", None), (3, 1, "b", [])]
 
@@ -23,8 +25,7 @@ def make(spark, tmp_path, table_type, **options):
     )
 
 
-@pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize(("table_type", "small"), in_turn(("cow", "mor"), ("0", "1000")))
 def test_rows_that_equal_what_is_stored_are_left_out(spark, tmp_path, table_type, small):
     table = make(spark, tmp_path, table_type, **{"hoodie.engine.small.batch.rows": small})
     first = table.upsert(spark.createDataFrame(ROWS, COLUMNS)).instant

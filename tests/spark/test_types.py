@@ -52,8 +52,15 @@ REFUSED = [
 
 
 @pytest.mark.core
-@pytest.mark.parametrize("block_format", ["avro", "parquet"])
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize(
+    ("table_type", "block_format"),
+    [
+        ("cow", "avro"),
+        ("mor", "avro"),
+        ("mor", "parquet"),
+        pytest.param("cow", "parquet", marks=pytest.mark.long),
+    ],
+)
 def test_every_type_round_trips_through_base_files_and_logs(
     spark, tmp_path, table_type, block_format, capsys
 ):

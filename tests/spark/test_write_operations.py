@@ -19,6 +19,7 @@ from hudi_engine import (
 from hudi_engine.write.spread import bulk_order
 from py4j.protocol import Py4JJavaError
 
+from tests.helpers.forms import forms, in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
 HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
@@ -44,7 +45,7 @@ def check_readers(table, expected):
     assert rows_by_hudi_rs(table.path, ["id", "ts", "dt", "name"]) == sorted(expected)
 
 
-@pytest.fixture(params=["cow", "mor"])
+@pytest.fixture(params=forms(("cow", "mor"), ("mor",)))
 def table_type(request):
     return request.param
 
@@ -69,10 +70,11 @@ def shapes(*in_the_gate):
     ]
 
 
-# Type, path and partitions in every pair of them.
-every_pair = pytest.mark.parametrize(
-    "table", shapes(*BOTH, "cow-executors-unpartitioned", "mor-driver-unpartitioned"), indirect=True
-)
+OTHERS = ("cow-executors-unpartitioned", "mor-driver-unpartitioned")
+# Type, path and partitions in every pair of them; the other two of those pairs; what is the same for all of them.
+every_pair = pytest.mark.parametrize("table", shapes(*BOTH, *OTHERS), indirect=True)
+the_others = pytest.mark.parametrize("table", shapes(*OTHERS), indirect=True)
+one_shape = pytest.mark.parametrize("table", shapes(BOTH[1]), indirect=True)
 
 
 @pytest.fixture(params=shapes(*BOTH))
@@ -93,6 +95,7 @@ def table(request, spark, tmp_path):
 FIRST = [(1, 10, "a", "one"), (2, 10, "a", "two"), (3, 10, "b", "three")]
 
 
+@one_shape
 def test_a_table_without_a_commit_reads_as_empty(spark, table):
     assert table.snapshot().count() == 0
     assert table.timeline() == []
@@ -133,7 +136,7 @@ def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path):
     assert table.schema.names == ["ID", "TS", "Dt", "name"]
 
 
-@every_pair
+@the_others
 def test_rows_of_one_batch_with_the_same_key_become_the_newest(spark, table):
     table.upsert(frame(spark, (1, 10, "a", "old"), (1, 30, "a", "newest"), (1, 20, "a", "middle")))
     check_readers(table, [(1, 30, "a", "newest")])
@@ -180,7 +183,6 @@ def test_rows_of_a_batch_become_one_by_key_before_an_insert(spark, tmp_path, sma
     assert rows_of(generated) == sorted([*rows, *rows])
 
 
-@every_pair
 def test_delete_removes_the_keys_given(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.delete(frame(spark, (1, 0, "a", ""), (9, 0, "a", "")))
@@ -188,6 +190,7 @@ def test_delete_removes_the_keys_given(spark, table):
     check_readers(table, FIRST[1:])
 
 
+@one_shape
 def test_delete_without_partition_columns_finds_the_key_anywhere(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.delete(spark.createDataFrame([(3,)], "id int"))
@@ -208,6 +211,7 @@ def test_insert_keeps_rows_with_a_known_key(spark, table):
     assert rows_of(table) == sorted([*FIRST, (1, 20, "a", "again")])
 
 
+@one_shape
 def test_insert_without_duplicates_drops_rows_whose_key_is_known(spark, table):
     table.insert(frame(spark, *FIRST))
     options = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
@@ -221,7 +225,7 @@ def test_bulk_insert_then_upsert(spark, table):
     check_readers(table, [*FIRST[:2], (3, 20, "b", "THREE")])
 
 
-@every_pair
+@the_others
 def test_insert_overwrite_replaces_touched_partitions(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.insert_overwrite(frame(spark, (7, 20, "a", "seven")))
@@ -230,13 +234,13 @@ def test_insert_overwrite_replaces_touched_partitions(spark, table):
     check_readers(table, [(7, 20, "a", "seven"), *kept])
 
 
-@every_pair
 def test_insert_overwrite_table_replaces_everything(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.insert_overwrite_table(frame(spark, (7, 20, "c", "seven")))
     check_readers(table, [(7, 20, "c", "seven")])
 
 
+@one_shape
 def test_overwriting_with_no_rows_empties_the_table(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.insert_overwrite_table(frame(spark, *FIRST).limit(0))
@@ -281,6 +285,7 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
     assert table.bulk_insert(loaded, options=by_two).files_written == 2
 
 
+@one_shape
 def test_match_condition_inserts_what_does_not_match(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.upsert(
@@ -313,7 +318,7 @@ def test_a_log_bucket_refuses_a_second_row_of_a_key(spark, tmp_path):
     assert rows_of(table) == FIRST
 
 
-@every_pair
+@the_others
 def test_delete_where_and_update_where(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.update_where("id = 2", {"name": "upper(name)"})
@@ -338,6 +343,7 @@ def test_assignments_and_columns_that_make_no_sense_are_refused_by_name(spark, t
     assert [tuple(row) for row in found] == [(20, "one", None), (10, "two", 5.0), (10, "three", None)]
 
 
+@one_shape
 def test_a_new_column_is_null_in_old_rows(spark, table):
     table.upsert(frame(spark, *FIRST))
     wider = spark.createDataFrame([(1, 20, "a", "one", 1.5)], COLUMNS + ", price double")
@@ -374,13 +380,13 @@ def test_fields_of_structs_are_matched_by_name(spark, tmp_path):
     }
 
 
+@one_shape
 def test_a_batch_without_a_column_writes_null(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.upsert(spark.createDataFrame([(1, 20, "a")], "id int, ts bigint, dt string"))
     assert {row.id: row.name for row in table.snapshot().collect()} == {1: None, 2: "two", 3: "three"}
 
 
-@every_pair
 def test_rollback_of_the_newest_commit_brings_the_old_rows_back(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.upsert(frame(spark, (1, 20, "a", "x"), (9, 20, "z", "nine")))
@@ -390,6 +396,7 @@ def test_rollback_of_the_newest_commit_brings_the_old_rows_back(spark, table):
     check_readers(table, [(1, 30, "a", "after"), *FIRST[1:]])
 
 
+@one_shape
 def test_time_travel_to_an_instant(spark, table):
     first = table.upsert(frame(spark, *FIRST))
     table.upsert(frame(spark, (1, 20, "a", "x")))
@@ -397,6 +404,7 @@ def test_time_travel_to_an_instant(spark, table):
     assert sorted(tuple(row) for row in rows) == FIRST
 
 
+@one_shape
 def test_meta_columns_come_first_and_are_filled(spark, table):
     result = table.upsert(frame(spark, *FIRST))
     row = table.snapshot().where("id = 3").first()
@@ -412,6 +420,7 @@ def test_meta_columns_come_first_and_are_filled(spark, table):
     assert row["_hoodie_partition_path"] == ("dt=b" if table.config.is_partitioned else "")
 
 
+@one_shape
 @pytest.mark.parametrize(
     ("rows", "columns", "error"),
     [
@@ -477,7 +486,7 @@ def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_typ
         table.delete_partitions(["dt=nowhere"])
 
 
-@pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "executors"])
+@pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("cow", "mor"), ("200000", "0")))
 def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
     table = create(
         spark,
@@ -532,7 +541,7 @@ def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
     assert sorted(row.id for row in table.snapshot().collect()) == [1, 3]
 
 
-@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET"])
+@pytest.mark.parametrize(("index", "table_type"), in_turn(("SIMPLE", "BLOOM", "BUCKET"), ("cow", "mor")))
 def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
     table = create(
         spark,
@@ -607,6 +616,7 @@ def test_rebuild_with_another_key_swaps_the_table(spark, tmp_path, table_type):
     assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
 
 
+@one_shape
 def test_a_small_batch_into_big_partitions_is_written_by_executors(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.upsert(
@@ -617,6 +627,7 @@ def test_a_small_batch_into_big_partitions_is_written_by_executors(spark, table)
     check_readers(table, [(1, 20, "a", "x"), *FIRST[1:], (4, 20, "c", "four")])
 
 
+@one_shape
 def test_options_that_contradict_the_table_are_refused(spark, table):
     with pytest.raises(ConfigError, match=r"recordkey\.field is 'name'.*has 'id'"):
         table.upsert(frame(spark, *FIRST), options={"hoodie.datasource.write.recordkey.field": "name"})
@@ -628,6 +639,7 @@ def test_options_that_contradict_the_table_are_refused(spark, table):
     assert table.timeline() == []
 
 
+@one_shape
 def test_an_empty_batch_makes_an_instant_unless_asked_not_to(spark, table):
     empty = frame(spark, *FIRST).limit(0)
     assert table.upsert(empty).instant is not None
@@ -635,7 +647,7 @@ def test_an_empty_batch_makes_an_instant_unless_asked_not_to(spark, table):
     assert table.upsert(empty, options=options).instant is None
 
 
-@pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "distributed"])
+@pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("mor", "cow"), ("200000", "0")))
 def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, table_type, rows_limit):
     path = str(tmp_path / "t")
     options = {**HIVE, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
