@@ -15,7 +15,9 @@ from hudi_engine.storage.base import Storage
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import SCENARIOS, Action, Bench, Scenario
 from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.forms import forms, in_turn, named
 
+EFFECTS = ("not_done", "done_but_failed")
 ERRNOS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
 
 
@@ -78,17 +80,16 @@ def check(bench: Bench, storage: FailingStorage, error: Exception | None, call: 
     assert seen in (bench.old, bench.new), where
 
 
-@pytest.mark.parametrize("late", [False, True], ids=["not_done", "done_but_failed"])
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(("scenario", "effect"), in_turn(SCENARIOS, EFFECTS), ids=named)
 def test_one_failed_call_gives_a_typed_error_and_the_next_write_works(
-    scenario: Scenario, late: bool, tmp_path: Path
+    scenario: Scenario, effect: str, tmp_path: Path
 ) -> None:
     bench = Bench(scenario, tmp_path)
     for call in range(1, len(bench.calls) + 1):
         number = ERRNOS[call % len(ERRNOS)]
         where = f"{errno.errorcode[number]} at call {call}: {bench.calls[call - 1]}"
         copy = bench.copy()
-        storage = FailingStorage(copy, call, number, late=late)
+        storage = FailingStorage(copy, call, number, late=effect == "done_but_failed")
         error = outcome(scenario.act, storage)
         check(bench, storage, error, call, where)
         seen = mini.content(copy)
@@ -98,7 +99,7 @@ def test_one_failed_call_gives_a_typed_error_and_the_next_write_works(
         bench.drop(copy)
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", forms(SCENARIOS, SCENARIOS[2::4]), ids=named)
 def test_on_a_disk_that_is_full_from_some_call_on_nothing_is_lost(scenario: Scenario, tmp_path: Path) -> None:
     bench = Bench(scenario, tmp_path)
     for call in range(1, len(bench.calls) + 1):

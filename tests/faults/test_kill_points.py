@@ -18,12 +18,13 @@ from hudi_engine.txn.recovery import recover
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR, SCENARIOS, Bench, Scenario, dead_writer, killed, recover_now
 from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.forms import forms, in_turn, named
 
+MOMENTS = ("before", "after", "torn")
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
 
 
-@pytest.mark.parametrize("when", ["before", "after", "torn"])
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(("scenario", "when"), in_turn(SCENARIOS, MOMENTS), ids=named)
 def test_killed_anywhere_the_table_is_old_or_new_and_the_next_writer_cleans_up(
     scenario: Scenario, when: str, tmp_path: Path
 ) -> None:
@@ -45,7 +46,9 @@ def test_killed_anywhere_the_table_is_old_or_new_and_the_next_writer_cleans_up(
         bench.drop(storage)
 
 
-@pytest.mark.parametrize("name", ["cow_upsert", "mor_upsert", "cow_overwrite_partition", "mor_abort"])
+@pytest.mark.parametrize(
+    "name", forms(("cow_upsert", "mor_upsert", "cow_overwrite_partition", "mor_abort"), ("mor_upsert",))
+)
 def test_after_a_kill_the_same_write_gives_what_it_would_have_given(name: str, tmp_path: Path) -> None:
     scenario = BY_NAME[name]
     bench = Bench(scenario, tmp_path)
@@ -58,7 +61,9 @@ def test_after_a_kill_the_same_write_gives_what_it_would_have_given(name: str, t
         bench.drop(storage)
 
 
-@pytest.mark.parametrize("name", ["cow_upsert", "mor_upsert", "mor_rollback_of_commit"])
+@pytest.mark.parametrize(
+    "name", forms(("cow_upsert", "mor_upsert", "mor_rollback_of_commit"), ("mor_rollback_of_commit",))
+)
 def test_killed_again_in_the_recovery_the_table_is_old_or_new(name: str, tmp_path: Path) -> None:
     scenario = BY_NAME[name]
     bench = Bench(scenario, tmp_path)

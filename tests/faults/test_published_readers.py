@@ -20,6 +20,7 @@ from hudi_engine.table_services import TableServices
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, Bench, Scenario, killed, overwritten, roll_back_newest, upsert_both
 from tests.faults.test_restore import restore_to_first, saved_then_changed, states
+from tests.helpers.forms import in_turn
 from tests.helpers.handmade import HandmadeTable
 
 
@@ -58,8 +59,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("when", ["before", "after", "torn"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "when"), in_turn(tuple(CASES), ("after", "torn", "before")))
 def test_killed_anywhere_a_reader_by_name_sees_a_commit_also_while_the_next_writer_goes_on(
     case: str, when: str, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from tests.faults.scenarios import (
     upsert_first,
     upsert_second,
 )
+from tests.helpers.forms import in_turn
 
 
 def saved_then_changed(storage: Storage) -> None:
@@ -47,8 +48,7 @@ def states(storage: Storage) -> list[mini.Content]:
     return [mini.content(storage, write.requested_time) for write in writes]
 
 
-@pytest.mark.parametrize("when", ["before", "after", "torn"])
-@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize(("when", "table_type"), in_turn(("before", "after", "torn"), (COW, MOR)))
 def test_a_killed_restore_leaves_a_committed_state_and_is_finished(
     table_type: str, when: str, tmp_path: Path
 ) -> None:
@@ -94,8 +94,9 @@ def test_a_writer_that_was_under_way_is_refused_after_a_restore(table_type: str,
     assert mini.leftovers(storage) == []
 
 
-@pytest.mark.parametrize("when", ["before", "after", "torn"])
-@pytest.mark.parametrize("verb", [create_savepoint, delete_savepoint], ids=lambda verb: verb.__name__)
+@pytest.mark.parametrize(
+    ("when", "verb"), in_turn(("before", "after", "torn"), (create_savepoint, delete_savepoint))
+)
 def test_a_killed_savepoint_is_there_or_not_and_can_be_done_again(
     verb: object, when: str, tmp_path: Path
 ) -> None:

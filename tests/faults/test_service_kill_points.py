@@ -34,6 +34,7 @@ from hudi_engine.txn.recovery import rollback_write
 from tests.faults.mini_table import leftovers
 from tests.faults.scenarios import recover_now
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+from tests.helpers.forms import forms, in_turn, named
 from tests.unit.services import tables
 from tests.unit.services.tables import MERGED, data_files, options, rows
 
@@ -144,8 +145,7 @@ def killed(storage: Storage, case: Case, call: int, when: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("when", ["before", "after", "torn"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "when"), in_turn(CASES, ("before", "after", "torn")), ids=named)
 def test_killed_anywhere_no_row_changes_and_the_next_run_ends_clean(
     case: Case, when: str, tmp_path: Path
 ) -> None:
@@ -190,7 +190,7 @@ def test_killed_in_the_second_run_too_the_third_ends_clean(tmp_path: Path) -> No
         assert len(data_files(storage)) == case.after
 
 
-@pytest.mark.parametrize("case", CASES[1:4], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", forms(CASES[1:4], CASES[1:2]), ids=named)
 def test_a_storage_that_fails_once_costs_no_row(case: Case, tmp_path: Path) -> None:
     template = case.prepare(tmp_path / "template")
     counting = FaultInjectingStorage(copy_of(template, tmp_path))
@@ -207,7 +207,7 @@ def test_a_storage_that_fails_once_costs_no_row(case: Case, tmp_path: Path) -> N
         assert len(data_files(storage)) == case.after, f"failed at {done}"
 
 
-@pytest.mark.parametrize("when", ["after", "torn"])
+@pytest.mark.parametrize("when", forms(("after", "torn"), ("torn",)))
 def test_a_clean_killed_anywhere_leaves_every_file_of_the_live_list(when: str, tmp_path: Path) -> None:
     clean_case = next(case for case in CASES if case.name == "clean")
     template = clean_case.prepare(tmp_path / "template")

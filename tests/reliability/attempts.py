@@ -70,7 +70,7 @@ def run(spark: Any, root: Path, size: Size, seed: int = 4) -> Figures:
     points = []
     rows = Rows(spark)
     for number, action in enumerate(actions(rows)):
-        if size.only in action.name and has_tasks(action):
+        if size.only in action.name and has_tasks(action) and size.takes(number, seed):
             bench = Bench(spark, rows, action, root / str(number))
             calls = range(1, len(bench.calls) + 1)
             points += [(bench, call) for call in calls if size.share >= 1 or chance.random() < size.share]

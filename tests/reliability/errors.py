@@ -70,7 +70,7 @@ def run(spark: Any, root: Path, size: Size, seed: int = 2) -> Figures:
     figures, chance = Figures(), random.Random(seed)
     points = [
         (bench, call, kind)
-        for bench in benches(spark, root, size)
+        for bench in benches(spark, root, size, seed)
         for call in range(1, len(bench.calls) + 1)
         for kind in KINDS
         if size.share >= 1 or chance.random() < size.share

@@ -28,6 +28,8 @@ class Size:
         spark: Whether operations that run Spark jobs take part.
         seconds: When to stop.
         only: Part of the names of the operations, for one at a time.
+        every: Each so manieth operation takes part.
+        first: Whether to stop at the first violation.
     """
 
     share: float = 1.0
@@ -35,11 +37,19 @@ class Size:
     spark: bool = True
     seconds: float = 1e9
     only: str = ""
+    every: int = 1
+    first: bool = False
 
     def is_over(self, figures: Figures) -> bool:
-        """Tell whether the time is up, and note it."""
+        """Tell whether the time is up, and note it, or whether enough is known."""
+        if self.first and figures.violations:
+            return True
         figures.cut_short = figures.cut_short or figures.seconds > self.seconds
         return figures.cut_short
+
+    def takes(self, number: int, seed: int) -> bool:
+        """Tell whether an operation takes part; rows of different seeds begin with different ones."""
+        return (number + seed) % self.every == 0
 
 
 def killed(bench: Bench, path: str, act: Any, call: int, when: str) -> bool:
@@ -58,7 +68,7 @@ def run(spark: Any, root: Path, size: Size, seed: int = 1) -> Figures:
     figures, chance = Figures(), random.Random(seed)
     points = [
         (bench, call, when)
-        for bench in benches(spark, root, size)
+        for bench in benches(spark, root, size, seed)
         for call in range(1, len(bench.calls) + 1)
         for when in MOMENTS
         if size.share >= 1 or chance.random() < size.share
@@ -71,11 +81,11 @@ def run(spark: Any, root: Path, size: Size, seed: int = 1) -> Figures:
     return figures
 
 
-def benches(spark: Any, root: Path, size: Size) -> Iterator[Bench]:
+def benches(spark: Any, root: Path, size: Size, seed: int) -> Iterator[Bench]:
     """Return a bench for each operation of a size."""
     rows = Rows(spark)
     for number, action in enumerate(actions(rows)):
-        if size.only in action.name and (size.spark or not action.spark):
+        if size.only in action.name and (size.spark or not action.spark) and size.takes(number, seed):
             yield Bench(spark, rows, action, root / str(number))
 
 

@@ -84,7 +84,7 @@ def noticed(spark: Any, root: Path, mutant: Mutant) -> bool:
     with without(mutant):
         try:
             found = mutant.row(
-                spark, root, Size(share=mutant.share, again=0.3, spark=False, only=mutant.only)
+                spark, root, Size(share=mutant.share, again=0.3, spark=False, only=mutant.only, first=True)
             )
         except Exception:  # the table is broken before the first point
             return True

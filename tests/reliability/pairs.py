@@ -188,7 +188,11 @@ def run(spark: Any, root: Path, size: Size, seed: int = 3) -> Figures:
     """Run the row: all pairs of steps, or a share of them."""
     figures, chance = Figures(), random.Random(seed)
     rows = Rows(spark)
-    chosen = [pair for pair in pairs() if size.only in f"{pair.table_type}: {' + '.join(pair.names)}"]
+    chosen = [
+        pair
+        for number, pair in enumerate(pairs())
+        if size.only in f"{pair.table_type}: {' + '.join(pair.names)}" and size.takes(number, seed)
+    ]
     points = []
     benches = {}
     with taking_turns():

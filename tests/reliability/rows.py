@@ -45,28 +45,28 @@ ROWS = {
             "a writer killed before, after and in the middle of every mutating call of every public operation; readers by "
             "timeline and by manifest; the next writer recovers, and is killed too",
             kill.run,
-            Size(share=0.015, again=0.2, spark=False),
+            Size(share=0.02, again=0.2, spark=False, every=2),
             Size(again=1.0),
         ),
         Row(
             "errors",
             "EIO, ENOSPC and a timeout after the effect at every mutating call: nothing acknowledged is lost, nothing else is there",
             errors.run,
-            Size(share=0.012, spark=False),
+            Size(share=0.016, spark=False, every=2),
             Size(),
         ),
         Row(
             "pairs",
             "two writers stopped at every pair of their storage calls, reads included: a serial outcome or a conflict",
             pairs.run,
-            Size(share=0.0004),
+            Size(share=0.0005, every=2),
             Size(share=0.2),
         ),
         Row(
             "attempts",
             "a second attempt at every task, let loose at every call of the write and its commit",
             attempts.run,
-            Size(share=0.08),
+            Size(share=0.12, every=2),
             Size(),
         ),
         Row(

@@ -15,6 +15,9 @@ from tests.reliability.rows import ROWS
 from tests.reliability.session import handed_over_once, start_spark
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Give a session, and hand each batch over once."""
