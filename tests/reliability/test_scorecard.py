@@ -14,7 +14,6 @@ from tests.reliability.mutants import MUTANTS, Mutant, noticed
 from tests.reliability.rows import ROWS
 from tests.reliability.session import handed_over_once, start_spark
 
-
 pytestmark = pytest.mark.slow
 
 
