@@ -31,6 +31,7 @@ class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
 
+@pytest.mark.long
 class TestEmpty(BaseEmpty):
     pass
 
@@ -57,6 +58,7 @@ class TestIncrementalBadStrategy(BaseIncrementalBadStrategy):
     pass
 
 
+@pytest.mark.long
 class TestSingularTests(BaseSingularTests):
     pass
 
@@ -70,10 +72,12 @@ class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotTimestamp(BaseSnapshotTimestamp):
     pass
 
 
+@pytest.mark.long
 class TestTableMaterialization(BaseTableMaterialization):
     pass
 

@@ -27,6 +27,7 @@ class OneCachedRelation:
         assert seen[0] == seen[1]
 
 
+@pytest.mark.long
 class TestCachingLowercaseModel(OneCachedRelation, BaseCachingLowercaseModel):
     pass
 
@@ -35,10 +36,12 @@ class TestCachingUppercaseModel(OneCachedRelation, BaseCachingUppercaseModel):
     pass
 
 
+@pytest.mark.long
 class TestCachingSelectedSchemaOnly(OneCachedRelation, BaseCachingSelectedSchemaOnly):
     pass
 
 
+@pytest.mark.long
 class TestNoPopulateCache(OneCachedRelation, BaseNoPopulateCache):
     pass
 

@@ -100,11 +100,11 @@ class TestChainOfModels:
             "update orders set customer = {id} % 4 where id = {id}",
             "insert into orders values ({new}, {id} % 4, {id}, 1)",
         ]
-        for run in range(4):
+        for run in range(2):
             for _ in range(random_.randrange(3)):
                 statement = random_.choice(statements)
                 chain.sql(statement.format(id=random_.randrange(1, 7), new=random_.randrange(100, 10**6)))
-            if run == 2:
+            if run == 1:
                 chain.sql("insert into orders values (7, 1, 5, 1)")
                 self.follow("--vars", "{dies: true}", expect_pass=False)
             self.follow()

@@ -42,6 +42,7 @@ class TestShowLimit(BaseShowLimit):
     pass
 
 
+@pytest.mark.long
 class TestShowSqlHeader(BaseShowSqlHeader):
     pass
 
@@ -54,6 +55,7 @@ class TestEmpty(BaseTestEmpty):
     pass
 
 
+@pytest.mark.long
 class TestEmptyInlineSourceRef(BaseTestEmptyInlineSourceRef):
     pass
 
@@ -63,6 +65,7 @@ class TestEmptySeedFlag(BaseTestEmptySeedFlag):
     pass
 
 
+@pytest.mark.long
 class TestEphemeralErrorHandling(BaseEphemeralErrorHandling):
     pass
 
@@ -85,6 +88,7 @@ class TestSampleModeTest(BaseSampleModeTest):
     pass
 
 
+@pytest.mark.long
 class TestAliasErrors(BaseAliasErrors):
     pass
 
@@ -99,14 +103,17 @@ class TestCloneSameTargetAndState(BaseCloneSameTargetAndState):
         assert project.run_sql(f"select * from {unique_schema}.table_model", fetch="all") == before
 
 
+@pytest.mark.long
 class TestUnitTestCaseInsensivity(BaseUnitTestCaseInsensivity):
     pass
 
 
+@pytest.mark.long
 class TestUnitTestInvalidInput(BaseUnitTestInvalidInput):
     pass
 
 
+@pytest.mark.long
 class TestUnitTestingVarcharFixtureNoTruncation(BaseUnitTestingVarcharFixtureNoTruncation):
     pass
 
@@ -124,6 +131,7 @@ class TestAliases(BaseAliases):
         return ALIAS_MACROS
 
 
+@pytest.mark.long
 class TestSameAliasDifferentSchemas(BaseSameAliasDifferentSchemas):
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
@@ -134,6 +142,7 @@ class TestHooksRefsOnSeeds(BaseHooksRefsOnSeeds):
     pass
 
 
+@pytest.mark.long
 class TestDuplicateHooksInConfigs(BaseDuplicateHooksInConfigs):
     pass
 

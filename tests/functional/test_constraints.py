@@ -56,10 +56,12 @@ class OneType(SparkTypes):
         return [["1", "int", "int"]]
 
 
+@pytest.mark.long
 class TestViewConstraintsColumnsEqual(OneType, BaseViewConstraintsColumnsEqual):
     pass
 
 
+@pytest.mark.long
 class TestIncrementalConstraintsColumnsEqual(OneType, BaseIncrementalConstraintsColumnsEqual):
     pass
 

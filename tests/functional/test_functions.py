@@ -34,6 +34,7 @@ def forget(project: Any) -> None:
 
 
 @spark4
+@pytest.mark.long
 class TestDeterministicUDF(suite.DeterministicUDF):
     def check_function_volatility(self, sql: str) -> None:
         assert "DETERMINISTIC" in sql and "NOT" not in sql
@@ -45,6 +46,7 @@ class TestSqlUDFDefaultArgSupport(suite.SqlUDFDefaultArgSupport):
 
 
 @spark4
+@pytest.mark.long
 class TestCanFindScalarFunctionRelation(suite.CanFindScalarFunctionRelation):
     pass
 

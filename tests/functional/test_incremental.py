@@ -21,6 +21,7 @@ class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     pass
 
 
+@pytest.mark.long
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
     def fail_to_build_inc_missing_unique_key_column(self, incremental_model_name: str) -> tuple[str, str]:
         """A key that is no column is refused by the first run already, not by the second."""

@@ -24,14 +24,17 @@ class TestPythonIncrementalTests(BasePythonIncrementalTests):
     pass
 
 
+@pytest.mark.long
 class TestPythonMetaGetTests(BasePythonMetaGetTests):
     pass
 
 
+@pytest.mark.long
 class TestPythonEmptyTests(BasePythonEmptyTests):
     pass
 
 
+@pytest.mark.long
 class TestPythonSampleTests(BasePythonSampleTests):
     pass
 

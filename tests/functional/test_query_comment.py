@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from dbt.tests.adapter.query_comment.test_query_comment import (
     BaseEmptyQueryComments,
     BaseMacroArgsQueryComments,
@@ -20,17 +21,21 @@ class TestMacroQueryComments(BaseMacroQueryComments):
     pass
 
 
+@pytest.mark.long
 class TestMacroArgsQueryComments(BaseMacroArgsQueryComments):
     pass
 
 
+@pytest.mark.long
 class TestMacroInvalidQueryComments(BaseMacroInvalidQueryComments):
     pass
 
 
+@pytest.mark.long
 class TestNullQueryComments(BaseNullQueryComments):
     pass
 
 
+@pytest.mark.long
 class TestEmptyQueryComments(BaseEmptyQueryComments):
     pass

@@ -16,6 +16,7 @@ from dbt.tests.adapter.simple_seed.test_seed import (
 from dbt.tests.util import run_dbt
 
 
+@pytest.mark.long
 class TestSeedConfigFullRefreshOff(BaseSeedConfigFullRefreshOff):
     pass
 
@@ -24,6 +25,7 @@ class TestSeedCustomSchema(BaseSeedCustomSchema):
     pass
 
 
+@pytest.mark.long
 class TestSeedWithUniqueDelimiter(BaseSeedWithUniqueDelimiter):
     pass
 
@@ -35,10 +37,12 @@ class TestSeedWithWrongDelimiter(BaseSeedWithWrongDelimiter):
         assert "column name 'seed_id|first_" in result.results[0].message
 
 
+@pytest.mark.long
 class TestSeedWithEmptyDelimiter(BaseSeedWithEmptyDelimiter):
     pass
 
 
+@pytest.mark.long
 class TestSimpleSeedEnabledViaConfig(BaseSimpleSeedEnabledViaConfig):
     pass
 

@@ -23,6 +23,7 @@ class TestSimpleSnapshot(BaseSimpleSnapshot):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotCheck(BaseSnapshotCheck):
     pass
 
@@ -31,10 +32,12 @@ class TestSnapshotNewRecordCheckMode(BaseSnapshotNewRecordCheckMode):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordTimestampMode(BaseSnapshotNewRecordTimestampMode):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotNewRecordDbtValidToCurrent(BaseSnapshotNewRecordDbtValidToCurrent):
     pass
 
@@ -43,10 +46,12 @@ class TestSnapshotColumnNames(BaseSnapshotColumnNames):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotColumnNamesFromDbtProject(BaseSnapshotColumnNamesFromDbtProject):
     pass
 
 
+@pytest.mark.long
 class TestSnapshotInvalidColumnNames(BaseSnapshotInvalidColumnNames):
     pass
 

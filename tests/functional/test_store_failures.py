@@ -24,22 +24,27 @@ class TestStoreTestFailuresAsInteractions(StoreTestFailuresAsInteractions):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsProjectLevelOff(StoreTestFailuresAsProjectLevelOff):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsProjectLevelView(StoreTestFailuresAsProjectLevelView):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsProjectLevelEphemeral(StoreTestFailuresAsProjectLevelEphemeral):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsGeneric(StoreTestFailuresAsGeneric):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresAsExceptions(StoreTestFailuresAsExceptions):
     pass
 
@@ -48,6 +53,7 @@ class TestStoreTestFailures(BaseStoreTestFailures):
     pass
 
 
+@pytest.mark.long
 class TestStoreTestFailuresLimit(BaseStoreTestFailuresLimit):
     pass
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from dbt.tests.adapter.utils.base_utils import BaseUtils
 from dbt.tests.adapter.utils.data_types.test_type_bigint import BaseTypeBigInt
 from dbt.tests.adapter.utils.data_types.test_type_boolean import BaseTypeBoolean
 from dbt.tests.adapter.utils.data_types.test_type_float import BaseTypeFloat
@@ -42,12 +45,66 @@ from dbt.tests.adapter.utils.test_source_freshness_custom_info import BaseCalcul
 from dbt.tests.adapter.utils.test_split_part import BaseSplitPart
 from dbt.tests.adapter.utils.test_string_literal import BaseStringLiteral
 from dbt.tests.adapter.utils.test_validate_sql import BaseValidateSqlMethod
+from dbt.tests.util import run_dbt
+
+# Classes of the suite that are seeds and models with tests, and nothing else: for the gate one project holds them all.
+PLAIN = (
+    BaseAnyValue,
+    BaseBoolOr,
+    BaseCast,
+    BaseCastBoolToText,
+    BaseConcat,
+    BaseDate,
+    BaseDateSpine,
+    BaseDateTrunc,
+    BaseDateDiff,
+    BaseEscapeSingleQuotesBackslash,
+    BaseGenerateSeries,
+    BaseGetPowersOfTwo,
+    BaseHash,
+    BaseLastDay,
+    BaseLength,
+    BaseNullCompare,
+    BasePosition,
+    BaseReplace,
+    BaseRight,
+    BaseSafeCast,
+    BaseSplitPart,
+    BaseStringLiteral,
+)
 
 
+def files(kind: str) -> dict[str, str]:
+    """Seeds or models of all of them; no two classes have a file of the same name."""
+    of_each = [getattr(base, kind).__wrapped__(base()) for base in PLAIN if hasattr(base, kind)]
+    found = {name: text for each in of_each for name, text in each.items()}
+    assert len(found) == sum(map(len, of_each))
+    return found
+
+
+class TestCrossDatabaseMacros(BaseUtils):
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return files("seeds")
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return files("models")
+
+    def test_build_assert_equal(self, project: Any) -> None:
+        results = {result.node.name: result.status for result in run_dbt(["build", "--threads", "2"])}
+        assert set(results.values()) == {"success", "pass"}, results
+        tested = {node for node, status in results.items() if status == "pass"}
+        assert len(tested) >= len(PLAIN)
+        assert {name.partition(".")[0] for name in files("models")} <= results.keys()
+
+
+@pytest.mark.long
 class TestAnyValue(BaseAnyValue):
     pass
 
 
+@pytest.mark.long
 class TestArrayAppend(BaseArrayAppend):
     pass
 
@@ -56,22 +113,27 @@ class TestArrayConcat(BaseArrayConcat):
     pass
 
 
+@pytest.mark.long
 class TestArrayConstruct(BaseArrayConstruct):
     pass
 
 
+@pytest.mark.long
 class TestBoolOr(BaseBoolOr):
     pass
 
 
+@pytest.mark.long
 class TestCast(BaseCast):
     pass
 
 
+@pytest.mark.long
 class TestCastBoolToText(BaseCastBoolToText):
     pass
 
 
+@pytest.mark.long
 class TestConcat(BaseConcat):
     pass
 
@@ -80,14 +142,17 @@ class TestCurrentTimestampNaive(BaseCurrentTimestampNaive):
     pass
 
 
+@pytest.mark.long
 class TestDate(BaseDate):
     pass
 
 
+@pytest.mark.long
 class TestDateSpine(BaseDateSpine):
     pass
 
 
+@pytest.mark.long
 class TestDateTrunc(BaseDateTrunc):
     pass
 
@@ -96,6 +161,7 @@ class TestDateAdd(BaseDateAdd):
     pass
 
 
+@pytest.mark.long
 class TestDateDiff(BaseDateDiff):
     pass
 
@@ -104,6 +170,7 @@ class TestEquals(BaseEquals):
     pass
 
 
+@pytest.mark.long
 class TestEscapeSingleQuotesBackslash(BaseEscapeSingleQuotesBackslash):
     pass
 
@@ -112,50 +179,62 @@ class TestExcept(BaseExcept):
     pass
 
 
+@pytest.mark.long
 class TestGenerateSeries(BaseGenerateSeries):
     pass
 
 
+@pytest.mark.long
 class TestGetPowersOfTwo(BaseGetPowersOfTwo):
     pass
 
 
+@pytest.mark.long
 class TestHash(BaseHash):
     pass
 
 
+@pytest.mark.long
 class TestIntersect(BaseIntersect):
     pass
 
 
+@pytest.mark.long
 class TestLastDay(BaseLastDay):
     pass
 
 
+@pytest.mark.long
 class TestLength(BaseLength):
     pass
 
 
+@pytest.mark.long
 class TestMixedNullCompare(BaseMixedNullCompare):
     pass
 
 
+@pytest.mark.long
 class TestNullCompare(BaseNullCompare):
     pass
 
 
+@pytest.mark.long
 class TestPosition(BasePosition):
     pass
 
 
+@pytest.mark.long
 class TestReplace(BaseReplace):
     pass
 
 
+@pytest.mark.long
 class TestRight(BaseRight):
     pass
 
 
+@pytest.mark.long
 class TestSafeCast(BaseSafeCast):
     pass
 
@@ -164,10 +243,12 @@ class TestCalculateFreshnessMethod(BaseCalculateFreshnessMethod):
     pass
 
 
+@pytest.mark.long
 class TestSplitPart(BaseSplitPart):
     pass
 
 
+@pytest.mark.long
 class TestStringLiteral(BaseStringLiteral):
     pass
 
@@ -180,26 +261,31 @@ class TestTypeBigInt(BaseTypeBigInt):
     pass
 
 
+@pytest.mark.long
 class TestTypeBoolean(BaseTypeBoolean):
     pass
 
 
+@pytest.mark.long
 class TestTypeFloat(BaseTypeFloat):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, object]:
         return {"seeds": {"test": {"expected": {"+column_types": {"float_col": "float"}}}}}
 
 
+@pytest.mark.long
 class TestTypeInt(BaseTypeInt):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, object]:
         return {"seeds": {"test": {"expected": {"+column_types": {"int_col": "int"}}}}}
 
 
+@pytest.mark.long
 class TestTypeNumeric(BaseTypeNumeric):
     pass
 
 
+@pytest.mark.long
 class TestTypeString(BaseTypeString):
     pass
 
