@@ -9,14 +9,13 @@ from tools.environments import MAIN, SPARK35, Environment
 
 # Two processes, each with a Spark session of its own: most tests wait for one core's planning, not for data.
 _PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder")
-_CORE_SPARK = (
+# What may go another way on another Spark: its frames and tasks, its catalog, its SQL. The mark `core` says which tests.
+_ON_BOTH_SPARKS = (
     "tests/spark/test_write_operations.py",
     "tests/spark/test_services.py",
     "tests/spark/test_catalog_tables.py",
     "tests/spark/test_catalog_mor.py",
 )
-# One table type on the driver and the other on the executors: both paths and both types, each once.
-_CORE_SHAPES = "not (cow-executors or mor-driver)"
 
 
 @dataclass(frozen=True)
@@ -61,7 +60,7 @@ TIERS = (
     Tier(
         "spark35",
         "the core of both on PySpark 3.5",
-        ((*_PYTEST, *_CORE_SPARK, "-k", _CORE_SHAPES), (*_PYTEST, "-m", "core", "tests/functional")),
+        ((*_PYTEST, "-m", "core", *_ON_BOTH_SPARKS), (*_PYTEST, "-m", "core", "tests/functional")),
         environment=SPARK35,
     ),
     Tier(
@@ -72,8 +71,8 @@ TIERS = (
     ),
     Tier(
         "demo",
-        "half a year of the dbt project of integration_tests, read back by three independent readers",
-        (("python", "integration_tests/run.py", "--months", "6"),),
+        "a quarter of the dbt project of integration_tests, read back by three independent readers",
+        (("python", "integration_tests/run.py", "--months", "3"),),
         needs_apache_hudi=True,
     ),
     Tier(
@@ -82,6 +81,7 @@ TIERS = (
         (
             (
                 *_PYTEST,
+                "--long",
                 "-p",
                 "tests.conformance.card",
                 "--card",
@@ -107,8 +107,17 @@ TIERS = (
         "long35",
         "what the tier spark35 leaves out (with --long)",
         (
-            (*_PYTEST, "--long", "tests/spark/test_write_operations.py", "-k", "cow-executors or mor-driver"),
-            (*_PYTEST, "tests/functional/test_incremental.py"),
+            (*_PYTEST, "--long", "-m", "long or not core", *_ON_BOTH_SPARKS),
+            (
+                *_PYTEST,
+                "--long",
+                "-m",
+                "long or not core",
+                *(
+                    f"tests/functional/test_{each}.py"
+                    for each in ("basic", "incremental", "snapshots", "strategies")
+                ),
+            ),
         ),
         environment=SPARK35,
         long=True,

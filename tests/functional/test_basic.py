@@ -49,7 +49,6 @@ class TestIncremental(BaseIncremental):
     pass
 
 
-@pytest.mark.core
 class TestIncrementalNotSchemaChange(BaseIncrementalNotSchemaChange):
     pass
 

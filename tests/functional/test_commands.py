@@ -75,7 +75,6 @@ class TestConcurrency(BaseConcurrency):
     pass
 
 
-@pytest.mark.core
 class TestChangeRelationTypeValidator(BaseChangeRelationTypeValidator):
     pass
 

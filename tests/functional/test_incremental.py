@@ -11,7 +11,6 @@ from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncreme
 from dbt.tests.util import run_dbt
 
 
-@pytest.mark.core
 class TestMergeExcludeColumns(BaseMergeExcludeColumns):
     pass
 

@@ -18,7 +18,6 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
 )
 
 
-@pytest.mark.core
 class TestSimpleSnapshot(BaseSimpleSnapshot):
     pass
 

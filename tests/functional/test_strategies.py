@@ -124,7 +124,6 @@ class StrategyRuns:
             assert reported == counts, name
 
 
-@pytest.mark.core
 class TestStrategiesCopyOnWrite(StrategyRuns):
     pass
 

@@ -22,6 +22,8 @@ from hudi_engine.errors import ConfigError, TableExistsError
 
 from tests.helpers.handmade import HandmadeTable
 
+pytestmark = pytest.mark.core
+
 SCHEMA = pa.schema([("id", pa.int64()), ("dt", pa.string()), ("v", pa.string())])
 
 

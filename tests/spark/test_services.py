@@ -54,6 +54,7 @@ def test_an_update_shows_in_the_snapshot_and_after_compaction_in_the_read_optimi
     )
 
 
+@pytest.mark.core
 def test_a_compaction_on_executors_gives_the_same_rows(spark, tmp_path):
     table = make(spark, tmp_path / "t")
     upsert(spark, table, *((number, 1, f"p{number % 3}", "old") for number in range(9)))
@@ -153,6 +154,7 @@ def test_a_savepoint_survives_cleans_and_the_table_goes_back_to_it(spark, tmp_pa
     assert seen(table.snapshot()) == [(1, 9, "a", "after"), (2, 1, "b", "v1")]
 
 
+@pytest.mark.core
 def test_sql_by_name_reads_on_through_compaction_and_clean(spark, tmp_path, database):
     table = make(spark, tmp_path / "t", **{"hoodie.clean.automatic": "false"})
     name = TableName(database, "t")

@@ -101,6 +101,7 @@ def test_a_table_without_a_commit_reads_as_empty(spark, table):
     assert table.timeline() == []
 
 
+@pytest.mark.core
 @every_pair
 def test_upsert_updates_known_keys_and_inserts_new_ones(spark, table):
     first = table.upsert(frame(spark, *FIRST))
@@ -136,12 +137,14 @@ def test_the_case_of_names_does_not_decide_which_row_stands(spark, tmp_path):
     assert table.schema.names == ["ID", "TS", "Dt", "name"]
 
 
+@pytest.mark.core
 @the_others
 def test_rows_of_one_batch_with_the_same_key_become_the_newest(spark, table):
     table.upsert(frame(spark, (1, 10, "a", "old"), (1, 30, "a", "newest"), (1, 20, "a", "middle")))
     check_readers(table, [(1, 30, "a", "newest")])
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("table_type", "index"), [("mor", "SIMPLE"), ("cow", "GLOBAL_SIMPLE")])
 def test_wide_partitions_tell_a_key_of_two_partitions_apart_unless_the_index_is_global(
     spark, tmp_path, table_type, index
@@ -183,6 +186,7 @@ def test_rows_of_a_batch_become_one_by_key_before_an_insert(spark, tmp_path, sma
     assert rows_of(generated) == sorted([*rows, *rows])
 
 
+@pytest.mark.core
 def test_delete_removes_the_keys_given(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.delete(frame(spark, (1, 0, "a", ""), (9, 0, "a", "")))
@@ -190,6 +194,7 @@ def test_delete_removes_the_keys_given(spark, table):
     check_readers(table, FIRST[1:])
 
 
+@pytest.mark.core
 @one_shape
 def test_delete_without_partition_columns_finds_the_key_anywhere(spark, table):
     table.upsert(frame(spark, *FIRST))
@@ -211,6 +216,7 @@ def test_insert_keeps_rows_with_a_known_key(spark, table):
     assert rows_of(table) == sorted([*FIRST, (1, 20, "a", "again")])
 
 
+@pytest.mark.core
 @one_shape
 def test_insert_without_duplicates_drops_rows_whose_key_is_known(spark, table):
     table.insert(frame(spark, *FIRST))
@@ -219,12 +225,14 @@ def test_insert_without_duplicates_drops_rows_whose_key_is_known(spark, table):
     check_readers(table, [*FIRST, (5, 20, "a", "five")])
 
 
+@pytest.mark.core
 def test_bulk_insert_then_upsert(spark, table):
     table.bulk_insert(frame(spark, *FIRST))
     table.upsert(frame(spark, (3, 20, "b", "THREE")))
     check_readers(table, [*FIRST[:2], (3, 20, "b", "THREE")])
 
 
+@pytest.mark.core
 @the_others
 def test_insert_overwrite_replaces_touched_partitions(spark, table):
     table.upsert(frame(spark, *FIRST))
@@ -247,6 +255,7 @@ def test_overwriting_with_no_rows_empties_the_table(spark, table):
     assert rows_of(table) == []
 
 
+@pytest.mark.core
 def test_update_columns_leave_the_others(spark, table):
     table.upsert(frame(spark, *FIRST))
     table.upsert(frame(spark, (1, 20, "a", "ignored")), update_columns=["ts"])
@@ -269,6 +278,7 @@ def test_update_columns_leave_the_others_in_a_bucket(spark, tmp_path, table_type
     check_readers(table, [(1, 20, "a", "one"), *FIRST[1:], (4, 20, "d", "four")])
 
 
+@pytest.mark.core
 def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loaded(
     spark, tmp_path, monkeypatch
 ):
@@ -285,6 +295,7 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
     assert table.bulk_insert(loaded, options=by_two).files_written == 2
 
 
+@pytest.mark.core
 @one_shape
 def test_match_condition_inserts_what_does_not_match(spark, table):
     table.upsert(frame(spark, *FIRST))
@@ -318,6 +329,7 @@ def test_a_log_bucket_refuses_a_second_row_of_a_key(spark, tmp_path):
     assert rows_of(table) == FIRST
 
 
+@pytest.mark.core
 @the_others
 def test_delete_where_and_update_where(spark, table):
     table.upsert(frame(spark, *FIRST))
@@ -326,6 +338,7 @@ def test_delete_where_and_update_where(spark, table):
     check_readers(table, [FIRST[0], (2, 10, "a", "TWO")])
 
 
+@pytest.mark.core
 def test_assignments_and_columns_that_make_no_sense_are_refused_by_name(spark, tmp_path):
     table = create(spark, tmp_path)
     table.upsert(frame(spark, *FIRST))
@@ -343,6 +356,7 @@ def test_assignments_and_columns_that_make_no_sense_are_refused_by_name(spark, t
     assert [tuple(row) for row in found] == [(20, "one", None), (10, "two", 5.0), (10, "three", None)]
 
 
+@pytest.mark.core
 @one_shape
 def test_a_new_column_is_null_in_old_rows(spark, table):
     table.upsert(frame(spark, *FIRST))
@@ -352,6 +366,7 @@ def test_a_new_column_is_null_in_old_rows(spark, table):
     assert found == {1: 1.5, 2: None, 3: None}
 
 
+@pytest.mark.core
 def test_fields_of_structs_are_matched_by_name(spark, tmp_path):
     table = create(spark, tmp_path)
     first = "id int, s struct<a:int,b:int>, l array<struct<a:int,b:int>>, m map<string,struct<a:int,b:int>>"
@@ -387,6 +402,7 @@ def test_a_batch_without_a_column_writes_null(spark, table):
     assert {row.id: row.name for row in table.snapshot().collect()} == {1: None, 2: "two", 3: "three"}
 
 
+@pytest.mark.core
 def test_rollback_of_the_newest_commit_brings_the_old_rows_back(spark, table):
     table.upsert(frame(spark, *FIRST))
     result = table.upsert(frame(spark, (1, 20, "a", "x"), (9, 20, "z", "nine")))
@@ -396,6 +412,7 @@ def test_rollback_of_the_newest_commit_brings_the_old_rows_back(spark, table):
     check_readers(table, [(1, 30, "a", "after"), *FIRST[1:]])
 
 
+@pytest.mark.core
 @one_shape
 def test_time_travel_to_an_instant(spark, table):
     first = table.upsert(frame(spark, *FIRST))
@@ -404,6 +421,7 @@ def test_time_travel_to_an_instant(spark, table):
     assert sorted(tuple(row) for row in rows) == FIRST
 
 
+@pytest.mark.core
 @one_shape
 def test_meta_columns_come_first_and_are_filled(spark, table):
     result = table.upsert(frame(spark, *FIRST))
@@ -458,6 +476,7 @@ def test_characters_with_a_meaning_in_patterns_are_plain_in_partition_folders(sp
     assert len(table.timeline()) == 1
 
 
+@pytest.mark.core
 def test_rows_that_are_no_dataframe_are_refused(spark, tmp_path):
     table = create(spark, tmp_path)
     for rows in (None, [(1, "a")]):
@@ -465,6 +484,7 @@ def test_rows_that_are_no_dataframe_are_refused(spark, tmp_path):
             table.upsert(rows)
 
 
+@pytest.mark.core
 def test_a_damaged_base_file_is_named(spark, tmp_path):
     table = create(spark, tmp_path)
     table.upsert(frame(spark, *FIRST))
@@ -486,6 +506,7 @@ def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_typ
         table.delete_partitions(["dt=nowhere"])
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("cow", "mor"), ("200000", "0")))
 def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
     table = create(
@@ -541,6 +562,7 @@ def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
     assert sorted(row.id for row in table.snapshot().collect()) == [1, 3]
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("index", "table_type"), in_turn(("SIMPLE", "BLOOM", "BUCKET"), ("cow", "mor")))
 def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
     table = create(
@@ -559,6 +581,7 @@ def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
     check_readers(table, expected)
 
 
+@pytest.mark.core
 def test_a_model_without_a_key_gets_generated_keys(spark, tmp_path, table_type):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", table_type=table_type)
     table.insert(frame(spark, *FIRST))
@@ -588,6 +611,7 @@ def test_create_and_open_refuse_by_name(spark, tmp_path):
         HudiTable.open(spark, a_file)
 
 
+@pytest.mark.core
 def test_rebuild_replaces_rows_and_columns_in_one_instant(spark, tmp_path, table_type):
     path = str(tmp_path / "t")
     definition = {
@@ -647,6 +671,7 @@ def test_an_empty_batch_makes_an_instant_unless_asked_not_to(spark, table):
     assert table.upsert(empty, options=options).instant is None
 
 
+@pytest.mark.core
 @pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("mor", "cow"), ("200000", "0")))
 def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, table_type, rows_limit):
     path = str(tmp_path / "t")
