@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -33,14 +34,16 @@ def ensure_apache_hudi(environment: Environment = SPARK35) -> str | None:
     Returns:
         None when all is there, else one line that says why Apache Hudi is left out.
     """
-    DESCRIPTION.unlink(missing_ok=True)
     try:
         env = ensure(environment)
         jars = {version: str(_jar(version, env)) for version in VERSIONS}
     except SetupError as error:
+        DESCRIPTION.unlink(missing_ok=True)
         return str(error)
     DESCRIPTION.parent.mkdir(parents=True, exist_ok=True)
-    DESCRIPTION.write_text(
+    # Another tier may be reading it.
+    part = DESCRIPTION.with_suffix(f".{threading.get_ident()}")
+    part.write_text(
         json.dumps(
             {
                 "python": str(SPARK35.python),
@@ -51,6 +54,7 @@ def ensure_apache_hudi(environment: Environment = SPARK35) -> str | None:
             indent=1,
         )
     )
+    part.replace(DESCRIPTION)
     return None
 
 

@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tools.apache_hudi import ensure_apache_hudi
 from tools.changelog import release
 from tools.class_archive import java_variables
-from tools.console import CACHE, SetupError, detail, in_background, say, seconds_since, shown
+from tools.console import CACHE, SetupError, detail, in_background, kept_back, say, seconds_since, shown
 from tools.environments import MAIN, SPARK35, ensure, for_demo
 from tools.preparation import Preparation
 from tools.scratch import scratch
@@ -147,7 +148,7 @@ def _test(arguments: list[str]) -> int:
     tiers = pick(arguments, complain, long=long)
     preparation = Preparation(tiers)
     with scratch() as variables:
-        outcomes = [_run_tier(tier, preparation, variables) for tier in tiers]
+        outcomes = _run_all(tiers, lambda tier, begun: _run_tier(tier, preparation, variables, begun))
     print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
     for outcome in outcomes:
         counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
@@ -166,7 +167,41 @@ def _test(arguments: list[str]) -> int:
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
-def _run_tier(tier: Tier, preparation: Preparation, variables: dict[str, str]) -> _Outcome:
+def _run_all(
+    tiers: Sequence[Tier], run_tier: Callable[[Tier, Callable[[], None]], _Outcome]
+) -> list[_Outcome]:
+    """Run tiers one after the other, some of them beside others; ``run_tier`` says when a tier has what it needs."""
+    asked = {tier.name for tier in tiers}
+    outcomes = {tier.name: _Outcome(tier, failed=["was not run to its end"]) for tier in tiers}
+
+    def run_aside(tier: Tier, lines: list[str]) -> None:
+        with kept_back(lines):
+            outcomes[tier.name] = run_tier(tier, lambda: None)
+
+    for tier in tiers:
+        if tier.beside in asked:
+            continue
+        aside = [(each, list[str]()) for each in tiers if each.beside == tier.name]
+        threads = [threading.Thread(target=run_aside, args=each) for each in aside]
+
+        def begin(
+            threads: list[threading.Thread] = threads, aside: list[tuple[Tier, list[str]]] = aside
+        ) -> None:
+            for thread, (each, _) in zip(threads, aside):
+                detail(f"beside it: {each.name}")
+                thread.start()
+
+        outcomes[tier.name] = run_tier(tier, begin)
+        for thread, (_, lines) in zip(threads, aside):
+            thread.join()
+            print("\n".join(lines), flush=True)
+    return [outcomes[tier.name] for tier in tiers]
+
+
+def _run_tier(
+    tier: Tier, preparation: Preparation, variables: dict[str, str], begun: Callable[[], None]
+) -> _Outcome:
+    """Set a tier up and run its commands; ``begun`` is called when it has what it needs."""
     outcome = _Outcome(tier)
     start = time.monotonic()
     say(f"{tier.name}: {tier.what}")
@@ -183,6 +218,8 @@ def _run_tier(tier: Tier, preparation: Preparation, variables: dict[str, str]) -
         detail(str(error))
         outcome.failed.append("set-up")
         return outcome
+    finally:
+        begun()
     for command in tier.commands:
         detail("$ " + " ".join(command))
         program = tier.environment.bin / command[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,16 +31,34 @@ def in_background() -> Iterator[None]:
         _background.silent = False
 
 
+@contextmanager
+def kept_back(lines: list[str]) -> Iterator[None]:
+    """Add all lines that this thread would print to ``lines``, to be printed when nothing comes between them."""
+    _background.lines = lines
+    try:
+        yield
+    finally:
+        _background.lines = None
+
+
 def say(text: str) -> None:
     """Print one progress line at once."""
     if not getattr(_background, "silent", False):
-        print(f"==> {text}", flush=True)
+        _tell(f"==> {text}")
 
 
 def detail(text: str) -> None:
     """Print a line below a progress line."""
     if not getattr(_background, "silent", False):
-        print(f"    {text}", flush=True)
+        _tell(f"    {text}")
+
+
+def _tell(line: str) -> None:
+    lines: list[str] | None = getattr(_background, "lines", None)
+    if lines is None:
+        print(line, flush=True)
+    else:
+        lines.append(line)
 
 
 def seconds_since(start: float) -> str:
@@ -94,7 +111,7 @@ def logged(
 
 
 def shown(command: Sequence[str], env: dict[str, str], on_line: Callable[[str], None]) -> int:
-    """Run a command with its output on the screen; returns its exit code."""
+    """Run a command with its output on the screen, unless that is kept back; returns its exit code."""
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -108,8 +125,7 @@ def shown(command: Sequence[str], env: dict[str, str], on_line: Callable[[str], 
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            sys.stdout.write(line)
-            sys.stdout.flush()
+            _tell(line.rstrip("\n"))
             on_line(line)
         return process.wait()
     except KeyboardInterrupt:

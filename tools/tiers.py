@@ -29,6 +29,8 @@ class Tier:
         environment: Where they run.
         needs_apache_hudi: Apache Hudi is set up before, and the tier is told when it cannot be had.
         long: Takes too long for every change; runs when it is named, or with ``--long``.
+        beside: Tier that it runs beside when both are asked for, as it keeps no more than one core busy; what it
+            says is shown when both are through.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Tier:
     environment: Environment = MAIN
     needs_apache_hudi: bool = False
     long: bool = False
+    beside: str = ""
 
 
 TIERS = (
@@ -44,6 +47,7 @@ TIERS = (
         "style",
         "ruff, mypy --strict on engine and adapter, import floors",
         (("ruff", "check", "."), ("ruff", "format", "--check", "-q", "."), ("mypy",), ("lint-imports",)),
+        beside="unit",
     ),
     Tier(
         "unit",
@@ -74,6 +78,7 @@ TIERS = (
         "a quarter of the dbt project of integration_tests, read back by three independent readers",
         (("python", "integration_tests/run.py", "--months", "3"),),
         needs_apache_hudi=True,
+        beside="judge",
     ),
     Tier(
         "conformance",

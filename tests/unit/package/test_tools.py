@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tools import environments, scratch
+from tools import commands, console, environments, scratch
 from tools.environments import MAIN, SPARK35, for_demo
 from tools.preparation import Preparation
-from tools.tiers import TIERS, pick
+from tools.tiers import TIERS, Tier, pick
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -36,6 +38,54 @@ def test_the_long_tier_runs_what_the_others_leave_out() -> None:
 
     assert [command[-4:] for command in everywhere] == [("--long", "-m", "long", "tests")]
     assert not [tier for tier in TIERS if not tier.long and any("--long" in each for each in tier.commands)]
+
+
+def test_a_tier_beside_another_begins_when_that_is_set_up_and_is_told_of_after_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    begun = threading.Event()
+
+    def run_tier(tier: Tier, ready: Callable[[], None]) -> commands._Outcome:
+        console.say(f"{tier.name} begins")
+        ready()
+        if tier.name == "style":
+            begun.set()
+        assert tier.name != "unit" or begun.wait(20)
+        console.say(f"{tier.name} ends")
+        return commands._Outcome(tier, seconds=1)
+
+    found = commands._run_all(TIERS[:3], run_tier)
+    lines = [line.removeprefix("==> ") for line in capsys.readouterr().out.splitlines()]
+
+    assert lines == [
+        "unit begins", "    beside it: style", "unit ends", "style begins", "style ends", "faults begins", "faults ends",
+    ]  # fmt: skip
+    assert [(each.tier.name, each.failed) for each in found] == [("style", []), ("unit", []), ("faults", [])]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_tier_beside_another_that_breaks_has_failed() -> None:
+    def run_tier(tier: Tier, ready: Callable[[], None]) -> commands._Outcome:
+        ready()
+        assert tier.name == "unit"
+        return commands._Outcome(tier)
+
+    style, unit = commands._run_all(TIERS[:2], run_tier)
+
+    assert (style.failed, unit.failed) == (["was not run to its end"], [])
+
+
+def test_a_tier_runs_by_itself_when_the_one_that_it_runs_beside_is_not_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def run_tier(tier: Tier, ready: Callable[[], None]) -> commands._Outcome:
+        console.say(tier.name)
+        ready()
+        return commands._Outcome(tier)
+
+    commands._run_all([tier for tier in TIERS if tier.name in ("style", "faults")], run_tier)
+
+    assert capsys.readouterr().out == "==> style\n==> faults\n"
 
 
 def test_tables_of_tests_are_kept_in_memory_only_where_there_is_room(
