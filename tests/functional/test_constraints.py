@@ -44,25 +44,24 @@ class SparkTypes:
         ]
 
 
-class TestTableConstraintsColumnsEqual(SparkTypes, BaseTableConstraintsColumnsEqual):
-    pass
-
-
-class OneType(SparkTypes):
-    """Every type is compared by the same macro, which the tests of a table ask for each of them."""
+class SomeTypes(SparkTypes):
+    """Every type is compared by the same macro: one without a parameter, one with an element and one with numbers."""
 
     @pytest.fixture
     def data_types(self) -> list[list[str]]:
-        return [["1", "int", "int"]]
+        return [
+            ["1", "int", "int"],
+            ["array('a')", "array<string>", "array<string>"],
+            ["cast(1 as decimal(9,2))", "decimal(9,2)", "decimal(9,2)"],
+        ]
 
 
-@pytest.mark.long
-class TestViewConstraintsColumnsEqual(OneType, BaseViewConstraintsColumnsEqual):
+class TestTableConstraintsColumnsEqual(SomeTypes, BaseTableConstraintsColumnsEqual):
     pass
 
 
 @pytest.mark.long
-class TestIncrementalConstraintsColumnsEqual(OneType, BaseIncrementalConstraintsColumnsEqual):
+class TestTableConstraintsOfEveryType(SparkTypes, BaseTableConstraintsColumnsEqual):
     pass
 
 
