@@ -55,7 +55,7 @@ def replace_keys(table, batch):
 
 
 # Each is killed at every call or at every n-th: the tests of faults kill the same steps at every call without Spark.
-SHORT = [("mor", upsert, "before", 4), ("cow", upsert, "torn", 6), ("cow", replace_keys, "before", 6)]
+SHORT = [("mor", upsert, "before", 6), ("cow", upsert, "torn", 6), ("cow", replace_keys, "before", 8)]
 LONG = [
     (table_type, *each)
     for table_type in ("cow", "mor")
