@@ -25,7 +25,6 @@ from tests.helpers.histories import (
     told_here,
 )
 
-
 SEEDS = {"SIMPLE": 1, "GLOBAL_SIMPLE": 2}
 
 
