@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -104,7 +105,12 @@ def _reliability(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     if not arguments:
         raise SetupError("`run` needs a command, for example: python3 dev.py run dbt --version")
-    return subprocess.run(arguments, env=ensure(MAIN)).returncode
+    env = ensure(MAIN)
+    if shutil.which(arguments[0], path=env["PATH"]) is None:
+        raise SetupError(
+            f"there is no command {arguments[0]!r} in {MAIN.folder}; its commands are in {MAIN.folder}/bin"
+        )
+    return subprocess.run(arguments, env=env).returncode
 
 
 def _changelog(arguments: list[str]) -> int:

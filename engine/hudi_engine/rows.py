@@ -85,6 +85,8 @@ def read(
         raise ConfigError(
             f"columns is {list(wanted)}; give at least one name and each once, or None for the table's own"
         )
+    exact = {name.lower(): name for name in context.schema.names}
+    wanted = tuple(exact.get(str(name).lower(), name) for name in wanted)
     select_schema(context.schema, wanted)
     expression = None if filters is None else as_expression(filters, context.schema)
     return Rows(state, context, wanted, expression)
@@ -172,7 +174,7 @@ class Rows:
 
 
 def _context(state: TableState, options: Options, as_of: str | None) -> ReadContext:
-    schema = state.data_schema(as_of)
+    schema = state.readable_schema(as_of)
     context = state.read_context(pa.schema([]) if schema is None else schema, options, as_of=as_of)
     return as_its_readers_do(context, state.timeline)
 

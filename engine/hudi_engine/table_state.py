@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,8 @@ from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, wit
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+
+logger = logging.getLogger(__name__)
 
 COMMITS_LOOKED_AT = 20
 
@@ -57,6 +60,16 @@ class TableState:
         if self.schema_json(as_of) is None:
             return None
         return without_meta_columns(table_schema(self.config, self.timeline, as_of))
+
+    def readable_schema(self, as_of: str | None = None) -> pa.Schema | None:
+        """Return the columns in which a state is read: today's for one before the first commit, which has no rows."""
+        writes = self.timeline.completed_writes
+        if as_of is not None and writes and as_of < writes[0].requested_time:
+            oldest = writes[0].requested_time
+            logger.warning(
+                "as of %s table %s has no rows: its oldest commit is %s", as_of, self.config.name, oldest
+            )
+        return self.data_schema(as_of) or self.data_schema()
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
         """Return Avro record of ``data_schema``; the table's own text is kept while nothing changes."""

@@ -65,7 +65,7 @@ def snapshot_frame(
     """
     prepare_session(spark)
     state.timeline.check_readable(as_of)
-    data_schema = state.data_schema(as_of)
+    data_schema = state.readable_schema(as_of)
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)

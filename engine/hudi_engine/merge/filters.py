@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.schema.meta_fields import META_FIELDS
 
 OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 
@@ -62,16 +63,33 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
         for each in alternative:
             if not isinstance(each, tuple) or len(each) != 3 or each[1] not in OPERATORS:
                 raise ConfigError(_how(each))
-            if schema.get_field_index(str(each[0])) < 0:
-                raise SchemaError(
-                    f"the filter {each!r} names an unknown column; the table has {', '.join(schema.names)}"
-                )
-    typed = [[_typed(each, schema) for each in alternative] for alternative in alternatives]
+            _check(each, schema)
+    exact = {name.lower(): name for name in schema.names}
+    typed = [
+        [_typed((exact[str(name).lower()], operator, value), schema) for name, operator, value in alternative]
+        for alternative in alternatives
+    ]
     try:
         expression: pc.Expression = pq.filters_to_expression(typed)
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise ConfigError(f"{_how(filters)} ({error})") from error
     return expression
+
+
+def _check(given: tuple[Any, ...], schema: pa.Schema) -> None:
+    name, operator, value = given
+    if str(name).lower() not in {each.lower() for each in schema.names}:
+        own = [each for each in schema.names if each not in META_FIELDS]
+        raise SchemaError(f"the filter {given!r} names an unknown column; the table has {', '.join(own)}")
+    if operator in ("in", "not in") and isinstance(value, (str, bytes)):
+        raise ConfigError(
+            f"the filter {given!r} compares with the letters of {value!r}; give a list: [{value!r}]"
+        )
+    if value is None:
+        raise ConfigError(
+            f"the filter {given!r} compares with nothing, which no row passes; for rows without a value use "
+            f"pyarrow.compute.field({name!r}).is_null()"
+        )
 
 
 def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TimelineError
 from hudi_engine.timeline.clock import format_instant, query_instant
 
 Moment = str | datetime
-"""An instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` in the zone of the table's timeline, or a datetime."""
+"""An instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` in the zone of the table's timeline or with an offset, or a datetime."""
+
+_WITH_OFFSET = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{3}|\.\d{6})?)?(Z|[+-]\d\d:\d\d)")
 
 
 def digits_of(moment: Moment, config: TableConfig) -> str:
@@ -18,7 +22,13 @@ def digits_of(moment: Moment, config: TableConfig) -> str:
         TimelineError: It is no point in time.
     """
     if not isinstance(moment, datetime):
-        return query_instant(moment)
+        text = str(moment).strip()
+        if not _WITH_OFFSET.fullmatch(text):
+            return query_instant(moment)
+        try:
+            moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        except ValueError as error:
+            raise TimelineError(f"{text!r} is no point in time: {error}") from error
     if moment.tzinfo is not None:
         return format_instant(moment, config.timeline_zone)
     return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"

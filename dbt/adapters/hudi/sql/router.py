@@ -23,7 +23,8 @@ from dbt.adapters.hudi.sql.targets import Statement, Target
 
 # Delta's statements for what Hudi's services do.
 _SERVICES: Mapping[str, str] = {
-    "optimize": "{{ hudi_compact(...) }} merges the logs of a merge-on-read table; writes fill small files up by themselves",
+    "optimize": "{{ hudi_cluster(...) }} puts rows in order and {{ hudi_compact(...) }} merges the logs of a merge-on-read "
+    "table; writes fill small files up by themselves",
     "vacuum": "{{ hudi_clean(...) }} removes old files, and the config clean says which ones stay",
 }
 _LOOK_AT = frozenset(
