@@ -60,7 +60,7 @@ def cluster(call: Call) -> Answer:
     }
     notes = [done.reason] if done.reason else []
     if given.dry_run and not done.reason:
-        notes = [f"{done.file_groups} file groups would be rewritten"]
+        notes = [f"file groups that would be rewritten: {done.file_groups}"]
     return Answer([{"partition": each} for each in done.partitions], facts, notes, rows_name="partitions")
 
 

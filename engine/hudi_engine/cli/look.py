@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -177,7 +177,6 @@ def savepoints(call: Call) -> Answer:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
+    if not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is no whole number of at least 0")
+    return int(text)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
+import re
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import NoReturn
 
 from hudi_engine import __version__
 from hudi_engine.cli.command import Call, Command
@@ -49,6 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader, such as `head`, has seen enough.
         sys.stderr.close()
+    except OSError as error:
+        sys.stderr.write(f"hudi-engine {command.name}: the answer cannot be written: {error}\n")
+        # What is left in the buffer would be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     return 0 if answer.ok else FOUND_SOMETHING
 
 
@@ -59,8 +68,20 @@ def _option(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that names the nearest word."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the arguments and leave."""
+        found = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if found is not None:
+            near = get_close_matches(found[1], re.findall(r"[\w-]+", found[2]), n=1)
+            message += f"; did you mean {near[0]!r}?" if near else ""
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    shared = argparse.ArgumentParser(add_help=False)
+    shared = _Parser(add_help=False)
     shared.add_argument("--json", action="store_true", help="print JSON")
     shared.add_argument("-v", "--verbose", action="store_true", help="tell what is going on")
     shared.add_argument(
@@ -71,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KEY=VALUE",
         help="a hoodie.* option; may be repeated",
     )
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="hudi-engine",
         description="Look at an Apache Hudi table and keep it, without Spark and without a JVM.",
     )

@@ -129,7 +129,7 @@ def restore(call: Call) -> Answer:
         going = call.services.would_be_undone(call.given.instant)
         rows = [{"instant": instant, "action": action} for instant, action in going]
         return Answer(
-            rows, notes=[f"{len(going)} later instants would go for good, with the files they wrote"]
+            rows, notes=[f"later instants that would go for good, with the files they wrote: {len(going)}"]
         )
     done = call.services.restore(call.given.instant)
     facts = {

@@ -246,6 +246,29 @@ def test_an_unknown_command_names_the_known_ones(capsys: pytest.CaptureFixture[s
     err = capsys.readouterr().err
     assert stop.value.code == 2
     assert all(command.name in err for command in COMMANDS)
+    assert "did you mean 'timeline'?" in err
+
+
+def test_a_number_that_is_none_is_said(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([table, "timeline", "--limit", "-1"])
+
+    assert "'-1' is no whole number of at least 0" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_an_answer_that_cannot_be_written_is_one_sentence_and_code_2(table: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "hudi_engine.cli", table, "commits"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("hudi-engine commits: the answer cannot be written: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_the_program_starts_neither_spark_nor_pandas(table: str) -> None:

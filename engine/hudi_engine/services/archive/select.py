@@ -61,6 +61,14 @@ class Selection:
     reason: str = ""
 
 
+def _retaining(policy: CleanPolicy, options: Options) -> str:
+    """Name the option that says how much a policy retains."""
+    if policy is not CleanPolicy.KEEP_LATEST_COMMITS:
+        return ""
+    option = CleanOptions.COMMITS_RETAINED
+    return f": {option.key} is {options[option]}, and what it retains is not archived"
+
+
 def archive_due(timeline: Timeline, options: Options, now: str) -> str:
     """Return why nothing is to be archived, going by numbers alone; ``""`` when something may be.
 
@@ -71,7 +79,8 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
     """
     limits = Limits.of(timeline, options, now)
     if limits is None:
-        return f"the cleaning policy {options[CleanOptions.POLICY]} retains every commit there is"
+        policy = options[CleanOptions.POLICY]
+        return f"the cleaning policy {policy} retains every commit there is{_retaining(policy, options)}"
     counts = [len(timeline.completed_writes), *(len(done) for done in _by_action(timeline).values())]
     if any(limits.due(count) for count in counts):
         return ""
