@@ -66,7 +66,7 @@ class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
 
-@pytest.mark.core
+@pytest.mark.long
 class TestSnapshotCheckCols(BaseSnapshotCheckCols):
     pass
 

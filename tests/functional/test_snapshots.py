@@ -27,6 +27,7 @@ class TestSnapshotCheck(BaseSnapshotCheck):
     pass
 
 
+@pytest.mark.core
 class TestSnapshotNewRecordCheckMode(BaseSnapshotNewRecordCheckMode):
     pass
 
