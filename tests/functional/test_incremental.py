@@ -15,7 +15,7 @@ class TestMergeExcludeColumns(BaseMergeExcludeColumns):
     pass
 
 
-@pytest.mark.core
+@pytest.mark.long
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     pass
 

@@ -109,6 +109,7 @@ class TestArrayAppend(BaseArrayAppend):
     pass
 
 
+@pytest.mark.long
 class TestArrayConcat(BaseArrayConcat):
     pass
 
@@ -138,6 +139,7 @@ class TestConcat(BaseConcat):
     pass
 
 
+@pytest.mark.long
 class TestCurrentTimestampNaive(BaseCurrentTimestampNaive):
     pass
 
@@ -166,6 +168,7 @@ class TestDateDiff(BaseDateDiff):
     pass
 
 
+@pytest.mark.long
 class TestEquals(BaseEquals):
     pass
 
@@ -257,6 +260,7 @@ class TestValidateSqlMethod(BaseValidateSqlMethod):
     pass
 
 
+@pytest.mark.long
 class TestTypeBigInt(BaseTypeBigInt):
     pass
 

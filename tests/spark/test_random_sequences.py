@@ -49,7 +49,7 @@ def batch(random_, clock, key, count):
     return distinct(rows, key)
 
 
-SHORT = [("mor", "SIMPLE", 1), ("cow", "GLOBAL_SIMPLE", 1), ("mor", "BLOOM", 0)]
+SHORT = [("cow", "GLOBAL_SIMPLE", 1), ("mor", "BLOOM", 0)]
 LONG = [
     (table_type, index, seed)
     for table_type in ("cow", "mor")
