@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hudi_engine import services
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions
 from hudi_engine.config.enums import CleanPolicy
@@ -20,31 +21,6 @@ from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import Published, live_manifest_files, publish
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.repair import Repair, repair
-from hudi_engine.services import (
-    ArchiveResult,
-    CleanResult,
-    ClusteringResult,
-    CompactionResult,
-    PendingClustering,
-    PendingCompaction,
-    Publication,
-    RunLarge,
-    RunTasks,
-    ServicesReport,
-    Workers,
-    archive,
-    clean,
-    drop_savepoint,
-    finish_archive,
-    run_after_commit,
-    run_clustering,
-    run_compaction,
-    run_in_threads,
-    schedule_clustering,
-    schedule_compaction,
-    show_clusterings,
-    show_compactions,
-)
 from hudi_engine.services.clean.execute import make_plan
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -80,11 +56,11 @@ class TableServices:
 
     storage: Storage
     options: Options
-    run_tasks: RunTasks = run_in_threads
+    run_tasks: services.RunTasks = services.run_in_threads
     run_sidecars: RunSidecars = make_in_threads
     config: TableConfig | None = None
     on_publish: Callable[[Published | None], None] = lambda _: None
-    run_large: RunLarge | None = None
+    run_large: services.RunLarge | None = None
     find_partitions: Callable[[str], list[str]] | None = None
 
     def rollback(self, instant: str) -> RollbackResult:
@@ -120,7 +96,7 @@ class TableServices:
 
     def delete_savepoint(self, instant: str) -> None:
         """Give a saved commit free to clean; raises TimelineError when it is not saved."""
-        drop_savepoint(self.storage, self.options, instant)
+        services.drop_savepoint(self.storage, self.options, instant)
 
     def would_be_undone(self, instant: str) -> list[tuple[str, str]]:
         """Return the instants, with their actions, that a restore to a commit would take back; nothing is written.
@@ -138,23 +114,23 @@ class TableServices:
             TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
         """
         # What is in the archive already is none of the writes that a restore can take back.
-        finish_archive(self.storage, self.options, self.publication())
+        services.finish_archive(self.storage, self.options, self.publication())
         result = restore(self.storage, self.options, self.publication(), instant)
         self.publish_or_warn()
         return result
 
-    def schedule_compaction(self) -> CompactionResult:
+    def schedule_compaction(self) -> services.CompactionResult:
         """Plan a compaction of the slices that have logs; raises ConfigError for a copy-on-write table."""
-        return schedule_compaction(self.storage, self.options, publish=self.publication())
+        return services.schedule_compaction(self.storage, self.options, publish=self.publication())
 
-    def compact(self, instant: str | None = None) -> CompactionResult:
+    def compact(self, instant: str | None = None) -> services.CompactionResult:
         """Run a pending compaction, the next one for None; without one, schedule it first.
 
         Raises:
             ConfigError: A copy-on-write table, or options that make no sense.
             ServiceError: The compaction failed; it was rolled back and its plan can run again.
         """
-        return run_compaction(
+        return services.run_compaction(
             self.storage,
             self.options,
             instant=instant,
@@ -162,15 +138,17 @@ class TableServices:
             publish=self.publication(),
         )
 
-    def compactions(self) -> list[PendingCompaction]:
+    def compactions(self) -> list[services.PendingCompaction]:
         """Return the compactions on the active timeline, pending and done, oldest first."""
-        return list(show_compactions(self.storage))
+        return list(services.show_compactions(self.storage))
 
-    def schedule_clustering(self, *, dry_run: bool = False) -> ClusteringResult:
+    def schedule_clustering(self, *, dry_run: bool = False) -> services.ClusteringResult:
         """Plan a clustering, or say what a plan would take; raises ConfigError for options that make no sense."""
-        return schedule_clustering(self.storage, self.options, publish=self.publication(), dry_run=dry_run)
+        return services.schedule_clustering(
+            self.storage, self.options, publish=self.publication(), dry_run=dry_run
+        )
 
-    def cluster(self, instant: str | None = None, *, plans: bool = True) -> ClusteringResult:
+    def cluster(self, instant: str | None = None, *, plans: bool = True) -> services.ClusteringResult:
         """Run a pending clustering, the oldest for None; without one, plan it first.
 
         Args:
@@ -182,20 +160,20 @@ class TableServices:
             ServiceError: The clustering failed and was taken back, or its file groups have changed; its plan stands.
             TimelineError: ``instant`` is not planned.
         """
-        return run_clustering(
+        return services.run_clustering(
             self.storage,
             self.options,
             instant=instant,
-            workers=Workers(self.run_tasks, self.run_large),
+            workers=services.Workers(self.run_tasks, self.run_large),
             publish=self.publication(),
             plans=plans,
         )
 
-    def clusterings(self) -> list[PendingClustering]:
+    def clusterings(self) -> list[services.PendingClustering]:
         """Return the clusterings on the active timeline, pending and done, oldest first."""
-        return list(show_clusterings(self.storage))
+        return list(services.show_clusterings(self.storage))
 
-    def clean(self, retain_commits: int | None = None) -> CleanResult:
+    def clean(self, retain_commits: int | None = None) -> services.CleanResult:
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
 
         Args:
@@ -205,7 +183,9 @@ class TableServices:
             ConfigError: ``retain_commits`` is no whole number of at least 1.
         """
         self._check_retained(retain_commits)
-        return clean(self.storage, self.options, retain_commits=retain_commits, publish=self.publication())
+        return services.clean(
+            self.storage, self.options, retain_commits=retain_commits, publish=self.publication()
+        )
 
     def would_be_cleaned(self, retain_commits: int | None = None) -> list[str]:
         """Return the paths that a clean would delete now; nothing is written.
@@ -222,13 +202,15 @@ class TableServices:
             }
             options = options.merged(keep)
         state = TableState.load(self.storage)
-        readers = Publication(publish=lambda: None, live_files=lambda: live_manifest_files(self.storage))
+        readers = services.Publication(
+            publish=lambda: None, live_files=lambda: live_manifest_files(self.storage)
+        )
         plan = make_plan(state, options, readers, now=next_instant(state.timeline))
-        return [] if isinstance(plan, CleanResult) else sorted(plan.paths)
+        return [] if isinstance(plan, services.CleanResult) else sorted(plan.paths)
 
     def archive(
         self, min_commits: int | None = None, max_commits: int | None = None, *, dry_run: bool = False
-    ) -> ArchiveResult:
+    ) -> services.ArchiveResult:
         """Move the oldest instants from the active timeline to the archive when there are too many.
 
         Args:
@@ -241,7 +223,7 @@ class TableServices:
         """
         limits = {ArchiveOptions.MIN_COMMITS.key: min_commits, ArchiveOptions.MAX_COMMITS.key: max_commits}
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
-        return archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
+        return services.archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
 
     def repair(self, kinds: tuple[str, ...] | None = None, *, dry_run: bool = True) -> list[Repair]:
         """Add missing partition metadata, delete orphan files and drop damaged plans, or say what would be done.
@@ -270,12 +252,12 @@ class TableServices:
             base = self.storage.base
             logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
 
-    def after_commit(self) -> ServicesReport:
+    def after_commit(self) -> services.ServicesReport:
         """Publish a commit, then run the services that are due, and return what they did; a failure is a warning."""
         with phase("publish"):
             self.publish_or_warn()
         with phase("services"):
-            report = run_after_commit(
+            report = services.run_after_commit(
                 self.storage,
                 self.options,
                 run_tasks=self.run_tasks,
@@ -286,7 +268,7 @@ class TableServices:
             logger.warning("%s: %s", self.storage.base, failure)
         return report
 
-    def publication(self) -> Publication:
+    def publication(self) -> services.Publication:
         """Return the file lists that readers hold on to; a first one is made only where the options want one."""
         return publication_of(
             self.storage, self.run_sidecars, first=self.options[EngineOptions.PUBLISH_MANIFEST]

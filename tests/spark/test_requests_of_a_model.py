@@ -51,11 +51,11 @@ def test_a_small_upsert_reads_the_properties_thrice_and_publishes_once(spark, tm
     warehouse = Warehouse(credentials, str(tmp_path))
     warehouse.create_schema(spark, "counted")
     plan = resolve_plan({"config": CONFIG}, "counted", "orders", warehouse.places)
-    builds.rebuild(warehouse, spark, plan, spark.sql("select 1 as id, 'a' as v"))
+    first = builds.ModelRows(spark.sql("select 1 as id, 'a' as v"))
+    builds.rebuild_model(warehouse, spark, plan, first)
     before = {kind: len(calls) for kind, calls in requests.items()}
-    response = builds.write(
-        warehouse, spark, plan, spark.sql("select 1 as id, 'b' as v union all select 2, 'c'")
-    )
+    second = builds.ModelRows(spark.sql("select 1 as id, 'b' as v union all select 2, 'c'"))
+    response = builds.write_model(warehouse, spark, plan, second)
     seen = {kind: calls[before[kind] :] for kind, calls in requests.items()}
     assert (response.rows_inserted, response.rows_updated) == (1, 1)
     assert sorted(map(tuple, spark.sql("select * from counted.orders").collect())) == [(1, "b"), (2, "c")]

@@ -44,7 +44,7 @@ class HudiColumn(SparkColumn):
 
 
 def stored_type(dtype: str) -> str:
-    """The type a Hudi table holds for a Spark type name, also inside structs, arrays and maps."""
+    """Return the type a Hudi table holds for a Spark type name, also inside structs, arrays and maps."""
     return _TOKEN.sub(lambda found: _STORED.get(found[0].lower(), "string"), dtype.strip())
 
 

@@ -37,7 +37,7 @@ class ColumnChanges(metaclass=AdapterMeta):
             name = named(relation)
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             schema = builds.changed_schema(
-                builds.columns_of(table),
+                builds.data_columns(table),
                 {column.name: _parse_datatype_string(stored_type(column.dtype)) for column in add or ()},
                 [column.name for column in remove or ()],
                 {

@@ -82,7 +82,7 @@ class HudiConnectionManager(SparkConnectionManager):
 
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:
-        """The response of the cursor's last statement."""
+        """Return the response of the cursor's last statement."""
         return AdapterResponse("OK") if cursor is None else cursor.response
 
     @classmethod
@@ -107,7 +107,7 @@ class HudiConnectionManager(SparkConnectionManager):
 
     @contextmanager
     def work(self, description: str) -> Iterator[SparkSession]:
-        """The thread's session for work of the engine, logged and cancellable like a query.
+        """Lend the thread's session for work of the engine, logged and cancellable like a query.
 
         Args:
             description: SQL text or a sentence, for the log and Spark's job description.

@@ -137,6 +137,7 @@ class HudiCredentials(SparkCredentials):
         self.server_side_parameters = dict(self.spark_conf)
 
     def _problems(self) -> list[str]:
+        """Return what is wrong with the profile, all at once; later keys are read only when these make sense."""
         self.options = _texts(self.options)
         problems = [f"options: {problem}" for problem in option_problems(self.options)]
         problems += [
@@ -185,7 +186,7 @@ class HudiCredentials(SparkCredentials):
         yield "engine", f"hudi_engine {hudi_engine.__version__}"
         yield "spark", f"PySpark {pyspark.__version__}"
         yield "java", _java()
-        yield "options", redacted(self.options) or "none: Hudi's own defaults"
+        yield "options", shown_options(self.options) or "none: Hudi's own defaults"
 
     def resolve_location_root(self, project_root: str | None) -> str:
         """Make ``location_root`` absolute, in place.
@@ -198,7 +199,7 @@ class HudiCredentials(SparkCredentials):
 
 
 def absolute_location(location: str, project_root: str | None) -> str:
-    """An absolute path or URI for a location of the profile or of a model.
+    """Return an absolute path or URI for a location of the profile or of a model.
 
     Args:
         location: Path, or URI with a scheme, which is returned as it is.
@@ -219,7 +220,7 @@ def _texts(given: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def redacted(options: Mapping[str, str]) -> dict[str, str]:
+def shown_options(options: Mapping[str, str]) -> dict[str, str]:
     """Return options with what nobody should read on a screen left out."""
     return {key: "***" if _SECRET.search(key) else value for key, value in options.items()}
 

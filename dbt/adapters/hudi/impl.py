@@ -173,7 +173,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:
             frame = seeds.seed_frame(session, agate_table, types)
             with self._audit(session, plan):
-                return builds.rebuild(self._warehouse, session, plan, frame)
+                return builds.rebuild_model(self._warehouse, session, plan, builds.ModelRows(frame))
 
     # --- models -------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         return replace(plan, run_notes=notes, tests=tests)
 
     def _audit(self, session: SparkSession, plan: ModelPlan) -> AbstractContextManager[None]:
-        """The model's tests, run over what the writes of a block leave before they are committed."""
+        """Run the model's tests over what the writes of a block leave, before they are committed."""
         handle = self.connections.get_thread_connection().handle
         return Audit(self._warehouse, handle, session, plan).watching()
 
@@ -248,8 +248,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             if model["config"].get("materialized") == "incremental":
                 frame = consumed(plan, frame, rebuilds=True)
             frame, plan = frame.limit(0) if empty else frame, self.feed_of(plan).noted_in(plan, rebuilds=True)
+            rows = builds.ModelRows(frame, read_constraints(model))
             with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                return builds.rebuild(self._warehouse, session, plan, frame, read_constraints(model))
+                return builds.rebuild_model(self._warehouse, session, plan, rows)
 
     @available.parse_none
     def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
@@ -287,11 +288,11 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                     f"the model no longer selects {', '.join(absent)} of {plan.schema}.{plan.name} and on_schema_change is "
                     "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
                 )
-            rows = frame.select(*wanted)
+            rows = builds.ModelRows(frame.select(*wanted), read_constraints(model))
             if builds.side_by_side(plan):
-                return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
+                return builds.write_model(self._warehouse, session, plan, rows)
             with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                return builds.write(self._warehouse, session, plan, rows, read_constraints(model))
+                return builds.write_model(self._warehouse, session, plan, rows)
 
     @available.parse_none
     def hudi_snapshot(
@@ -308,7 +309,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
             staged = session.table(named(source).name)
             with self._audit(session, plan):
-                return snapshots.write(self._warehouse, session, plan, staged, valid_to, relation.render())
+                return snapshots.write_snapshot(
+                    self._warehouse, session, plan, staged, valid_to, relation.render()
+                )
 
     @available.parse_none
     def hudi_comment(
@@ -383,7 +386,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         return {"adapter_type": "hudi", "table_format": "hudi"}
 
     def run_sql_for_tests(self, sql: str, fetch: str, conn: Any) -> Any:
-        """Used by dbt's test suite: the SQL of its fixtures, several statements at once."""
+        """Run the SQL of fixtures of dbt's test suite, several statements at once."""
         cursor = conn.handle.cursor()
         cursor.execute(sql)
         if fetch == "one":

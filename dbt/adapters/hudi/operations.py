@@ -21,10 +21,10 @@ from hudi_engine.inspect import partition_facts
 from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
 
-from dbt.adapters.hudi.table_services import TableServices, listed
+from dbt.adapters.hudi.table_services import TableServiceMethods, listed
 
 
-class Operations(TableServices):
+class Operations(TableServiceMethods):
     """What one can see of a table and do to it, beside its services."""
 
     @available.parse(lambda *_, **__: {"lines": [], "ok": True})

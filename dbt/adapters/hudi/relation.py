@@ -20,7 +20,7 @@ class HudiRelation(SparkRelation):
 
     @classmethod
     def create_from(cls, quoting: Any, relation_config: Any, **kwargs: Any) -> Any:
-        """The relation of a node; the use of a source is noted, with the place of its table if it says one."""
+        """Return the relation of a node; the use of a source is noted, with the place of its table if it says one."""
         # while dbt parses, a source has no relation name yet and is not used
         used = getattr(relation_config, "relation_name", None)
         if used and getattr(relation_config, "resource_type", None) == "source":

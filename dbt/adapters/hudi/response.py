@@ -45,7 +45,7 @@ class HudiAdapterResponse(AdapterResponse):
 
 
 def format_bytes(size: int) -> str:
-    """A byte count a person can read, for example ``1.2 MB``."""
+    """Return a byte count a person can read, for example ``1.2 MB``."""
     value = float(size)
     for unit in _UNITS:
         if value < 1024 or unit == _UNITS[-1]:
@@ -55,7 +55,7 @@ def format_bytes(size: int) -> str:
 
 
 def short_number(number: int) -> str:
-    """A count a person can read, for example ``1.2 M``."""
+    """Return a count a person can read, for example ``1.2 M``."""
     for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M")):
         if number >= limit:
             return f"{number / limit:.1f} {unit}"
@@ -63,7 +63,7 @@ def short_number(number: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """A count with its noun, for example ``1 file`` and ``2 files``."""
+    """Return a count with its noun, for example ``1 file`` and ``2 files``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -11,7 +11,7 @@ from hudi_engine import HudiTable
 from dbt.adapters.hudi.response import HudiAdapterResponse, counted, format_bytes, service_response
 
 
-def compact(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterResponse:
+def compacted(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterResponse:
     """Schedule or run a compaction.
 
     Args:
@@ -27,7 +27,7 @@ def compact(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterRes
     return service_response("COMPACT", result, details)
 
 
-def cluster(
+def clustered(
     table: HudiTable, op: str, asked: Mapping[str, Any], options: Mapping[str, str]
 ) -> AdapterResponse:
     """Schedule or run a clustering, or say what it would take.
@@ -52,14 +52,14 @@ def cluster(
     return service_response("CLUSTER", result, details)
 
 
-def clean(table: HudiTable, retain_commits: int | None, options: Mapping[str, str]) -> AdapterResponse:
+def cleaned(table: HudiTable, retain_commits: int | None, options: Mapping[str, str]) -> AdapterResponse:
     """Remove files no retained commit needs."""
     result = table.clean(retain_commits=retain_commits, options=options)
     details = f"{counted(result.files_deleted, 'file')} deleted in {counted(result.partitions, 'partition')}"
     return service_response("CLEAN", result, details)
 
 
-def archive(table: HudiTable, dry_run: bool, options: Mapping[str, str]) -> AdapterResponse:
+def archived(table: HudiTable, dry_run: bool, options: Mapping[str, str]) -> AdapterResponse:
     """Move the oldest instants to the archive, or say which would go."""
     result = table.archive(dry_run=dry_run, options=options)
     done = f"{counted(len(result.instants), 'instant')} {'would go' if dry_run else 'archived'}"
@@ -67,7 +67,7 @@ def archive(table: HudiTable, dry_run: bool, options: Mapping[str, str]) -> Adap
     return HudiAdapterResponse(_message=f"ARCHIVE: {result.reason or done + names}", code="ARCHIVE")
 
 
-def rollback(table: HudiTable, instant: str) -> AdapterResponse:
+def undone(table: HudiTable, instant: str) -> AdapterResponse:
     """Undo the newest commit."""
     table.rollback(instant)
     return HudiAdapterResponse(_message=f"ROLLBACK of {instant}", code="ROLLBACK", instant=instant)

@@ -16,6 +16,7 @@ from hudi_engine.catalog import TableName
 from hudi_engine.config.declared.service_options import ArchiveOptions, ServiceOptions
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
+from hudi_engine.services.result import PendingClustering, PendingCompaction
 from hudi_engine.table_services import TableServices as Services
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.instant import Instant
@@ -24,7 +25,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.services import archive, clean, cluster, compact, rollback
+from dbt.adapters.hudi.services import archived, cleaned, clustered, compacted, undone
 from dbt.adapters.hudi.spark.errors import dbt_errors
 
 Change = Callable[[HudiTable], AdapterResponse]
@@ -37,7 +38,7 @@ class _ServiceFailedError(Exception):
     """A table service failed that was asked for in a way that makes sense."""
 
 
-class TableServices(metaclass=AdapterMeta):
+class TableServiceMethods(metaclass=AdapterMeta):
     """Compaction, clean, rollback and timeline of the tables of an adapter."""
 
     connections: HudiConnectionManager
@@ -80,7 +81,7 @@ class TableServices(metaclass=AdapterMeta):
     def _look(
         self, relation: BaseRelation | str, what: str, options: Mapping[str, str] | None = None
     ) -> Iterator[Services]:
-        """The services of a table that need its files alone: without Spark where the folders know the table."""
+        """Return the services of a table that need its files alone: without Spark where the folders know the table."""
         folders, name = self.connections.warehouse.folders, self._names(relation)
         with dbt_errors(f"{what} {name.label}"):
             storage = None if folders is None else folders.table(name.database, name.name)
@@ -114,17 +115,16 @@ class TableServices(metaclass=AdapterMeta):
     ) -> AdapterResponse:
         """Compact a merge-on-read table."""
         given = _options(options)
-        return self._service(relation, "compact", given, lambda table: compact(table, op, given))
+        return self._service(relation, "compact", given, lambda table: compacted(table, op, given))
 
     @available.parse_list
     def hudi_compactions(self, relation: BaseRelation | str) -> list[str]:
         """Compactions of a table, pending and done, one line each."""
         with self._look(relation, "compactions of") as services:
-            found = services.compactions()
-        return [
-            f"{item.instant}  compaction  {item.state}  {item.file_groups} file groups, {item.log_files} log files"
-            for item in found
-        ]
+            return [
+                _plan_line(each, "compaction", f", {each.log_files} log files")
+                for each in services.compactions()
+            ]
 
     @available.parse_none
     def hudi_cluster(
@@ -138,18 +138,19 @@ class TableServices(metaclass=AdapterMeta):
         given = _options(options)
         if op == "dry_run":
             with self._table(relation, "clustering of") as (_, table):
-                return cluster(table, op, asked or {}, given)
-        return self._service(relation, "cluster", given, lambda table: cluster(table, op, asked or {}, given))
+                return clustered(table, op, asked or {}, given)
+        return self._service(
+            relation, "cluster", given, lambda table: clustered(table, op, asked or {}, given)
+        )
 
     @available.parse_list
     def hudi_clusterings(self, relation: BaseRelation | str) -> list[str]:
         """Clusterings of a table, pending and done, one line each."""
         with self._look(relation, "clusterings of") as services:
-            found = services.clusterings()
-        return [
-            f"{item.instant}  clustering  {item.state}  {item.file_groups} file groups in {len(item.partitions)} partitions"
-            for item in found
-        ]
+            return [
+                _plan_line(each, "clustering", f" in {len(each.partitions)} partitions")
+                for each in services.clusterings()
+            ]
 
     @available.parse_none
     def hudi_clean(
@@ -166,7 +167,7 @@ class TableServices(metaclass=AdapterMeta):
             with self._look(relation, "clean of", given) as services:
                 going = services.would_be_cleaned(retain_commits)
             return AdapterResponse(listed("files would be deleted", going))
-        return self._service(relation, "clean", given, lambda table: clean(table, retain_commits, given))
+        return self._service(relation, "clean", given, lambda table: cleaned(table, retain_commits, given))
 
     @available.parse_none
     def hudi_archive(
@@ -182,7 +183,7 @@ class TableServices(metaclass=AdapterMeta):
         limits = {ArchiveOptions.MIN_COMMITS.key: min_commits, ArchiveOptions.MAX_COMMITS.key: max_commits}
         chosen = {key: value for key, value in limits.items() if value is not None}
         given = _options({**(options or {}), **chosen})
-        return self._service(relation, "archive", given, lambda table: archive(table, dry_run, given))
+        return self._service(relation, "archive", given, lambda table: archived(table, dry_run, given))
 
     @available.parse_none
     def hudi_rollback(
@@ -195,7 +196,7 @@ class TableServices(metaclass=AdapterMeta):
             touched = (*going.deleted_paths, *going.voided_paths)
             told = listed("files would be deleted or made void", touched)
             return AdapterResponse(f"{going.action} {going.instant} would be undone, {told}")
-        return self._change(relation, "roll back", lambda table: rollback(table, str(instant)))
+        return self._change(relation, "roll back", lambda table: undone(table, str(instant)))
 
     @available.parse_list
     def hudi_timeline(self, relation: BaseRelation | str) -> list[Instant]:
@@ -218,3 +219,14 @@ def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
 def listed(what: str, items: Sequence[str]) -> str:
     """Count items, and name each on a line of its own."""
     return f"{len(items)} {what}" + "".join(f"\n  {item}" for item in items)
+
+
+def _plan_line(plan: PendingCompaction | PendingClustering, kind: str, rest: str) -> str:
+    """Return what is told of a plan on the timeline.
+
+    Args:
+        plan: The plan.
+        kind: Its service.
+        rest: What belongs to its file groups, with the blank or comma before it.
+    """
+    return f"{plan.instant}  {kind}  {plan.state}  {plan.file_groups} file groups{rest}"

@@ -337,6 +337,7 @@ class DirectoryCatalog:
     def _load_views(
         self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
     ) -> list[TableName]:
+        """Create the views whose tables and views are there before them; the others are warned of, and the rest goes on."""
         from pyspark.errors import PySparkException
 
         restored = []

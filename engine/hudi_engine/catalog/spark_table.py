@@ -277,6 +277,7 @@ def _drop_second_faces(spark: SparkSession, name: TableName, before: CatalogEntr
 
 
 def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | None) -> bool:
+    """Create the four names of a merge-on-read table: its files, the snapshot over them, and Hudi's `_rt` and `_ro`."""
     name, base = face.name, face.storage.uri()
     # after a move the second names still show the place the table was at
     bases = (base, None if before is None else before.base)

@@ -152,16 +152,7 @@ class CleanedFiles:
         self._refuse(key, self._gone(step.before, key, found, known), "which a later commit changed")
 
     def check_after(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
-        """Refuse a slice that is not the one the group had after the step, which may have ended long ago.
-
-        Args:
-            step: The step.
-            key: The file group, live after the step.
-            found: Its newest slice then, by the files that are left; None when there is none.
-
-        Raises:
-            HistoryGapError: A newer one, or a file of it, has gone.
-        """
+        """Refuse a slice that is not the one the group had after the step, which may have ended long ago; see `check_before`."""
         self._refuse(key, self._gone(step.after, key, found), "which the end of the changes needs")
 
     def _gone(

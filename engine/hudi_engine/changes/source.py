@@ -83,6 +83,7 @@ class ChangeSource:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
+        """Check what the reader was given, all of it in one error."""
         given = {key.lower(): value for key, value in options.items()}
         problems = [
             f"option {key!r} is none; legal are {', '.join(_LEGAL)}" for key in given if key not in _LEGAL

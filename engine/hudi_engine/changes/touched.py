@@ -69,6 +69,7 @@ def single_steps(state: TableState, window: Window) -> list[Step]:
 
 
 def _step(state: TableState, before: Point, after: Point, writes: Iterable[Instant]) -> Step:
+    """Gather what the commits between two points touched; change data tells a step only when one commit made it."""
     step = Step(before, after)
     moved, changed = [], []
     for instant in writes:

@@ -77,6 +77,7 @@ def _delta(read: ReadContext, piece: FileSlice) -> tuple[Positions, pa.Table]:
 def _rewritten(
     reads: tuple[ReadContext, ReadContext], old: BaseFileRows, new: BaseFileRows
 ) -> Touched | None:
+    """Find the rows that a rewritten base file took out and brought in; None where counts of rows do not add up."""
     schema = reads[1].schema
     codes, times = new.codes(COMMIT_TIME)
     is_known = np.array([each is not None and reads[0].is_visible(each) for each in times])

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from hudi_engine.cli.command import Answer, Row
+from hudi_engine.report.markup import size
 
 
 def as_json(answer: Answer) -> str:
@@ -47,7 +48,7 @@ def shown(key: str, value: Any) -> str:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S}"
     if key.endswith("bytes") or key == "size":
-        return _bytes(value)
+        return size(value)
     if key.endswith("share"):
         return f"{value:.1%}"
     if isinstance(value, int):
@@ -58,6 +59,7 @@ def shown(key: str, value: Any) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
+    """Return rows as text in columns, numbers to the right."""
     columns = list(rows[0])
     cells = [[shown(name, row[name]) for name in columns] for row in rows]
     heads = [_words(name) for name in columns]
@@ -78,15 +80,6 @@ def _table(rows: Sequence[Row]) -> str:
 
 def _words(name: str) -> str:
     return name.replace("_", " ")
-
-
-def _bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(size) < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def _plain(value: object) -> object:

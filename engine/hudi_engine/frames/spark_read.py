@@ -125,6 +125,7 @@ def _python_frames(
     merge_type: str,
     native_instants: frozenset[str],
 ) -> Iterator[DataFrame]:
+    """Read in Python what Spark cannot read itself: base files of other types, and logs."""
     tasks = []
     for each in slices:
         native = _is_of(each, native_instants)

@@ -11,14 +11,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.front.base import RawOptions, TableBase
 from hudi_engine.report import write_report
-from hudi_engine.services import (
-    ArchiveResult,
-    CleanResult,
-    ClusteringResult,
-    CompactionResult,
-    PendingClustering,
-    PendingCompaction,
-)
+from hudi_engine.services import result
 from hudi_engine.services.clustering.asked import clustering_options
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
@@ -84,7 +77,7 @@ class Upkeep(TableBase):
         """
         return self.services(options).restore(str(instant))
 
-    def schedule_compaction(self, *, options: RawOptions | None = None) -> CompactionResult:
+    def schedule_compaction(self, *, options: RawOptions | None = None) -> result.CompactionResult:
         """Plan a compaction of the slices that have logs; ``instant`` of the result is None when none has.
 
         Raises:
@@ -92,7 +85,9 @@ class Upkeep(TableBase):
         """
         return self.services(options).schedule_compaction()
 
-    def compact(self, *, instant: str | None = None, options: RawOptions | None = None) -> CompactionResult:
+    def compact(
+        self, *, instant: str | None = None, options: RawOptions | None = None
+    ) -> result.CompactionResult:
         """Merge logs into new base files: run the pending plan, or schedule one and run it.
 
         Args:
@@ -106,7 +101,7 @@ class Upkeep(TableBase):
         prepare_session(self.spark)
         return self.services(options).compact(instant)
 
-    def compactions(self) -> list[PendingCompaction]:
+    def compactions(self) -> list[result.PendingCompaction]:
         """Return compactions on the active timeline, pending and done, oldest first."""
         return self.services().compactions()
 
@@ -119,7 +114,7 @@ class Upkeep(TableBase):
         where: str | None = None,
         dry_run: bool = False,
         options: RawOptions | None = None,
-    ) -> ClusteringResult:
+    ) -> result.ClusteringResult:
         """Plan a clustering; ``instant`` of the result is None when there is nothing to rewrite.
 
         Until the plan is done its file groups must not change: writes to them are refused, see
@@ -148,7 +143,7 @@ class Upkeep(TableBase):
         where: str | None = None,
         instant: str | None = None,
         options: RawOptions | None = None,
-    ) -> ClusteringResult:
+    ) -> result.ClusteringResult:
         """Rewrite small file groups into files of a good size, rows in order: run the pending plan, or plan and run.
 
         Args:
@@ -167,7 +162,7 @@ class Upkeep(TableBase):
         prepare_session(self.spark)
         return self._clustering(options, columns, strategy, partitions, where).cluster(instant)
 
-    def clusterings(self) -> list[PendingClustering]:
+    def clusterings(self) -> list[result.PendingClustering]:
         """Return clusterings on the active timeline, pending and done, oldest first."""
         return self.services().clusterings()
 
@@ -190,7 +185,9 @@ class Upkeep(TableBase):
         )
         return replace(services, options=asked)
 
-    def clean(self, retain_commits: int | None = None, *, options: RawOptions | None = None) -> CleanResult:
+    def clean(
+        self, retain_commits: int | None = None, *, options: RawOptions | None = None
+    ) -> result.CleanResult:
         """Delete files that no retained commit, savepoint, pending plan or published manifest needs.
 
         Time travel to instants before the oldest retained one is over after that.
@@ -208,7 +205,7 @@ class Upkeep(TableBase):
         *,
         dry_run: bool = False,
         options: RawOptions | None = None,
-    ) -> ArchiveResult:
+    ) -> result.ArchiveResult:
         """Move the oldest instants from the active timeline to the archive when there are too many.
 
         Nothing goes that a savepoint, a pending instant, the cleaner, a due compaction or a reader still needs there.

@@ -331,6 +331,7 @@ class Writes(Reads):
             return self._read_state(base, SNAPSHOT, None, None).where(condition)
 
     def _check_assignments(self, base: TableState, assignments: Mapping[str, str]) -> None:
+        """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns."""
         if not isinstance(assignments, Mapping) or not assignments:
             raise ConfigError(
                 f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"

@@ -117,6 +117,7 @@ def _write_files(
     inserts: int,
     deleted: int,
 ) -> list[WriteStat]:
+    """Write blocks into log files up to their size limit; the first stat counts the rows, so that a sum counts them once."""
     context, slice_ = task.context, target.file_slice
     known = [log.name for log in slice_.log_files]
     stats: list[WriteStat] = []

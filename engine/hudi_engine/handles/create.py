@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.handles.base_file_writer import attach_meta_columns, write_base_file
+from hudi_engine.handles.base_file_writer import BaseFileInfo, attach_meta_columns, write_base_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.progress import note_file
 from hudi_engine.schema.meta_fields import INSERTED, META_FIELDS, OPERATION, RECORD_KEY
@@ -62,12 +62,17 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
         before_publish=task.publish_guard(),
     )
     note_file(context.storage.base, rows.num_rows)
+    return stat_of_new(file_id, partition, info)
+
+
+def stat_of_new(file_id: str, partition: str, info: BaseFileInfo) -> WriteStat:
+    """Return what a commit says of the first base file of a file group."""
     return WriteStat(
         file_id=file_id,
-        path=path,
+        path=info.path,
         prev_commit=NO_PREVIOUS_COMMIT,
-        num_writes=rows.num_rows,
-        num_inserts=rows.num_rows,
+        num_writes=info.rows,
+        num_inserts=info.rows,
         total_write_bytes=info.size,
         file_size_in_bytes=info.size,
         partition_path=partition,

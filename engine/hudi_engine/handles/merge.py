@@ -133,6 +133,7 @@ def _merge(
     name: str,
     images: ChangeImages | None,
 ) -> _Merged:
+    """Apply changes to a base file block by block; new rows come last and all get the new file's name."""
     updates = _Updates.of(task, partition, changes, name)
     parts: list[pa.Table] = []
     row = updated = deleted = 0

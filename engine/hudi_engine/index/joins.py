@@ -245,7 +245,7 @@ def tag_files(
 def _plan_buckets(
     units: Mapping[str, PartitionUnit], counts: Mapping[str, int], per_file: int
 ) -> tuple[list[str], dict[str, PartitionUnit], dict[str, int]]:
-    """The buckets, largest first, what is known of each, and how many each partition's new rows are spread over."""
+    """Return the buckets, largest first, what is known of each, and how many each partition's new rows are spread over."""
     sizes: dict[str, float] = {}
     known: dict[str, PartitionUnit] = {}
     parts: dict[str, int] = {}

@@ -115,6 +115,7 @@ def archived_commit_facts(state: TableState, limit: int | None = None) -> list[C
 def _facts(
     instant: str, action: str, metadata: CommitMetadata, completed_at: datetime | None, seconds: float | None
 ) -> CommitFacts:
+    """Sum a commit's stats; a service writes rows again, which changes none."""
     stats = [stat for _, stat in metadata.write_stats()]
     replaced = metadata.partition_to_replace_file_ids or {}
     added = {stat.file_id for stat in stats if _is_new(stat)}

@@ -159,6 +159,7 @@ def services_due(state: TableState, options: Options) -> list[ServiceDue]:
 def _rows(
     state: TableState, options: Options, slices: Sequence[FileSlice], counts: Mapping[str, int], merge: bool
 ) -> int | None:
+    """Count rows; slices with logs have to be merged for it, so without leave to merge the number is not known."""
     logged = [each for each in slices if each.log_files]
     if logged and not merge:
         return None

@@ -16,7 +16,7 @@ from hudi_engine.errors import DataError, PathEscapeError
 
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
 LONGEST_FOLDER_NAME = 255
-METADATA_FOLDER = ".hoodie"
+HOODIE_FOLDER = ".hoodie"
 
 ESCAPED_CHARACTERS = (*map(chr, range(1, 32)), *"\"#%'*/:=?\\\x7f{[]^")
 """The characters that url encoding replaces, in no particular order."""
@@ -137,7 +137,7 @@ def partition_path_problem(path: str) -> str | None:
         return "is absolute"
     if any(part in ("", ".", "..") for part in parts):
         return "has an empty part, '.' or '..'"
-    if parts[0].lower() == METADATA_FOLDER:
+    if parts[0].lower() == HOODIE_FOLDER:
         return "lies in the table's metadata folder"
     if _CONTROL.search(path):
         return "holds a control character"

@@ -99,6 +99,7 @@ def map_distinct(array: pa.Array, convert: Callable[[object], str | None]) -> pa
 
 
 def _converter(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray] | None:
+    """Choose how values of a type become text as Java writes them; None for types that are no key."""
     types = pa.types
     if types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind):
         return _cast_text

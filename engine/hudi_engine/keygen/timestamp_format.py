@@ -74,6 +74,7 @@ class TimestampFormat:
     output_timezone: str = ""
 
     def __post_init__(self) -> None:
+        """Refuse settings that no row could be placed by, before any is read."""
         if not self.output_format:
             raise ConfigError(f"{PREFIX}output.dateformat is not set; give a pattern such as 'yyyy/MM/dd'")
         if self.timestamp_type is not None and self.timestamp_type not in TIMESTAMP_TYPES:
@@ -155,6 +156,7 @@ class TimestampFormat:
         return find_zone(self.output_timezone) if self.output_timezone else timezone.utc
 
     def _numbers(self, array: pa.Array, field: str, consistent: bool) -> tuple[pa.Array, str]:
+        """Return a column as whole numbers with their unit: the column's own where it has one, else the option's."""
         kind = array.type
         if pa.types.is_timestamp(kind):
             own = _UNIT_OF_COLUMN[kind.unit]

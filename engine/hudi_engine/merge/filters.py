@@ -54,6 +54,7 @@ def columns_of(expression: pc.Expression, schema: pa.Schema) -> list[str]:
 
 
 def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
+    """Turn tuples, as pyarrow takes them, into an expression; the checks give errors that name the filter."""
     if isinstance(filters, (str, bytes)) or not isinstance(filters, Sequence) or not filters:
         raise ConfigError(_how(filters))
     alternatives = filters if isinstance(filters[0], list) else [filters]
@@ -104,6 +105,7 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
 
 
 def _read(given: object, value: object, kind: pa.DataType) -> object:
+    """Return a filter's value as one of the column's type; times without a zone are UTC, as the table shows them."""
     if (
         isinstance(value, datetime.datetime)
         and value.tzinfo is None

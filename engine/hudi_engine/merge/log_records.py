@@ -173,6 +173,7 @@ def _has_default(context: ReadContext, rows: pa.Table) -> np.ndarray:
 def _deletes(
     context: ReadContext, block: LogBlock, records: list[DeleteRecord], wanted: pa.Schema
 ) -> Entries:
+    """Turn delete records into rows of keys and ordering values, everything else null."""
     count = len(records)
     keys = pa.chunked_array([pa.array([record.record_key for record in records], pa.string())])
     known: dict[str, pa.Array] = {
@@ -197,6 +198,7 @@ def _deletes(
 
 
 def _ordering_columns(records: list[DeleteRecord], kinds: list[pa.DataType]) -> list[pa.Array] | None:
+    """Return the ordering values of deletes by field; None when they are of other types, or too many or few, to compare."""
     if not kinds:
         return []
     values = [record.ordering_value for record in records]

@@ -140,6 +140,7 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
 
 
 def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_type: str) -> pa.Table:
+    """Read a slice as its merge type says; without logs the base file alone, with fewer columns, is enough."""
     needed = needed_columns(context, wanted)
     if merge_type == BASE_ONLY or not file_slice.log_files:
         if merge_type == LOG_ONLY:

@@ -18,6 +18,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, unescape_partition_value
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.damage import damaged_parquet
 
 _FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32(), pa.bool_())
 """Types whose text in a folder name Spark parses back to the stored value."""
@@ -96,8 +97,12 @@ def choose_layout(
 
 
 def column_is_null(storage: Storage, path: str, column: str) -> bool:
-    """Return whether the statistics of a Parquet file prove that a column holds nothing but nulls."""
-    with storage.open_input(path) as source:
+    """Return whether the statistics of a Parquet file prove that a column holds nothing but nulls.
+
+    Raises:
+        CorruptTableError: The file's footer cannot be read.
+    """
+    with storage.open_input(path) as source, damaged_parquet(f"base file {path!r} of {storage.base!r}"):
         footer = pq.read_metadata(source)
     if footer.num_rows == 0:
         return True

@@ -103,6 +103,7 @@ def _fits(stored: pa.Schema, schema: pa.Schema, spark_major: int) -> bool:
 
 
 def _same(stored: pa.DataType, wanted: pa.DataType, spark_major: int) -> bool:
+    """Tell whether Spark reads stored values as the wanted type; only Spark 4 widens while it reads."""
     if stored.equals(wanted):
         return True
     if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):

@@ -288,6 +288,7 @@ class _Derivation:
 def _fresh_slices(
     request: SnapshotRequest, view: FileSystemView, before: Sequence[_Slice], run_tasks: RunTasks
 ) -> list[_Slice]:
+    """List the slices with what is derived from them; derivations are asked for first, so that they run together."""
     derivation = _Derivation(request, before)
     if request.is_mor:
         slices = view.latest_slices()

@@ -107,6 +107,7 @@ def _logs(facts: Facts) -> Markup:
 
 
 def _groups(facts: Facts) -> Markup:
+    """Draw the rows of file groups and say how evenly they are spread."""
     rows = sorted((facts.snapshot.base_rows[base.path] for base in facts.snapshot.bases), reverse=True)
     if not rows:
         return NOTHING

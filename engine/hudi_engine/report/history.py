@@ -80,6 +80,7 @@ def _pending(facts: Facts) -> Markup:
 
 
 def _lanes(facts: Facts) -> Markup:
+    """Draw a line of dots along time for each kind of instant, most frequent first."""
     by_kind: dict[str, list[datetime]] = defaultdict(list)
     for commit in facts.commits:
         if commit.committed_at is not None:
@@ -117,6 +118,7 @@ def _rows_chart(facts: Facts) -> Markup:
 
 
 def _changes(commits: Sequence[CommitFacts]) -> list[Markup]:
+    """Draw rows changed and bytes written, commits taken together where there are more than columns."""
     groups = runs(commits)
     every = f"every {len(groups[0]):,} commits" if len(groups[0]) > 1 else "each commit"
     kinds = (

@@ -208,6 +208,7 @@ def _avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str,
 
 
 def _avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> AvroSchema:
+    """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out."""
     simple = _TO_AVRO.get(kind)
     if simple is not None:
         return simple if isinstance(simple, str) else dict(simple)
@@ -318,6 +319,7 @@ def _named_type(name: str, space: str, names: dict[str, Any], path: tuple[str, .
 def _complex_type(
     schema: Mapping[str, Any], space: str, names: dict[str, Any], path: tuple[str, ...]
 ) -> pa.DataType:
+    """Return the Arrow type of an Avro schema that is no plain name; named types are noted for later references."""
     kind = schema.get("type")
     logical = schema.get("logicalType")
     if kind in ("bytes", "fixed") and logical == "decimal":

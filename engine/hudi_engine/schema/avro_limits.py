@@ -72,6 +72,7 @@ class _Sizes:
         return 1, 1 + sum(types for _, types in found)
 
     def _single(self, schema: Any, space: str) -> tuple[int, int]:
+        """Return the fewest bytes of a value and the types in it; items without bytes would make a count without an end."""
         if isinstance(schema, str):
             return (_BYTES[schema], 1) if schema in _BYTES else self._named(schema, space)
         if not isinstance(schema, Mapping) or "type" not in schema:

@@ -110,6 +110,7 @@ def _merge_fields(
 def _merge_types(
     table: pa.DataType, incoming: pa.DataType, path: str, allow_missing: bool, problems: list[str]
 ) -> pa.DataType:
+    """Return the wider of two types, nested ones part by part; a problem is noted and the rest still checked."""
     if pa.types.is_struct(table) and pa.types.is_struct(incoming):
         return pa.struct(_merge_fields(list(table), list(incoming), f"{path}.", allow_missing, problems))
     if pa.types.is_list(table) and pa.types.is_list(incoming):

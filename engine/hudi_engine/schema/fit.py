@@ -191,7 +191,7 @@ def quoted(name: str) -> str:
 
 
 def _checked(value: Column, wanted: DataType, path: str) -> Column:
-    """A cast that fails the query at a value that does not fit, where Spark's own gives null or wraps around."""
+    """Return a cast that fails the query at a value that does not fit, where Spark's own gives null or wraps around."""
     from pyspark.sql import functions as F
 
     text = wanted.simpleString()
@@ -204,6 +204,7 @@ def _checked(value: Column, wanted: DataType, path: str) -> Column:
 
 
 def _check_changes(table: pa.Schema, merged: pa.Schema, policy: FitPolicy) -> None:
+    """Refuse changes of types beyond what the option allows; key, ordering and partition columns never change."""
     fixed = {name.partition(".")[0].lower() for name in policy.fixed}
     problems: list[str] = []
     for field in table:

@@ -133,6 +133,7 @@ def rename_nested(array: pa.Array, written: ColumnNode, wanted: ColumnNode) -> p
 
 
 def _rename_struct(array: pa.StructArray, written: ColumnNode, wanted: ColumnNode) -> pa.Array:
+    """Give a struct's fields the names that their ids have now; fields whose id is gone are left out."""
     names = {node.column_id: node for node in wanted.children}
     children, labels = [], []
     for position, field in enumerate(array.type):

@@ -33,6 +33,7 @@ def java_float_text(values: pa.Array) -> pa.StringArray:
 
 
 def _java_text(number: np.floating, single: bool) -> str:
+    """Return a number as Java's toString does: shortest digits, with an exponent below 1e-3 and from 1e7."""
     value = float(number)
     if math.isnan(value):
         return "NaN"

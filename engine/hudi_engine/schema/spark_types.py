@@ -77,6 +77,7 @@ def arrow_to_spark(schema: pa.Schema) -> StructType:
 
 
 def _to_arrow(kind: DataType, path: str, problems: list[str]) -> pa.DataType:
+    """Return the Arrow type of a Spark type; a refusal is noted by path and null stands in, so that all are told at once."""
     name = type(kind).__name__
     simple = _SIMPLE.get(name)
     if simple is not None:
@@ -105,6 +106,7 @@ def _refusal(path: str, kind: DataType, next_step: str) -> str:
 
 
 def _to_spark(kind: pa.DataType, path: str) -> DataType:
+    """Return the Spark type of an Arrow type; a message names the path, as the column alone does not tell a nested field."""
     from pyspark.sql import types as spark
 
     simple: dict[pa.DataType, DataType] = {

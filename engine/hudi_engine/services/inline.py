@@ -159,6 +159,7 @@ def _compact(
     publication: Publication | None,
     look: _Look,
 ) -> list[CompactionResult]:
+    """Finish plans that nobody works on, then plan, and run, a new one when it is due."""
     run, plan_only = options[CompactionOptions.INLINE], options[CompactionOptions.SCHEDULE_INLINE]
     if not run and not plan_only:
         return []
@@ -187,6 +188,7 @@ def _cluster(
     publication: Publication | None,
     state: TableState,
 ) -> list[ClusteringResult]:
+    """Finish plans that nobody works on, then plan, or plan and run, a new one when it is due."""
     run, plan_only = (
         options[ClusteringOptions.INLINE],
         options[ClusteringOptions.SCHEDULE_INLINE],

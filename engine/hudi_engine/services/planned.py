@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from hudi_engine.config.declared.engine_options import WriterOptions
+import pyarrow as pa
+
+from hudi_engine.config.declared.engine_options import MergeOptions, WriterOptions
 from hudi_engine.config.enums import FailedWritesPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError, StorageError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.markers import delete_markers, list_markers
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.table_reader import read_context
+from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
@@ -54,6 +59,19 @@ class PlanRun:
     def instant(self) -> str:
         """Its instant."""
         return self.opened.time
+
+    def reading(self, options: Options) -> tuple[ReadContext, pa.Schema]:
+        """Return how the plan's slices are read, in the memory of a service, and the table's columns without meta columns."""
+        state = self.state
+        read = replace(
+            read_context(state.storage, state.config, state.timeline),
+            memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
+            spill_dir=options[MergeOptions.SPILL_FOLDER],
+        )
+        meta = meta_fields(operation=state.config.keeps_operations)
+        return read, pa.schema(
+            [field for field in read.schema if field.name not in meta], read.schema.metadata
+        )
 
     def commit(self, options: Options, metadata: CommitMetadata) -> None:
         """Complete the instant unless another write stands against it.

@@ -7,26 +7,25 @@ writer at a time is safe, several are refused by whoever asks :meth:`Storage.req
 from __future__ import annotations
 
 import errno
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import IO, BinaryIO, cast
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO
 
 import pyarrow as pa
 from pyarrow import fs
 
 from hudi_engine.errors import PathEscapeError, StorageError
 from hudi_engine.storage import paths
-from hudi_engine.storage.base import FileStatus, Listing, Storage, crc_path
+from hudi_engine.storage.base import FileStatus, Listing, crc_path
 from hudi_engine.storage.given import remember, telling
 from hudi_engine.storage.redact import redacted
+from hudi_engine.storage.spooled import SpooledStorage
 from hudi_engine.storage.uris import RemoteUri
 
-_SPOOL_BYTES = 64 * 1024 * 1024
 _COPY_BYTES = 8 * 1024 * 1024
 
 
-class ArrowStorage(Storage):
+class ArrowStorage(SpooledStorage):
     """A folder of a pyarrow file system.
 
     Args:
@@ -103,28 +102,13 @@ class ArrowStorage(Storage):
     def open_input(self, path: str) -> pa.NativeFile:
         return self._filesystem.open_input_file(self._full(path))
 
-    def open_output(
-        self, path: str, *, before_publish: Callable[[], None] | None = None
-    ) -> AbstractContextManager[BinaryIO]:
-        self.checked(path)
-        return self._output(path, before_publish)
-
     def uri(self, path: str = "") -> str:
         return f"{self.base}/{self.checked(path)}" if path else self.base
 
-    @contextmanager
-    def _output(self, path: str, before_publish: Callable[[], None] | None) -> Iterator[BinaryIO]:
-        # Closing an upload publishes it, even after an error, so the content is complete before it starts.
-        with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as spool:
-            yield cast(BinaryIO, spool)
-            if before_publish is not None:
-                before_publish()
-            if self.stat(path) is not None:
-                raise FileExistsError(errno.EEXIST, "the file exists already", f"{self.base}/{path}")
-            spool.seek(0)
-            self._upload(path, cast("IO[bytes]", spool))
-
-    def _upload(self, path: str, source: IO[bytes]) -> None:
+    def _upload(self, path: str, source: IO[bytes], before_publish: Callable[[], None]) -> None:
+        # An upload that has begun appears when it is closed, so nothing is asked after that.
+        before_publish()
+        self._refuse_existing(path)
         self._make_parent(path)
         try:
             with self._filesystem.open_output_stream(self._full(path), compression=None) as sink:

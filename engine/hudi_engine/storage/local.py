@@ -56,6 +56,7 @@ class LocalStorage(Storage):
         return FileStatus(path, 0 if is_dir else found.st_size, found.st_mtime_ns // 1_000_000, is_dir)
 
     def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
+        """List a folder; one that goes meanwhile is empty, and links are shown but not entered."""
         found: Listing = []
         pending = [(self._absolute(path), f"{path}/" if path else "")]
         while pending:

@@ -140,6 +140,7 @@ class ObjectClient:
             raise OSError(errno.EINVAL, self._told(error), place) from None
 
     def _open(self) -> ObjectStore:
+        """Open the store with its settings; what goes wrong is told without the settings, which hold secrets."""
         from obstore import exceptions
         from obstore import store as stores
 

@@ -7,17 +7,17 @@ wins. Where a service takes the condition and does not obey it, :attr:`ObjectSto
 from __future__ import annotations
 
 import errno
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import IO, TYPE_CHECKING, BinaryIO, cast
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
 
 import obstore
 import pyarrow as pa
 
 from hudi_engine.errors import PathEscapeError
 from hudi_engine.storage import paths
-from hudi_engine.storage.base import FileStatus, Listing, Storage
+from hudi_engine.storage.base import FileStatus, Listing
 from hudi_engine.storage.object_client import ObjectClient
 from hudi_engine.storage.object_put import (
     SMALL_BYTES,
@@ -28,17 +28,17 @@ from hudi_engine.storage.object_put import (
 )
 from hudi_engine.storage.object_reader import open_object
 from hudi_engine.storage.probe import creates_exclusively
+from hudi_engine.storage.spooled import SpooledStorage
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
 
-_SPOOL_BYTES = 64 * 1024 * 1024
 _PAGE = 1000
 _FOLDER_MARK = ".folder"
 """Object that keeps an empty folder in being; it is shown to nobody."""
 
 
-class ObjectStorage(Storage):
+class ObjectStorage(SpooledStorage):
     """The objects below one key prefix of a bucket.
 
     Args:
@@ -165,33 +165,22 @@ class ObjectStorage(Storage):
     def open_input(self, path: str) -> pa.NativeFile:
         return open_object(self._client, self._full(path))
 
-    def open_output(
-        self, path: str, *, before_publish: Callable[[], None] | None = None
-    ) -> AbstractContextManager[BinaryIO]:
-        self.checked(path)
-        return self._output(path, before_publish)
-
     def uri(self, path: str = "") -> str:
         return f"{self._spark_base}/{self.checked(path)}" if path else self._spark_base
 
-    @contextmanager
-    def _output(self, path: str, before_publish: Callable[[], None] | None) -> Iterator[BinaryIO]:
+    def _upload(self, path: str, source: IO[bytes], before_publish: Callable[[], None]) -> None:
         def publish() -> None:
-            if before_publish is not None:
-                before_publish()
+            before_publish()
             self._refuse_existing(path)
 
-        with tempfile.SpooledTemporaryFile(max_size=_SPOOL_BYTES) as spool:
-            yield cast(BinaryIO, spool)
-            size = spool.tell()
-            spool.seek(0)
-            if size > SMALL_BYTES:
-                upload_object(self._client, self._full(path), cast("IO[bytes]", spool), size, publish)
-                return
-            data = spool.read()
-            if before_publish is not None:
-                before_publish()
-            self.create(path, data)
+        size = source.seek(0, os.SEEK_END)
+        source.seek(0)
+        if size > SMALL_BYTES:
+            upload_object(self._client, self._full(path), source, size, publish)
+            return
+        data = source.read()
+        before_publish()
+        self.create(path, data)
 
     def _listed(
         self, full: str, recursive: bool, found: dict[str, FileStatus], start: int
@@ -209,10 +198,6 @@ class ObjectStorage(Storage):
 
     def _full(self, path: str) -> str:
         return paths.join(self._root, self.checked(path))
-
-    def _refuse_existing(self, path: str) -> None:
-        if self.stat(path) is not None:
-            raise FileExistsError(errno.EEXIST, "the file exists already", f"{self.base}/{path}")
 
 
 def _status(meta: ObjectMeta, path: str) -> FileStatus:

@@ -93,6 +93,7 @@ def call_back(
 
 
 def _headers(options: Options) -> dict[str, str]:
+    """Return the headers of the request; a line break in one would begin another."""
     headers = {
         "Content-Type": "application/json",
         _KEY_HEADER: options[TelemetryOptions.CALLBACK_API_KEY] or "",

@@ -57,6 +57,7 @@ def _commit_metadata(name: str, **more: object) -> Schema:
 
 
 def _archived_meta_entry() -> Schema:
+    """Return the schema of an archive's entry; its fields stand in the order in which Hudi writes them."""
     fields = _optional_fields(
         {
             "hoodieCommitMetadata": _commit_metadata("HoodieCommitMetadata"),

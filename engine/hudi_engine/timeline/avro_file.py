@@ -83,6 +83,7 @@ def _unreadable(data: bytes, source: str, reason: str) -> CorruptTableError:
 
 
 def _decode(data: bytes, name: str) -> dict[str, Any]:
+    """Read an Avro file that holds exactly one record; sync markers and lengths are checked, so a torn file is no plan."""
     source = _Source(data)
     if source.take(len(MAGIC)) != MAGIC:
         raise ValueError("it does not begin as an Avro file does")

@@ -76,6 +76,7 @@ def _rollback_metadata() -> Schema:
 
 
 def _clustering_plan() -> Schema:
+    """Return the schema of a clustering plan, fields in Hudi's order."""
     slice_info = _record(
         "HoodieSliceInfo",
         _optional("dataFilePath", "string"),
@@ -110,6 +111,7 @@ def _clustering_plan() -> Schema:
 
 
 def _compaction_plan() -> Schema:
+    """Return the schema of a compaction plan, fields in Hudi's order."""
     operation = _record(
         "HoodieCompactionOperation",
         _field("baseInstantTime", ["null", "string"]),

@@ -9,13 +9,13 @@ from hudi_engine.storage.base import Storage
 
 logger = logging.getLogger(__name__)
 
-METADATA_FOLDER = ".hoodie/metadata"
+METADATA_TABLE = ".hoodie/metadata"
 METADATA_PROPERTIES = ("hoodie.table.metadata.partitions", "hoodie.table.metadata.partitions.inflight")
 
 
 def has_foreign_metadata_table(storage: Storage, config: TableConfig) -> bool:
     """Return whether there is a metadata table, or what is left of one whose removal was cut short."""
-    return _is_switched_on(config) or storage.exists(METADATA_FOLDER)
+    return _is_switched_on(config) or storage.exists(METADATA_TABLE)
 
 
 def drop_foreign_metadata_table(storage: Storage, config: TableConfig) -> TableConfig:
@@ -38,7 +38,7 @@ def drop_foreign_metadata_table(storage: Storage, config: TableConfig) -> TableC
         )
         config = config.with_properties(removals=METADATA_PROPERTIES)
         config.save(storage)
-    storage.delete_tree(METADATA_FOLDER)
+    storage.delete_tree(METADATA_TABLE)
     return config
 
 

@@ -77,17 +77,7 @@ def rollback_instant(
 def plan_rollback(
     storage: Storage, config: TableConfig, timeline: Timeline, instant: Instant
 ) -> RollbackPlan:
-    """Find what undoing an instant would remove; nothing is written.
-
-    Args:
-        storage: The table's storage.
-        config: Its settings.
-        timeline: Its timeline.
-        instant: A pending write, or the newest completed one.
-
-    Raises:
-        TimelineError: As :func:`rollback_instant` does.
-    """
+    """Find what undoing an instant would remove, and raise as `rollback_instant` does; nothing is written."""
     current = timeline.find(instant.requested_time, instant.action)
     _check_allowed(timeline, current)
     if current.is_completed:
@@ -152,6 +142,7 @@ def _carry_out(
 
 
 def _check_allowed(timeline: Timeline, instant: Instant) -> None:
+    """Refuse to undo what something else stands on: a savepoint, a later write, a plan."""
     time_, action = instant.requested_time, instant.action
     if action not in WRITE_ACTIONS:
         raise TimelineError(

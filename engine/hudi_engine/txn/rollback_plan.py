@@ -111,6 +111,7 @@ def absolute_path(storage: Storage, path: str) -> str:
 
 
 def _checked(raw: Mapping[str, Any], instant: str, source: str) -> RollbackRequest:
+    """Take a stored request over; a file that the instant did not write is never deleted, whoever made the plan."""
     partition = relative_path(str(raw["partitionPath"]), source)
     deletes = tuple(_path_in(partition, str(text), source) for text in raw["filesToBeDeleted"])
     for path in deletes:
@@ -206,6 +207,7 @@ class RollbackFinder:
         return tuple(found)
 
     def _in_partition(self, partition: str, scan_logs: bool) -> list[RollbackRequest]:
+        """Find what an instant left in a partition: its own files, and its blocks in logs of other instants."""
         deletes: list[RollbackRequest] = []
         slices: dict[tuple[str, str], dict[str, int]] = {}
         suspects = self._suspect_slices(partition)

@@ -143,6 +143,7 @@ def _commit(
     index: IndexKind,
     operation: Operation,
 ) -> WriteResult:
+    """Run one attempt between begin and commit, on the state that the lock showed; leaving without a commit rolls back."""
     action = operation.action(state.config.table_type)
     options = request.options
     with phase("begin"):
@@ -224,6 +225,7 @@ def _with_payload(config: TableConfig, options: Options) -> TableConfig:
 
 
 def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> Incoming:
+    """Fit and key the batch, on the driver when it is small; a match condition or own rows are settled before that."""
     config, options, operation = state.config, request.options, request.operation
     if operation.delete_only:
         batch, index = _delete_batch(state, request, index)

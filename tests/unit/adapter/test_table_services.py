@@ -12,7 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, HudiError, ServiceError
 
 from dbt.adapters.hudi import table_services
-from dbt.adapters.hudi.table_services import TableServices
+from dbt.adapters.hudi.table_services import TableServiceMethods
 
 STRICT = {"hoodie.engine.services.strict": True}
 
@@ -20,7 +20,7 @@ STRICT = {"hoodie.engine.services.strict": True}
 @pytest.fixture
 def services(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Services of a table whose compaction fails, asked for by the hook of a node."""
-    found = TableServices()
+    found = TableServiceMethods()
     found.config = SimpleNamespace(credentials=SimpleNamespace(schema="analytics"))
     warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext())
     table = SimpleNamespace(path="/base", compact=failing)

@@ -33,22 +33,11 @@ MEMBERS = {
 
 # Options whose behaviour no test asks for by their key yet.
 WITHOUT_TEST = {
-    "hoodie.archive.merge.small.file.limit.bytes",
     "hoodie.bulkinsert.shuffle.by.partition",
     "hoodie.bulkinsert.sort.mode",
-    "hoodie.clean.incremental.enabled",
-    "hoodie.client.heartbeat.tolerable.misses",
     "hoodie.combine.before.delete",
-    "hoodie.commits.archival.batch",
-    "hoodie.copyonwrite.record.size.estimate",
     "hoodie.datasource.write.commitmeta.key.prefix",
-    "hoodie.engine.insert.packing.max.bytes",
     "hoodie.engine.max.partitions.per.commit",
-    "hoodie.logfile.data.block.max.size",
-    "hoodie.logfile.max.size",
-    "hoodie.memory.merge.max.size",
-    "hoodie.memory.spillable.map.path",
-    "hoodie.write.lock.filesystem.expire",
     "hoodie.write.set.null.for.missing.columns",
 }
 
@@ -139,7 +128,6 @@ def test_every_declared_option_is_named_in_a_test() -> None:
     def is_named(key: str) -> bool:
         return key in spelled or key.removeprefix("hoodie.") in spelled
 
-    # A key that a test names now has to leave the list, and a new option does not get on it.
     assert {
         option.key
         for option in DECLARED

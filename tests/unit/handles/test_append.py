@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles import append
+from hudi_engine.logformat.reader import decode_data_block, read_blocks
 from hudi_engine.storage.factory import open_storage
+
+from tests.unit.handles.test_merge import a_task, batch, changed
 
 INSTANT = "20260101000000000"
 
@@ -41,3 +47,33 @@ def test_a_writer_that_never_finds_a_free_name_gives_up_by_name(tmp_path, monkey
     storage.create(f"dt=a/.f-0_{INSTANT}.log.1_0-0-0", b"theirs")
     with pytest.raises(WriteConflictError, match="'f-0'"):
         write(storage, [])
+
+
+def logs_of(folder: Path, options: dict[str, object]) -> list[list[list[str]]]:
+    """The keys of each block of each log file that an update of six rows writes."""
+    task = a_task(folder)
+    given = resolve_options({"hoodie.logfile.data.block.format": "avro", **options})
+    task = replace(task, context=replace(task.context, options=given))
+    rows = batch(*(changed(f"k{number}") for number in range(6)))
+    target = append.LogTarget(FileSlice("", "f-0", INSTANT, None, ()), INSTANT)
+    stats = append.append_log(task, target, rows, None)
+    assert sum(stat.num_writes or 0 for stat in stats) == 6
+    return [
+        [
+            decode_data_block(block).column("id").to_pylist()
+            for block in read_blocks(task.context.storage.read(str(stat.path)))
+        ]
+        for stat in stats
+    ]
+
+
+def test_the_rows_of_an_update_are_one_block_unless_its_size_is_limited(tmp_path):
+    keys = [f"k{number}" for number in range(6)]
+    assert logs_of(tmp_path / "a", {}) == [[keys]]
+    assert logs_of(tmp_path / "b", {"hoodie.logfile.data.block.max.size": 1}) == [[[key] for key in keys]]
+
+
+def test_blocks_that_exceed_the_size_of_a_log_file_go_to_further_files(tmp_path):
+    keys = [f"k{number}" for number in range(6)]
+    small = {"hoodie.logfile.data.block.max.size": 1, "hoodie.logfile.max.size": 1}
+    assert logs_of(tmp_path, small) == [[[key]] for key in keys]

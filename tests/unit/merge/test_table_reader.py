@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TableNotFoundError
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.merge.table_reader import load_schema_history, read_table, table_schema
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from slices import DATA, SliceBuilder, config, data_rows, deletes, instant, row, upserts
+
+from tests.unit.services import tables
 
 
 @pytest.fixture
@@ -124,3 +129,23 @@ def test_the_newest_committed_schema_history_counts(table: SliceBuilder) -> None
     (folder / f"{instant(3)}.schemacommit").write_text("")
     with pytest.raises(CorruptTableError, match="empty"):
         load_schema_history(storage, timeline)
+
+
+def test_log_records_beyond_the_memory_limit_go_to_the_folder_for_them(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    state = TableState.load(table.storage)
+    taken = tmp_path / "taken"
+    taken.write_text("a file where a folder is wanted")
+    small = {"hoodie.memory.merge.max.size": 1, "hoodie.memory.spillable.map.path": str(taken)}
+
+    def merged(options: dict[str, object]) -> int:
+        context = state.read_context(state.data_schema(), resolve_options(options))
+        return sum(read_slice(context, each).num_rows for each in state.view().latest_slices())
+
+    assert merged({**small, "hoodie.memory.merge.max.size": 10**9}) == len(tables.MERGED)
+    with pytest.raises(FileExistsError, match="taken"):
+        merged(small)
+    assert merged({**small, "hoodie.memory.spillable.map.path": str(tmp_path / "spill")}) == len(
+        tables.MERGED
+    )
+    assert list((tmp_path / "spill").iterdir()) == []

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.publish.layout import choose_layout, column_is_null
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.storage import open_storage
@@ -106,3 +107,9 @@ def test_without_statistics_a_column_is_not_known_to_be_null(tmp_path):
         pa.table({"dt": pa.array([None], pa.string())}), tmp_path / "f.parquet", write_statistics=False
     )
     assert not column_is_null(open_storage(str(tmp_path)), "f.parquet", "dt")
+
+
+def test_a_file_whose_footer_is_damaged_is_named(tmp_path):
+    (tmp_path / "f.parquet").write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(CorruptTableError, match=r"f\.parquet"):
+        column_is_null(open_storage(str(tmp_path)), "f.parquet", "dt")

@@ -402,3 +402,15 @@ def test_a_first_look_at_very_many_partitions_is_not_made_again(tmp_path: Path) 
     assert clean(table.storage, options(), retain_commits=2).instant is not None
     again = clean(table.storage, options(), retain_commits=2)
     assert again.reason == "no file has become obsolete since the last clean"
+
+
+def test_all_partitions_are_looked_at_when_a_clean_is_not_incremental(five: HandmadeTable) -> None:
+    clean(five.storage, options(), retain_commits=1)
+    five.commit({DAY_2: {GROUP_3: batch({"b": 1}, DAY_2)}})
+    five.commit({DAY_2: {GROUP_3: batch({"b": 2}, DAY_2)}})
+    clean(five.storage, options(), retain_commits=1)
+    five.commit({DAY_2: {GROUP_3: batch({"b": 3}, DAY_2)}})
+    storage = CountingStorage(str(five.path))
+    every = options(clean__incremental__enabled="false")
+    assert clean(storage, every, retain_commits=1).files_deleted == 1
+    assert {DAY_1, DAY_2} <= set(storage.listed)

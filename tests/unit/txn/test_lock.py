@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.owner import Owner, register, unregister
 from hudi_engine.txn.process import ProcessIdentity
+from hudi_engine.txn.recovery import table_lock
+
+from tests.helpers.owners import age
 
 
 @pytest.fixture
@@ -183,3 +187,15 @@ def test_a_storage_without_exclusive_create_is_refused(storage: LocalStorage) ->
     storage.exclusive_create = False
     with pytest.raises(StorageError, match="creates a file only if it is absent"):
         TableLock(storage).__enter__()
+
+
+def test_the_age_is_said_in_minutes_by_an_option(storage: LocalStorage) -> None:
+    storage.create(LOCK_PATH, b'{"lockCreateTime": 1}')
+    age(storage, LOCK_PATH, seconds=90)
+    waiting = {"hoodie.write.lock.wait_time_ms": 20}
+    with pytest.raises(WriteConflictError, match="another program"):
+        table_lock(
+            storage, resolve_options({**waiting, "hoodie.write.lock.filesystem.expire": 2})
+        ).__enter__()
+    with table_lock(storage, resolve_options({**waiting, "hoodie.write.lock.filesystem.expire": 1})):
+        pass

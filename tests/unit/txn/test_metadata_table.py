@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.lock import LOCK_PATH
-from hudi_engine.txn.metadata_table import METADATA_FOLDER
+from hudi_engine.txn.metadata_table import METADATA_TABLE
 
 import tests.faults.mini_table as mini
 from tests.helpers.fault import SimulatedCrash
@@ -20,8 +20,8 @@ def storage(tmp_path: Path) -> LocalStorage:
     created = mini.create_table(str(tmp_path))
     mini.write(created, {"a": {"k1": 1}})
     mini.TableConfig.load(created).with_properties(PROPERTIES).save(created)
-    created.create(f"{METADATA_FOLDER}/.hoodie/hoodie.properties", b"x=y")
-    created.create(f"{METADATA_FOLDER}/files/f_0-0-0_1.hfile", b"x")
+    created.create(f"{METADATA_TABLE}/.hoodie/hoodie.properties", b"x=y")
+    created.create(f"{METADATA_TABLE}/files/f_0-0-0_1.hfile", b"x")
     return created
 
 
@@ -32,7 +32,7 @@ def switched_on(storage: LocalStorage) -> bool:
 def test_a_write_that_is_given_up_before_it_goes_on_leaves_it(storage: LocalStorage) -> None:
     with pytest.raises(ValueError, match="bad row"), mini.begin(storage):
         raise ValueError("bad row")
-    assert switched_on(storage) and storage.exists(f"{METADATA_FOLDER}/files/f_0-0-0_1.hfile")
+    assert switched_on(storage) and storage.exists(f"{METADATA_TABLE}/files/f_0-0-0_1.hfile")
 
 
 def test_it_goes_under_the_lock_before_the_write_is_in_flight(storage: LocalStorage) -> None:
@@ -40,7 +40,7 @@ def test_it_goes_under_the_lock_before_the_write_is_in_flight(storage: LocalStor
 
     class Watched(LocalStorage):
         def delete_tree(self, path: str) -> None:
-            if path == METADATA_FOLDER:
+            if path == METADATA_TABLE:
                 locked.append(self.exists(LOCK_PATH))
                 assert not any(each.name.endswith(".inflight") for each in self.list(".hoodie")[-3:])
             super().delete_tree(path)
@@ -50,7 +50,7 @@ def test_it_goes_under_the_lock_before_the_write_is_in_flight(storage: LocalStor
         task = mini.work(watched, transaction, {"a": {"k1": 2}})
         assert switched_on(storage)
         transaction.inflight(task.profile())
-        assert not switched_on(storage) and not storage.exists(METADATA_FOLDER)
+        assert not switched_on(storage) and not storage.exists(METADATA_TABLE)
         task.write_files()
         transaction.commit(task.metadata)
     assert locked == [True]
@@ -63,16 +63,16 @@ def test_what_a_kill_leaves_of_it_goes_with_the_next_write(storage: LocalStorage
 
     class Dying(LocalStorage):
         def delete_tree(self, path: str) -> None:
-            if path != METADATA_FOLDER:
+            if path != METADATA_TABLE:
                 super().delete_tree(path)
                 return
             if when == "torn":
-                self.delete(f"{METADATA_FOLDER}/.hoodie/hoodie.properties")
+                self.delete(f"{METADATA_TABLE}/.hoodie/hoodie.properties")
             raise SimulatedCrash
 
     with pytest.raises(SimulatedCrash):
         mini.write(Dying(storage.base), {"a": {"k1": 2}})
-    assert not switched_on(storage) and storage.exists(METADATA_FOLDER)
+    assert not switched_on(storage) and storage.exists(METADATA_TABLE)
     mini.write(storage, {"a": {"k1": 3}})
-    assert not storage.exists(METADATA_FOLDER)
+    assert not storage.exists(METADATA_TABLE)
     assert mini.content(storage) == {("a", "k1"): 3}

@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hudi_engine.config.options import resolve_options
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage.local import LocalStorage
+from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.owner import (
     Beating,
     Owner,
@@ -20,9 +23,10 @@ from hudi_engine.txn.owner import (
     storage_now_ms,
     unregister,
 )
+from hudi_engine.txn.ownership import Ownership
 from hudi_engine.txn.process import ProcessIdentity
 
-from tests.helpers.owners import write_owner
+from tests.helpers.owners import age, write_owner
 
 INSTANT = "20260101000000001"
 HOUR_MS = 3_600_000
@@ -178,3 +182,18 @@ def test_a_live_process_that_proc_hides_is_not_taken_for_gone(
     assert hidden.is_running() is None
     other.communicate()
     assert hidden.is_running() is False
+
+
+@pytest.mark.parametrize(("misses", "state"), [(2, OwnerState.DEAD), (9, OwnerState.ALIVE)])
+def test_a_writer_elsewhere_is_dead_after_the_beats_it_may_miss(
+    storage: LocalStorage, misses: int, state: OwnerState
+) -> None:
+    options = resolve_options(
+        {
+            "hoodie.client.heartbeat.interval_in_ms": 1000,
+            "hoodie.client.heartbeat.tolerable.misses": misses,
+        }
+    )
+    write_owner(storage, INSTANT, elsewhere(Ownership(storage, INSTANT, options).owner))
+    age(storage, heartbeat_path(INSTANT), seconds=5)
+    assert Liveness(storage, TableConfig({"hoodie.table.name": "t"}), options).of_time(INSTANT) is state

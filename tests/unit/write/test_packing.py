@@ -11,7 +11,10 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
 from hudi_engine.handles.sizing import FileSize
+from hudi_engine.table_state import TableState
 from hudi_engine.write.place.packing import share_inserts
+
+from tests.unit.services import tables
 
 MB = 1024 * 1024
 T = "20260101000000000"
@@ -81,3 +84,21 @@ def test_merge_on_read_offers_its_smallest_file_without_logs_only():
 @pytest.mark.parametrize(("size", "target"), [(3 * MB, "a"), (5 * MB, None)])
 def test_merge_on_read_does_not_rewrite_a_large_base_file_for_a_few_rows(size, target):
     assert shares(share_inserts(context("MERGE_ON_READ"), [slice_of("a", size)], 10)) == [(target, 10)]
+
+
+def test_the_size_up_to_which_a_base_file_of_merge_on_read_is_rewritten_can_be_set():
+    options = {"hoodie.engine.insert.packing.max.bytes": str(6 * MB)}
+    assert shares(share_inserts(context("MERGE_ON_READ", **options), [slice_of("a", 5 * MB)], 10)) == [
+        ("a", 10)
+    ]
+    options = {"hoodie.engine.insert.packing.max.bytes": "0"}
+    assert shares(share_inserts(context("MERGE_ON_READ", **options), [slice_of("a", MB)], 10)) == [(None, 10)]
+
+
+def test_rows_have_the_estimated_size_until_a_commit_of_some_size_has_told_theirs(tmp_path):
+    table = tables.copy_on_write(tmp_path / "t", 1)
+    state = TableState.load(table.storage)
+    estimated = resolve_options({"hoodie.copyonwrite.record.size.estimate": 77})
+    assert state.average_row_bytes(estimated) == 77
+    room = FileSize.from_options(estimated, state.average_row_bytes(estimated), "zstd").room_in
+    assert room(0) == 120 * MB // 77

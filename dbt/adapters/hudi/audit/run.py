@@ -69,7 +69,7 @@ class Audit:
         )
 
     def _run(self, test: AuditTest) -> str | None:
-        """What there is to say of a test that fails, None for one that passes."""
+        """Return what there is to say of a test that fails, None for one that passes."""
         try:
             query = self._query(test.counted)
             failures, should_warn, should_error = self._session.sql(query).collect()[0]

@@ -42,7 +42,7 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
 
 
 def _is_attached(node: Any, unique_id: str) -> bool:
-    """A generic test belongs to the node it is written at, a singular one to the only node it reads."""
+    """Tell whether a test is a node's: a generic one where it is written, a singular one where it reads no other node."""
     attached = getattr(node, "attached_node", None)
     if getattr(node, "test_metadata", None) is not None:
         return bool(attached == unique_id)

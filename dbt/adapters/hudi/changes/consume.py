@@ -43,7 +43,7 @@ def consumed(plan: ModelPlan, frame: DataFrame, *, rebuilds: bool) -> DataFrame:
 
 
 def _key_columns(plan: ModelPlan) -> list[str]:
-    """What makes a row the same one: the key, and where it lies unless keys are unique in the whole table."""
+    """Return what makes a row the same one: the key, and where it lies unless keys are unique in the whole table."""
     kind = plan.write_options.get(IndexOptions.TYPE.key, "").upper()
     is_global = kind.startswith("GLOBAL_")
     parts = [] if is_global else [item.split(":")[0] for item in plan.table.partition_by]

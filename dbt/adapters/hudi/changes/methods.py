@@ -36,7 +36,7 @@ from dbt.adapters.hudi.relation import named
 
 
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
-    """What a relation is while dbt parses."""
+    """Return what a relation is while dbt parses."""
     return relation
 
 
@@ -50,7 +50,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
     def hudi_changes(
         self, relation: BaseRelation, target: BaseRelation, fresh: bool, asked: dict[str, Any]
     ) -> BaseRelation:
-        """A temporary view of the rows that changed; the window is noted for the commit of the model.
+        """Return a temporary view of the rows that changed; the window is noted for the commit of the model.
 
         Args:
             relation: A Hudi table.
@@ -105,7 +105,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
 
     @available.parse(_as_it_is)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:
-        """A temporary view of a table as it was.
+        """Return a temporary view of a table as it was.
 
         Args:
             relation: A Hudi table.
@@ -161,7 +161,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             return [_line(each) for each in list_consumers(found.storage)]
 
     def _input(self, session: SparkSession, source: str, instant: str | None) -> str:
-        """The name under which an input is noted; a given instant must be one that the input had."""
+        """Return the name under which an input is noted; a given instant must be one that the input had."""
         name: TableName = self._names(source)  # type: ignore[attr-defined]
         if instant is not None:
             table = self.connections.warehouse.require_table(session, name.database, name.name)
@@ -169,13 +169,13 @@ class ChangeFeeds(metaclass=AdapterMeta):
         return name.label.lower()
 
     def feed_of(self, target: BaseRelation | Any) -> Feed:
-        """What a model takes in this run; an empty feed when it reads no changes."""
+        """Return what a model takes in this run; an empty feed when it reads no changes."""
         name = named(target) if isinstance(target, BaseRelation) else TableName(target.schema, target.name)
         feeds: dict[tuple[str, str], Feed] = self.connections.get_thread_connection().handle.feeds
         return feeds.get((name.database.lower(), name.name.lower())) or Feed()
 
     def _feed(self, session: SparkSession, target: BaseRelation) -> Feed:
-        """The feed of a model, begun by its first input."""
+        """Return the feed of a model, begun by its first input."""
         feeds: dict[tuple[str, str], Feed] = self.connections.get_thread_connection().handle.feeds
         name = named(target)
         key = (name.database.lower(), name.name.lower())

@@ -8,26 +8,16 @@ from collections.abc import Mapping
 from hudi_engine.write.rows.clauses import DELETE, MergeClauses
 from hudi_engine.write.rows.match import SOURCE, TARGET
 
+from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, mapping
 from dbt.adapters.hudi.sql.statements import split_outside
 
-CLAUSES: tuple[str, ...] = (
-    "matched_condition",
-    "not_matched_condition",
-    "not_matched_by_source_action",
-    "not_matched_by_source_condition",
-    "skip_matched_step",
-    "skip_not_matched_step",
-    "merge_update_set_expressions",
-    "source_alias",
-    "target_alias",
-)
 _UPDATE = re.compile(r"\s*update\s+set\s+(?P<items>.+)", re.IGNORECASE | re.DOTALL)
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
 def read_clauses(config: Mapping[str, object], problems: Problems) -> MergeClauses | None:
-    """The clauses a model asks for, None when it asks for none."""
+    """Return the clauses a model asks for, None when it asks for none."""
     if not any(config.get(key) not in (None, "", {}, False) for key in CLAUSES):
         return None
     texts = {key: _text(key, config, problems) for key in CLAUSES if "condition" in key or "alias" in key}

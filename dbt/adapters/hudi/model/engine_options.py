@@ -43,7 +43,7 @@ def profile_only_problems(options: Mapping[str, str]) -> Sequence[str]:
     ]
 
 
-def definition_problems(definition: Mapping[str, Any]) -> Sequence[str]:
+def engine_problems(definition: Mapping[str, Any]) -> Sequence[str]:
     """Say what is wrong with a table, one text for each; its columns are looked at when it is built."""
     try:
         table_properties(schema=None, **definition)

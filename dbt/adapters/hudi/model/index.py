@@ -43,7 +43,7 @@ class IndexConfig:
 
 
 def read_index(raw: RawConfig, table: ModelTable) -> IndexConfig:
-    """The index a model asks for, or the one its key implies.
+    """Return the index a model asks for, or the one its key implies.
 
     dbt's ``unique_key`` means unique in the table, so a key that lacks a partition column gets a global index whose rows
     move when their partition changes. A key that holds every partition column cannot move.
@@ -67,6 +67,7 @@ def read_index(raw: RawConfig, table: ModelTable) -> IndexConfig:
 
 
 def _given_index(raw: RawConfig, problems: Problems) -> tuple[str | None, dict[str, str]]:
+    """Return the index and its settings from the config, else from the options; both may be given when they agree."""
     configured = raw.config.get("index")
     from_options = raw.options.pop(_TYPE, None)
     settings: dict[str, str] = {}

@@ -9,6 +9,18 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 
+# The clauses of a merge.
+CLAUSES: tuple[str, ...] = (
+    "matched_condition",
+    "not_matched_condition",
+    "not_matched_by_source_action",
+    "not_matched_by_source_condition",
+    "skip_matched_step",
+    "skip_not_matched_step",
+    "merge_update_set_expressions",
+    "source_alias",
+    "target_alias",
+)
 # Read by dbt-hudi, in all their spellings.
 USED: tuple[str, ...] = (
     "file_format",
@@ -32,16 +44,8 @@ USED: tuple[str, ...] = (
     "merge_exclude_columns",
     "skip_unchanged",
     "as_of",
-    "matched_condition",
-    "not_matched_condition",
-    "not_matched_by_source_action",
-    "not_matched_by_source_condition",
-    "skip_matched_step",
-    "skip_not_matched_step",
-    "merge_update_set_expressions",
+    *CLAUSES,
     "merge_with_schema_evolution",
-    "source_alias",
-    "target_alias",
     "incremental_predicates",
     "predicates",
     "compaction",

@@ -9,8 +9,8 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.write.rows.clauses import MergeClauses
 
-from dbt.adapters.hudi.model.clauses import CLAUSES, read_clauses
-from dbt.adapters.hudi.model.known_configs import nearest
+from dbt.adapters.hudi.model.clauses import read_clauses
+from dbt.adapters.hudi.model.known_configs import CLAUSES, nearest
 from dbt.adapters.hudi.model.reading import Problems, boolean, names
 from dbt.adapters.hudi.model.replacing import BatchWindow, batch_window, delete_columns
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
@@ -98,7 +98,7 @@ def is_known(strategy: str) -> bool:
 
 
 def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str] = ()) -> MergeConfig:
-    """The incremental run a model asks for; collects every contradiction.
+    """Return the incremental run a model asks for; collects every contradiction.
 
     Other materializations inherit these configs from their folder and do not use them, so nothing is said about them.
 
@@ -156,7 +156,7 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
 
 
 def _asked(raw: RawConfig, problems: Problems) -> str:
-    """The strategy in dbt's words or, as Hudi's write operation, in the options."""
+    """Return the strategy in dbt's words or, as Hudi's write operation, in the options."""
     given = raw.config.get("incremental_strategy")
     operation = raw.options.pop(_OPERATION, None)
     if operation is None:
@@ -173,6 +173,7 @@ def _asked(raw: RawConfig, problems: Problems) -> str:
 
 
 def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str], problems: Problems) -> str:
+    """Return the strategy, a default for the table; a refused or misspelled one is told with the way out."""
     if strategy == "default":
         return "upsert" if table.record_key else "insert"
     if strategy in own_strategies:
@@ -197,7 +198,7 @@ def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str],
 
 
 def _operation(strategy: str, table: ModelTable, own_strategies: Collection[str]) -> str | None:
-    """The write operation behind a strategy; without a key there is nothing to merge with."""
+    """Return the write operation behind a strategy; without a key there is nothing to merge with."""
     if strategy in own_strategies:
         return None
     operation = STRATEGIES.get(strategy)

@@ -13,7 +13,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
 from dbt.adapters.hudi.model.engine_options import (
-    definition_problems,
+    engine_problems,
     option_problems,
     profile_only_problems,
     write_only,
@@ -187,7 +187,7 @@ def resolve_plan(
         properties=dict(raw.properties),
         audit=audit,
     )
-    problems.extend(definition_problems(plan.definition))
+    problems.extend(engine_problems(plan.definition))
     problems.raise_if_any(what)
     return plan
 
@@ -201,7 +201,7 @@ def _check_names(schema: str, name: str, problems: Problems) -> None:
 
 
 def _own_location(config: Mapping[str, object], places: Places, problems: Problems) -> str | None:
-    """The folder a model puts its table into, None for the profile's."""
+    """Return the folder a model puts its table into, None for the profile's."""
     given = config.get("location_root")
     if given is None or given == "":
         return None
@@ -212,7 +212,7 @@ def _own_location(config: Mapping[str, object], places: Places, problems: Proble
 
 
 def _snapshot_key(config: Mapping[str, object]) -> tuple[str, ...] | None:
-    """A snapshot keeps every version of a row, so its record key is dbt's version id, not the source's key."""
+    """Make dbt's version id the record key of a snapshot, which keeps every version of a row of the source."""
     if config.get("materialized") != "snapshot":
         return None
     renamed = config.get("snapshot_meta_column_names")

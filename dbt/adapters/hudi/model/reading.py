@@ -48,7 +48,7 @@ def names(key: str, value: object, problems: Problems) -> tuple[str, ...]:
 
 
 def mapping(key: str, value: object, problems: Problems) -> dict[str, object]:
-    """A mapping with text keys; None means empty."""
+    """Return a mapping with text keys; None means empty."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -58,7 +58,7 @@ def mapping(key: str, value: object, problems: Problems) -> dict[str, object]:
 
 
 def boolean(key: str, value: object, problems: Problems, default: bool | None = None) -> bool | None:
-    """True or false, also as text."""
+    """Return true or false, given also as text."""
     if value is None:
         return default
     if isinstance(value, bool):
@@ -85,5 +85,5 @@ def choice(
 
 
 def option_text(value: object) -> str:
-    """A config value as the text of an option."""
+    """Return a config value as the text of an option."""
     return str(value).lower() if isinstance(value, bool) else str(value)

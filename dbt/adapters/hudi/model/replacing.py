@@ -26,7 +26,7 @@ class BatchWindow:
 
 
 def delete_columns(raw: RawConfig, table: ModelTable, problems: Problems) -> tuple[str, ...]:
-    """The columns of delete+insert, which need not be the record key."""
+    """Return the columns of delete+insert, which need not be the record key."""
     columns = names("unique_key", raw.config.get("unique_key"), problems) or table.record_key
     if not columns:
         problems.add(
@@ -37,7 +37,7 @@ def delete_columns(raw: RawConfig, table: ModelTable, problems: Problems) -> tup
 
 
 def batch_window(config: Mapping[str, object], problems: Problems) -> BatchWindow | None:
-    """The window of time of a microbatch model; dbt says its bounds when it runs a batch."""
+    """Return the window of time of a microbatch model; dbt says its bounds when it runs a batch."""
     column = config.get("event_time")
     if not isinstance(column, str) or not column.strip():
         problems.add(

@@ -39,6 +39,7 @@ def git_sha(folder: str) -> str | None:
 
 
 def _head(place: Path) -> str | None:
+    """Return the commit that a work tree stands at, read from git's files so that no program is started."""
     if place.is_file():
         # A work tree of its own says where its files are.
         place = (place.parent / place.read_text().partition(":")[2].strip()).resolve()

@@ -76,7 +76,7 @@ class ServicesConfig:
 
 
 def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
-    """The inline services a model asks for."""
+    """Return the inline services a model asks for."""
     cluster_by = names("cluster_by", raw.config.get("cluster_by"), raw.problems)
     settings = {
         **_compaction(raw, table),

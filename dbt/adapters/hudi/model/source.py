@@ -43,6 +43,7 @@ def source_place(source: Any) -> SourcePlace:
 
 
 def _external(source: Any) -> dict[str, Any]:
+    """Return what a source says of its place, the first of the spellings that dbt packages use."""
     config = getattr(source, "config", None)
     places = (
         getattr(source, "external", None),
@@ -63,6 +64,7 @@ def _as_mapping(place: Any) -> Mapping[str, Any]:
 
 
 def _problem(given: Mapping[str, Any]) -> str:
+    """Return what is wrong with a source's place, ``""`` for nothing."""
     location, using, options = (given.get(key) for key in _KEYS)
     further = next((key for key in given if key not in _KEYS), None)
     if further is not None:

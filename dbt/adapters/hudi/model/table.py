@@ -119,7 +119,7 @@ class RawConfig:
                 self.properties[key] = option_text(value)
 
     def value(self, *spellings: str) -> object:
-        """The value of a setting under any of its spellings; two that disagree are a problem."""
+        """Return the value of a setting under any of its spellings; two that disagree are a problem."""
         found: list[tuple[str, object]] = []
         for spelling in spellings:
             if spelling in _SHORT_OPTIONS:
@@ -140,7 +140,7 @@ class RawConfig:
 
 
 def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None) -> ModelTable:
-    """The table's shape.
+    """Return the table's shape.
 
     Args:
         raw: The model's config.
@@ -164,7 +164,7 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
 
 
 def _record_key(raw: RawConfig) -> object:
-    """The key; for delete+insert unique_key says which rows go, and the record key may be said beside it."""
+    """Return the key; for delete+insert unique_key says which rows go, and the record key may be said beside it."""
     if raw.config.get("incremental_strategy") != "delete+insert":
         return raw.value(*_KEY_KEYS)
     own = raw.value(*_KEY_KEYS[1:])

@@ -22,7 +22,7 @@ _ALLOWED_RESERVED = ("_hoodie_is_deleted",)
 
 
 def drop_meta_columns(frame: DataFrame) -> DataFrame:
-    """The frame without Hudi's own columns, which ``select *`` over a Hudi source brings along.
+    """Return the frame without Hudi's own columns, which ``select *`` over a Hudi source brings along.
 
     Only some of them were named by the query on purpose, which is told.
     """
@@ -94,7 +94,7 @@ def legal_names(names: Sequence[str]) -> list[str]:
 
 
 def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:
-    """A table's columns, with the mark of deleted rows when the query has one and the table has none yet."""
+    """Return a table's columns, with the mark of deleted rows when the query has one and the table has none yet."""
     known = {name.lower() for name in table.names}
     marks = [
         field

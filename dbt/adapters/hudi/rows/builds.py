@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -38,17 +38,26 @@ MICROBATCH_RETRIES = "20"
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
-def rebuild(
-    warehouse: Warehouse,
-    session: SparkSession,
-    plan: ModelPlan,
-    frame: DataFrame,
-    constraints: Sequence[Constraint] = (),
+@dataclass(frozen=True)
+class ModelRows:
+    """The rows of a model's query.
+
+    Args:
+        frame: The rows, columns as the schema change mode leaves them.
+        constraints: Conditions tested before the commit.
+    """
+
+    frame: DataFrame
+    constraints: Sequence[Constraint] = ()
+
+
+def rebuild_model(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
-    frame = drop_meta_columns(frame)
+    frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
-    frame = checked(frame, constraints)
+    frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
     if entry is not None and entry.base is None and not entry.reads_only:
         warehouse.drop(session, plan.schema, plan.name)
@@ -70,16 +79,12 @@ def rebuild(
 
 
 def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:
-    """A table's definition with the options of the profile, before those of the model."""
+    """Return a table's definition with the options of the profile, before those of the model."""
     return {**plan.definition, "options": {**options, **plan.create_options}}
 
 
-def write(
-    warehouse: Warehouse,
-    session: SparkSession,
-    plan: ModelPlan,
-    frame: DataFrame,
-    constraints: Sequence[Constraint] = (),
+def write_model(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
 ) -> HudiAdapterResponse:
     """One incremental write into the model's table.
 
@@ -87,34 +92,37 @@ def write(
         warehouse: The profile's tables.
         session: The connection's session.
         plan: The model.
-        frame: The query's rows, columns as the schema change mode leaves them.
-        constraints: Conditions tested before the commit.
+        rows: The query's rows.
     """
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
-    frame = drop_meta_columns(frame)
+    frame = drop_meta_columns(rows.frame)
     schema = columns_to_be(plan, table, frame)
     check_fit(plan, table, frame.columns)
-    frame = checked(frame, constraints)
+    frame = checked(frame, rows.constraints)
     update = None
     if operation == "upsert":
         update, condition = _columns_to_update(plan, schema, frame), plan.merge.condition
-        rows = fit_to_table(frame, with_delete_mark(schema, frame), fill_missing=True)
+        fitted = fit_to_table(frame, with_delete_mark(schema, frame), fill_missing=True)
     else:
         condition = None
-        rows = fit_to_table(frame, schema, fill_missing=operation != "delete")
+        fitted = fit_to_table(frame, schema, fill_missing=operation != "delete")
     if plan.merge.clauses is not None:
         clauses = replace(
             plan.merge.clauses, on=condition, update_columns=None if update is None else tuple(update)
         )
-        result = table.merge(rows, clauses, options=plan.write_options)
+        result = table.merge(fitted, clauses, options=plan.write_options)
     elif operation in OPERATIONS:
         result = table.write(
-            OPERATIONS[operation], rows, plan.write_options, update_columns=update, match_condition=condition
+            OPERATIONS[operation],
+            fitted,
+            plan.write_options,
+            update_columns=update,
+            match_condition=condition,
         )
     else:
-        result = _replace(table, plan, rows)
+        result = _replace(table, plan, fitted)
     with warehouse.one_writer(session, plan.base):
         warehouse.register_plan(session, plan, table)
     return write_response(result)
@@ -144,7 +152,7 @@ def side_by_side(plan: ModelPlan) -> bool:
 
 
 def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) -> list[str] | None:
-    """The columns a matched row takes from the model, None for all."""
+    """Return the columns a matched row takes from the model, None for all."""
     columns = tuple(schema.names)
     update = plan.merge.columns_to_update(columns)
     if plan.merge.update_columns is not None:
@@ -157,7 +165,7 @@ def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) 
 
 
 def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> HudiTable:
-    """The model's table as it is on storage."""
+    """Return the model's table as it is on storage."""
     try:
         return warehouse.table(session, plan.base)
     except TableNotFoundError as error:
@@ -166,24 +174,24 @@ def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) 
         ) from error
 
 
-def columns_of(table: HudiTable) -> T.StructType:
-    """The table's data columns; none before its first write."""
+def data_columns(table: HudiTable) -> T.StructType:
+    """Return the table's data columns; none before its first write."""
     return table.schema or T.StructType()
 
 
 def columns_to_be(plan: ModelPlan, table: HudiTable, frame: DataFrame) -> T.StructType:
-    """The table's columns after a write; new ones come with the rows where tests may still stop both.
+    """Return the table's columns after a write; new ones come with the rows where tests may still stop both.
 
     Elsewhere a commit of its own has added them before.
     """
-    schema = columns_of(table)
+    schema = data_columns(table)
     if not plan.tests or plan.merge.on_schema_change == "ignore":
         return schema
     return with_new_columns(schema, frame)
 
 
 def with_new_columns(schema: T.StructType, frame: DataFrame) -> T.StructType:
-    """A table's columns and those a query has besides."""
+    """Return a table's columns and those a query has besides."""
     known = {name.lower() for name in schema.names}
     new = {each.name: each.dataType for each in frame.schema.fields if each.name.lower() not in known}
     return changed_schema(schema, new, [], {}) if new else schema
@@ -250,7 +258,7 @@ def changed_schema(
     remove: Sequence[str],
     retype: Mapping[str, T.DataType],
 ) -> T.StructType:
-    """The table's columns after a schema change of dbt.
+    """Return the table's columns after a schema change of dbt.
 
     Args:
         schema: Columns now.

@@ -27,7 +27,7 @@ class Constraint:
 
 
 def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
-    """The enforced constraints of a model with an enforced contract; none otherwise."""
+    """Return the enforced constraints of a model with an enforced contract; none otherwise."""
     config = model.get("config")
     contract = config.get("contract") if isinstance(config, Mapping) else None
     if not isinstance(contract, Mapping) or not contract.get("enforced"):
@@ -40,7 +40,7 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
 
 
 def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
-    """The same rows; reading one that breaks a constraint fails with the constraint's name."""
+    """Return the same rows; reading one that breaks a constraint fails with the constraint's name."""
     for constraint in constraints:
         met = F.coalesce(F.expr(constraint.condition), F.lit(True))
         broken = F.raise_error(F.lit(f"constraint violated: {constraint.name}: {constraint.condition}")).cast(

@@ -13,7 +13,7 @@ _INTEGERS = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
 
 def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str) -> Column:
-    """A value as the table has it: fields by name, those the table lacks go, numbers only widen.
+    """Return a value as the table has it: fields by name, those the table lacks go, numbers only widen.
 
     Args:
         value: The value.
@@ -43,7 +43,7 @@ def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str)
 
 
 def with_new_fields(old: T.DataType, new: T.DataType) -> T.DataType:
-    """A table's type with the fields that structs of a query have besides; everything else stays as it is."""
+    """Return a table's type with the fields that structs of a query have besides; everything else stays as it is."""
     if isinstance(old, T.StructType) and isinstance(new, T.StructType):
         found = {field.name.lower(): field.dataType for field in new.fields}
         known = {field.name.lower() for field in old.fields}
@@ -62,7 +62,7 @@ def with_new_fields(old: T.DataType, new: T.DataType) -> T.DataType:
 
 
 def in_order_of(old: T.DataType, new: T.DataType) -> T.DataType:
-    """A query's type with the fields of its structs named and ordered as the table's, new ones last."""
+    """Return a query's type with the fields of its structs named and ordered as the table's, new ones last."""
     if isinstance(old, T.StructType) and isinstance(new, T.StructType):
         found = {field.name.lower(): field for field in new.fields}
         kept = [
@@ -97,6 +97,7 @@ def _struct(value: Column, given: T.StructType, wanted: T.StructType, path: str)
 
 
 def _fits(given: T.DataType, wanted: T.DataType) -> bool:
+    """Tell whether every value of a type is one of the other, so that the cast of a nested field loses nothing."""
     checks: tuple[Callable[[], bool], ...] = (
         lambda: isinstance(given, T.AtomicType) and isinstance(wanted, T.StringType),
         lambda: isinstance(given, T.NullType),

@@ -60,7 +60,7 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
 
 
 def _text(value: Any) -> str | None:
-    """A parsed value as text that Spark casts back to the same value."""
+    """Return a parsed value as text that Spark casts back to the same value."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -18,7 +18,7 @@ _CHANGE = "dbt_change_type"
 _HELPERS = (_CHANGE, "dbt_unique_key")
 
 
-def write(
+def write_snapshot(
     warehouse: Warehouse,
     session: SparkSession,
     plan: ModelPlan,
@@ -60,8 +60,8 @@ def write(
 
 
 def _with_new_columns(plan: ModelPlan, table: HudiTable, rows: DataFrame) -> T.StructType:
-    """The table's columns, with those the source has got since the last run."""
-    schema = builds.columns_of(table)
+    """Return the table's columns, with those the source has got since the last run."""
+    schema = builds.data_columns(table)
     wider = builds.with_new_columns(schema, rows)
     # with tests the columns come with the rows, so that a failure takes back both
     if wider is not schema and not plan.tests:

@@ -83,7 +83,7 @@ def _schema(session: SparkSession, name: str) -> T.StructType:
 def catalog_table(
     warehouse: Warehouse, session: SparkSession, relations: Iterable[BaseRelation]
 ) -> agate.Table:
-    """The rows of dbt's catalog: one for each column of each relation that exists."""
+    """Return the rows of dbt's catalog: one for each column of each relation that exists."""
     from dbt_common.clients.agate_helper import table_from_rows
 
     known: dict[str, dict[str, CatalogEntry]] = {}
@@ -108,7 +108,7 @@ def catalog_table(
 
 
 def catalog_entry(warehouse: Warehouse, session: SparkSession, relation: BaseRelation) -> CatalogTable | None:
-    """What dbt's catalog says of one relation; None when it does not exist."""
+    """Return what dbt's catalog says of one relation; None when it does not exist."""
     name = named(relation)
     entry = warehouse.entry(session, name.database, name.name)
     rows = [] if entry is None else _rows(session, entry)

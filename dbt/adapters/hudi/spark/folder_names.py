@@ -27,7 +27,7 @@ class FolderNames:
         return self._directory.names(schema.lower())
 
     def table(self, schema: str, name: str) -> Storage | None:
-        """The storage of a table, None where the folders do not know the name; a second face stands for its table."""
+        """Return the storage of a table, None where the folders do not know the name; a second face stands for its table."""
         for each in (name, name.removesuffix(READ_OPTIMIZED_SUFFIX), name.removesuffix(REALTIME_SUFFIX)):
             base = self._directory.table_base(schema.lower(), each)
             if base is not None:

@@ -82,7 +82,7 @@ class HudiHandle:
 
     @contextmanager
     def job(self, description: str) -> Iterator[SparkSession]:
-        """The session, with every Spark job started inside belonging to this connection and cancellable."""
+        """Lend the session, with every Spark job started inside belonging to this connection and cancellable."""
         self._go_on()
         with dbt_errors(description):
             if self._session is None:
@@ -112,7 +112,7 @@ class HudiHandle:
             raise DbtDatabaseError("cancelled: this run was interrupted, nothing more is started")
 
     def cursor(self) -> HudiCursor:
-        """A cursor; each statement gets its own."""
+        """Return a cursor; each statement gets its own."""
         return HudiCursor(self)
 
     def track_view(self, name: str) -> None:
@@ -207,7 +207,7 @@ class HudiCursor:
         return rows
 
     def fetchmany(self, size: int) -> list[Any]:
-        """The next rows.
+        """Return the next rows.
 
         Args:
             size: Rows to return at most.
@@ -218,7 +218,7 @@ class HudiCursor:
         return rows
 
     def fetchone(self) -> Any | None:
-        """The next row, None after the last."""
+        """Return the next row, None after the last."""
         if self._rows is None:
             self._rows = self._collect(self._frame)
         return self._rows.pop(0) if self._rows else None

@@ -57,7 +57,7 @@ def check_java() -> tuple[Path, str]:
 
 
 def _java_version(java: str) -> str:
-    """The version a Java says it has: by its release file, which costs nothing, or by asking it."""
+    """Return the version a Java says it has: by its release file, which costs nothing, or by asking it."""
     release = Path(java).resolve().parent.parent / "release"
     if release.is_file():
         said = re.search(r'^JAVA_VERSION="([^"]+)"', release.read_text(errors="replace"), re.MULTILINE)

@@ -74,7 +74,7 @@ def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
 def base_session(
     credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None = None
 ) -> tuple[SparkSession, bool]:
-    """The process's Spark session, started when there is none.
+    """Return the process's Spark session, started when there is none.
 
     Args:
         credentials: The profile.
@@ -174,7 +174,7 @@ def _load_classes(session: SparkSession) -> None:
 def connection_session(
     credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None = None
 ) -> SparkSession:
-    """A session for one dbt connection: its own confs and temporary views unless the profile says otherwise."""
+    """Return a session for one dbt connection: its own confs and temporary views unless the profile says otherwise."""
     base, owned = base_session(credentials, engine_conf, folder)
     isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
     session = base.newSession() if isolate else base
@@ -232,6 +232,7 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
 
 
 def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings that count only when the session starts; the profile's own win, Java options are joined."""
     root = credentials.location_root
     conf = {
         **runtime_conf(credentials),
@@ -285,7 +286,7 @@ def _metastore_configured(conf: Mapping[str, str]) -> bool:
 
 
 def _set_runtime(session: SparkSession, key: str, value: str) -> None:
-    """Static settings count only before Spark starts; the session says so and keeps its own value."""
+    """Set what a running session can take; a static setting counts only before Spark starts, and the session keeps its own."""
     if session.conf.get(key, None) == value:
         return
     try:

@@ -67,15 +67,15 @@ class SourcePlaces:
             self._known.clear()
 
     def known(self, schema: str, name: str) -> SourcePlace | None:
-        """The place last noted for a source, None when it was not used."""
+        """Return the place last noted for a source, None when it was not used."""
         return self._known.get((schema.lower(), name.lower()))
 
     def of_this_node(self) -> tuple[SourcePlace, ...]:
-        """The sources the node dbt is at has used since this was last asked; none outside of nodes."""
+        """Return the sources the node dbt is at has used since this was last asked; none outside of nodes."""
         return self._taken(_node()) if _node() else ()
 
     def of_no_node(self) -> tuple[SourcePlace, ...]:
-        """The sources used outside of nodes since this was last asked, as by ``dbt docs generate``."""
+        """Return the sources used outside of nodes since this was last asked, as by ``dbt docs generate``."""
         return self._taken("")
 
     def _taken(self, node: str) -> tuple[SourcePlace, ...]:

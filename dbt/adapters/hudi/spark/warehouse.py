@@ -108,7 +108,7 @@ class Warehouse:
     # --- sessions -----------------------------------------------------------------------------------------------
 
     def open_session(self) -> SparkSession:
-        """A session for one connection, in a process whose catalog knows the warehouse."""
+        """Return a session for one connection, in a process whose catalog knows the warehouse."""
         with self._lock:
             if not self._loaded:
                 make_root(self.places.location_root)
@@ -268,7 +268,7 @@ class Warehouse:
         return None if found is None or found.is_internal else found
 
     def table(self, session: SparkSession, base: str) -> HudiTable:
-        """The table at a folder, looked at once: what it is, and what its first write starts from."""
+        """Return the table at a folder, looked at once: what it is, and what its first write starts from."""
         return HudiTable.open(session, base, options=self.options, hold=True)
 
     def hudi_base(self, session: SparkSession, schema: str, name: str) -> str | None:
@@ -279,7 +279,7 @@ class Warehouse:
             return None
 
     def require_table(self, session: SparkSession, schema: str, name: str) -> HudiTable:
-        """The Hudi table behind a name.
+        """Return the Hudi table behind a name.
 
         Raises:
             DbtRuntimeError: when the name is not a Hudi table.

@@ -13,7 +13,7 @@ from dbt.adapters.hudi.logs import logger
 _DEFAULT, _GENERATED, _IDENTITY = "CURRENT_DEFAULT", "GENERATION_EXPRESSION", "identity.start"
 
 
-def check_columns(schema: T.StructType, label: str) -> None:
+def check_new_columns(schema: T.StructType, label: str) -> None:
     """Refuse the columns of a CREATE TABLE that ask for values the table would not fill in.
 
     Args:

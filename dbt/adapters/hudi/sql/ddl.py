@@ -13,10 +13,10 @@ from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
-from dbt.adapters.hudi.rows.builds import columns_of, with_options
+from dbt.adapters.hudi.rows.builds import data_columns, with_options
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.column_rules import check_columns, check_default
+from dbt.adapters.hudi.sql.column_rules import check_default, check_new_columns
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -28,7 +28,7 @@ _OK = AdapterResponse("OK")
 
 def add_columns(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... ADD COLUMNS."""
-    schema = columns_of(statement.table(target))
+    schema = data_columns(statement.table(target))
     added, comments = [], {}
     for item in plans.items(statement.plan.columnsToAdd()):
         name = str(item.colName())
@@ -50,7 +50,7 @@ def add_columns(statement: Statement, target: Target) -> Routed:
 
 def drop_columns(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... DROP COLUMNS."""
-    schema = columns_of(statement.table(target))
+    schema = data_columns(statement.table(target))
     dropped = {
         ".".join(plans.texts(item.name())).lower() for item in plans.items(statement.plan.columnsToDrop())
     }
@@ -99,7 +99,8 @@ def alter_columns(statement: Statement, target: Target) -> Routed:
 
 
 def _alter_columns(statement: Statement, target: Target, changes: list[tuple[plans.JavaPlan, ...]]) -> Routed:
-    schema = columns_of(statement.table(target))
+    """Change types and comments of columns; what else Spark's grammar allows is refused by name."""
+    schema = data_columns(statement.table(target))
     fields = {column.name.lower(): column for column in schema.fields}
     comments: dict[str, str] = {}
     for column, data_type, comment, nullable, position, default in changes:
@@ -127,7 +128,7 @@ def _altered(
     statement: Statement, target: Target, schema: T.StructType, comments: Mapping[str, str]
 ) -> Routed:
     table = statement.table(target)
-    if _shape(schema) != _shape(columns_of(table)):
+    if _shape(schema) != _shape(data_columns(table)):
         table.alter_schema(schema)
     statement.warehouse.register(statement.session, target.schema, target.name, table)
     if comments:
@@ -165,7 +166,7 @@ def rename_table(statement: Statement, target: Target) -> Routed:
     return Routed(_OK)
 
 
-def drop_table(statement: Statement, target: Target) -> Routed:
+def drop_target(statement: Statement, target: Target) -> Routed:
     """DROP TABLE."""
     statement.warehouse.drop(statement.session, target.schema, target.name)
     return Routed(_OK)
@@ -196,7 +197,7 @@ def create_view(statement: Statement) -> Routed:
 
 
 def _lasting(statement: Statement) -> str:
-    """The text of a view as every later process has to read it, wherever that runs."""
+    """Return the text of a view as every later process has to read it, wherever that runs."""
     catalog = statement.session.catalog
     schemas = [name for name in files_read(statement.text) if catalog.databaseExists(name)]
     return with_absolute_files(statement.text, statement.warehouse.places.project_root, schemas)
@@ -269,7 +270,7 @@ def create_from_columns(statement: Statement) -> Routed | None:
     if _exists(statement, plan):
         return Routed(_OK)
     schema = plans.struct_type(statement.plan.tableSchema())
-    check_columns(schema, f"{plan.schema}.{plan.name}")
+    check_new_columns(schema, f"{plan.schema}.{plan.name}")
     columns = [T.StructField(column.name, _plain_type(column.dataType), True) for column in schema.fields]
     HudiTable.create(statement.session, plan.base, schema=T.StructType(columns), **plan.definition)
     return _made(statement, plan, _OK, schema)
@@ -289,7 +290,7 @@ def create_table_as_select(statement: Statement) -> Routed | None:
 
 
 def _table_plan(statement: Statement) -> ModelPlan | None:
-    """The plan of a CREATE TABLE, None when it asks for another format."""
+    """Return the plan of a CREATE TABLE, None when it asks for another format."""
     spec = statement.plan.tableSpec()
     provider = plans.option(spec.provider())
     if (provider is not None and str(provider).lower() != "hudi") or plans.option(spec.serde()) is not None:

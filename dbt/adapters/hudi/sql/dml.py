@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
-from dbt.adapters.hudi.rows.builds import columns_of
+from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import rows_to_merge
@@ -27,7 +27,7 @@ def insert(statement: Statement, target: Target) -> Routed:
     """INSERT INTO and INSERT OVERWRITE; the latter obeys Spark's partition overwrite mode."""
     plan = statement.plan
     table = statement.table(target)
-    schema = columns_of(table)
+    schema = data_columns(table)
     rows = _query(statement)
     static = _static_partitions(plan)
     names = plans.texts(plan.userSpecifiedCols())
@@ -42,6 +42,7 @@ def insert(statement: Statement, target: Target) -> Routed:
 def _overwrite(
     statement: Statement, target: Target, table: HudiTable, frame: DataFrame, static: dict[str, str]
 ) -> Routed:
+    """Replace the table, or the partitions that come, as Spark's overwrite mode says."""
     partition_by = [item.name for item in table.config.partition_fields]
     dynamic = str(statement.session.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic"
     if static and set(map(str.lower, static)) != set(map(str.lower, partition_by)):
@@ -147,7 +148,7 @@ def _where(statement: Statement, target: Target, condition: plans.JavaPlan | Non
 def truncate(statement: Statement, target: Target) -> Routed:
     """TRUNCATE TABLE."""
     table = statement.table(target)
-    nothing = statement.session.createDataFrame([], columns_of(table))
+    nothing = statement.session.createDataFrame([], data_columns(table))
     return _done(statement, target, table, table.insert_overwrite_table(nothing))
 
 

@@ -88,7 +88,7 @@ class EarlierStates:
         return "".join([*pieces, text[position:]])
 
     def _state(self, session: SparkSession, place: _Place, text: str) -> DataFrame | None:
-        """The rows that are meant, None for a table that is not Hudi's."""
+        """Return the rows that are meant, None for a table that is not Hudi's."""
         if plans.kind(place.node) == "RelationTimeTravel":
             return self._as_of(session, place.node, text[place.start : place.end])
         return self._changes(session, place.node)
@@ -108,6 +108,7 @@ class EarlierStates:
         return snapshot_frame(session, state, resolve_options({}), as_of=instant_as_of(state, str(when)))
 
     def _changes(self, session: SparkSession, node: JavaPlan) -> DataFrame:
+        """Read the changes that a call of the function asks for; its arguments have to be literals."""
         given = [_literal(each) for each in plans.items(node.functionArgs())]
         if not 3 <= len(given) <= 4 or None in given or given[1] not in _KINDS:
             shown = ", ".join("an expression" if each is None else repr(each) for each in given)
@@ -129,6 +130,7 @@ class EarlierStates:
 
 
 def _places(node: JavaPlan, text: str) -> Iterator[_Place]:
+    """Find where a text names an earlier state, by the parser's positions; not below one, which is replaced as a whole."""
     kind = plans.kind(node)
     span = plans.source_range(node)
     if span is not None and kind == "RelationTimeTravel":
@@ -148,5 +150,5 @@ def _places(node: JavaPlan, text: str) -> Iterator[_Place]:
 
 
 def _literal(expression: JavaPlan) -> str | None:
-    """The value of a literal as text, None for any other expression."""
+    """Return the value of a literal as text, None for any other expression."""
     return str(expression.value()) if plans.kind(expression) == "Literal" else None

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.rows.alignment import fit_to_table
-from dbt.adapters.hudi.rows.builds import columns_of
+from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -77,9 +77,9 @@ def rows_to_merge(statement: Statement, target: Target, table: HudiTable) -> Mer
         wanted = F.lit(False)
         for clause in deletes:
             wanted = wanted | clause.rows
-        columns = [F.col(f"`{name}`.`{column}`") for column in columns_of(table).names]
+        columns = [F.col(f"`{name}`.`{column}`") for column in data_columns(table).names]
         return MergeRows("delete", joined.where(wanted).select(*columns), base)
-    return MergeRows("upsert", _changed(joined, clauses, columns_of(table)), base)
+    return MergeRows("upsert", _changed(joined, clauses, data_columns(table)), base)
 
 
 def _changed(joined: DataFrame, clauses: list[_Clause], schema: T.StructType) -> DataFrame:
@@ -109,7 +109,7 @@ def _source(statement: Statement) -> tuple[DataFrame, str]:
 def _clauses(
     statement: Statement, target: Target, table: HudiTable, name: str, source_name: str
 ) -> list[_Clause]:
-    plan, columns = statement.plan, columns_of(table).names
+    plan, columns = statement.plan, data_columns(table).names
     found = []
     for action in plans.items(plan.matchedActions()):
         found.append(_clause(statement, action, F.col(_MATCHED).isNotNull(), columns, name, source_name))
@@ -120,6 +120,7 @@ def _clauses(
 
 
 def _check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
+    """Refuse an update that gives a row another key; a key set to itself is let through."""
     keys = {column.lower() for column in record_key}
     for action in plans.items(plan.matchedActions()):
         if plans.kind(action) == "UpdateAction":
@@ -153,6 +154,7 @@ def _clause(
     name: str | None,
     source_name: str,
 ) -> _Clause:
+    """Return the rows of a clause and the columns they take; columns that it leaves out keep their value, or are null."""
     condition = plans.option(action.condition())
     if condition is not None:
         rows = rows & F.coalesce(plans.column(statement.session, condition), F.lit(False))

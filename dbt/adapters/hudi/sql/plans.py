@@ -27,29 +27,29 @@ def kind(node: JavaPlan) -> str:
 
 
 def items(seq: Any) -> Iterator[Any]:
-    """The elements of a Scala sequence, set or map."""
+    """Return the elements of a Scala sequence, set or map."""
     iterator = seq.iterator()
     while iterator.hasNext():
         yield iterator.next()
 
 
 def texts(seq: Any) -> list[str]:
-    """The elements of a Scala sequence of strings."""
+    """Return the elements of a Scala sequence of strings."""
     return [str(item) for item in items(seq)]
 
 
 def option(value: Any) -> Any | None:
-    """The content of a Scala Option."""
+    """Return the content of a Scala Option."""
     return value.get() if value.isDefined() else None
 
 
 def default_text(column: JavaPlan) -> str | None:
-    """SQL text of the default of an added column: text in PySpark 3.5, an expression in 4."""
+    """Return SQL text of the default of an added column: text in PySpark 3.5, an expression in 4."""
     return sql_text(option(column.default()))
 
 
 def sql_text(default: Any | None) -> str | None:
-    """SQL text of a default value's expression, None for none."""
+    """Return SQL text of a default value's expression, None for none."""
     if default is None or isinstance(default, str):
         return default
     return str(default.originalSQL())
@@ -76,7 +76,7 @@ def hasattr_java(node: Any, method: str) -> bool:
 
 
 def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:
-    """A DataFrame of a logical plan."""
+    """Return a DataFrame of a logical plan."""
     jvm = _jvm(session)
     dataset = jvm.org.apache.spark.sql.classic.Dataset
     if type(dataset).__name__ != "JavaClass":
@@ -85,7 +85,7 @@ def frame(session: SparkSession, plan: JavaPlan) -> DataFrame:
 
 
 def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPlan:
-    """The same node over another child, for example the CTEs of an INSERT over its query."""
+    """Return the same node over another child, for example the CTEs of an INSERT over its query."""
     sequence = _jvm(session).org.apache.spark.api.python.PythonUtils.toSeq([child])
     return plan.withNewChildren(sequence)
 
@@ -93,7 +93,7 @@ def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPl
 def without_qualifier(
     expression: JavaPlan, statement: str, span: tuple[int, int], own_names: list[list[str]]
 ) -> str:
-    """A stretch of a statement with the target's name or alias taken off the columns of an expression in it.
+    """Return a stretch of a statement with the target's name or alias taken off the columns of an expression in it.
 
     Args:
         expression: The unresolved expression the stretch was parsed to.
@@ -118,7 +118,7 @@ def without_qualifier(
 
 
 def column(session: SparkSession, expression: JavaPlan) -> Column:
-    """An unresolved expression as a column."""
+    """Return an unresolved expression as a column."""
     utils = _jvm(session).org.apache.spark.sql.classic.ExpressionUtils
     if type(utils).__name__ == "JavaClass":
         return Column(utils.column(expression))
@@ -141,17 +141,17 @@ def _attributes(expression: JavaPlan) -> Iterator[tuple[int, int, list[str]]]:
 
 
 def data_type(java_type: Any) -> T.DataType:
-    """A Spark type of the JVM as PySpark's."""
+    """Return a Spark type of the JVM as PySpark's."""
     return _parse_datatype_json_string(java_type.json())
 
 
 def struct_type(java_schema: Any) -> T.StructType:
-    """A schema of the JVM as PySpark's."""
+    """Return a schema of the JVM as PySpark's."""
     parsed = data_type(java_schema)
     assert isinstance(parsed, T.StructType)
     return parsed
 
 
 def _jvm(session: SparkSession) -> Any:
-    """The session's gateway to Java, which it has as long as Spark runs."""
+    """Return the session's gateway to Java, which it has as long as Spark runs."""
     return session._jvm

@@ -49,7 +49,7 @@ _ON_TABLE: Mapping[str, Action] = {
     "AlterColumns": ddl.alter_columns,
     "CommentOnTable": ddl.comment_on_table,
     "RenameTable": ddl.rename_table,
-    "DropTable": ddl.drop_table,
+    "DropTable": ddl.drop_target,
     "AnalyzeTable": ddl.analyze,
 }
 # Statements Spark may run on a Hudi table: they touch the catalog entry only, or nothing.
@@ -122,6 +122,7 @@ class StatementRouter:
         return self._dispatch(Statement(session, statement, plan, self._warehouse))
 
     def _dispatch(self, statement: Statement) -> Routed | None:
+        """Send a statement to who runs it; None leaves it to Spark, and what neither may do is refused by name."""
         kind = statement.kind
         if kind == "UnresolvedWith":
             return self._with_ctes(statement)

@@ -43,7 +43,7 @@ def split_statements(sql: str) -> list[str]:
 
 
 def first_keyword(sql: str) -> str:
-    """The first word of a statement in lower case, past blanks, comments and opening brackets."""
+    """Return the first word of a statement in lower case, past blanks, comments and opening brackets."""
     for index, _ in _significant(sql):
         if sql[index] == "(":
             continue
@@ -153,6 +153,7 @@ def _end_of_block_comment(sql: str, start: int) -> int:
 
 
 def _end_of_quote(sql: str, start: int) -> int:
+    """Return the index after a quoted text, minding backslashes where they count."""
     quote = sql[start]
     # a raw literal r'...' takes backslashes as they are
     raw = (

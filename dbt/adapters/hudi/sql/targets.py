@@ -64,7 +64,7 @@ class Statement:
     ctes: JavaPlan | None = None
 
     def table(self, target: Target) -> HudiTable:
-        """The table the statement is about, as it is on storage."""
+        """Return the table the statement is about, as it is on storage."""
         try:
             return self.warehouse.table(self.session, target.base)
         except TableNotFoundError as error:
@@ -78,7 +78,7 @@ class Statement:
         return plans.kind(self.plan)
 
     def target(self) -> Target | None:
-        """The Hudi table the statement is about, None when it is about something else."""
+        """Return the Hudi table the statement is about, None when it is about something else."""
         node = self._target_node()
         parts, alias = plans.target_parts(node)
         if (
@@ -102,7 +102,7 @@ class Statement:
         raise DbtRuntimeError(f"no target found in {self.kind}")
 
     def names(self, parts: list[str]) -> tuple[str, str]:
-        """Schema and name of a one, two or three part name."""
+        """Return schema and name of a one, two or three part name."""
         if len(parts) == 1:
             return self.session.catalog.currentDatabase(), parts[0]
         if len(parts) == 3 and parts[0].lower() == "spark_catalog":

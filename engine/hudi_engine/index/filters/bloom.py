@@ -273,6 +273,7 @@ def _empty_row(bits: int) -> Bits:
 
 
 def _decode(data: bytes, kind: BloomFilterType) -> BloomFilter:
+    """Read Hadoop's bytes of a filter, simple or in rows; a length or shape that does not add up is a damaged footer."""
     position = 0
     capacity = in_last_row = 0
     row_count = 1

@@ -127,6 +127,7 @@ def _check_letters(tokens: tuple[Token, ...], pattern: str) -> None:
 
 
 def _step(token: Token, number_follows: bool, pattern: str) -> Step:
+    """Choose how a part of a pattern is read; a number that follows limits the digits, as nothing else ends them."""
     letter, width = token.letter, token.width
     if letter == "":
         return partial(_read_literal, literal=token.text)

@@ -99,6 +99,7 @@ def format_millis(tokens: tuple[Token, ...], millis: int, zone: tzinfo) -> str:
 
 
 def _format_token(token: Token, local: LocalTime, zone: tzinfo, millis: int) -> str:
+    """Return the text of one part of a pattern as Joda writes it."""
     letter, width = token.letter, token.width
     if letter in "yYx":
         return _format_year(letter, width, local)

@@ -134,6 +134,7 @@ class DatumDecoder:
         return both.take(pa.array(np.arange(0, 2 * count - 1, 2))).cast(pa.binary())
 
     def _integers(self, schema: AvroType, positions: Longs) -> tuple[pa.Array, Longs]:
+        """Decode zigzag numbers; an enum's are symbol numbers, and 32 bits are checked before they wrap."""
         numbers, after = self._varint(positions)
         if schema.kind == "enum":
             if len(numbers) and not (0 <= int(numbers.min()) and int(numbers.max()) < len(schema.symbols)):
@@ -190,6 +191,7 @@ class DatumDecoder:
         return pa.StructArray.from_arrays(children, fields=list(schema.arrow)), positions
 
     def _collection(self, schema: AvroType, positions: Longs) -> tuple[pa.Array, Longs]:
+        """Decode the items of all rows in step, the n-th of each at once, and sort them back by row afterwards."""
         after = positions.copy()
         item = _entry_type(schema)
         parts: list[pa.Array] = []

@@ -58,6 +58,7 @@ def compile_schema(avro: str | Mapping[str, Any]) -> AvroType:
 
 
 def _compile(schema: Any, arrow: pa.DataType, space: str, names: dict[str, Any], depth: int) -> AvroType:
+    """Pair an Avro schema with its Arrow type once, so that decoding looks no name up; depth is limited against loops."""
     if depth > _MAX_DEPTH:
         raise SchemaError(f"the Avro schema is nested more than {_MAX_DEPTH} levels deep")
     if isinstance(schema, list):

@@ -116,6 +116,7 @@ def _data_blocks(content: memoryview, codec: str) -> Iterator[bytes]:
 
 
 def _block(content: memoryview, position: int, codec: str) -> _Block:
+    """Cut a block out by its header; every length is checked first, since it may come from anywhere."""
     if not 0 <= position <= len(content) - _HEADER.size:
         raise CorruptTableError(f"an HFile log block names byte {position} of {len(content)}")
     magic, stored, size, _, _, _, with_header = _HEADER.unpack_from(content, position)

@@ -77,6 +77,7 @@ def _belongs(storage: Storage, status: FileStatus, partition: str, taken: TakenB
 
 
 def _taken_back(state: TableState) -> Iterator[TakenBack]:
+    """Tell which instants were rolled back whose own files are gone, and in which partitions they wrote."""
     timeline = state.timeline
     live = {instant.requested_time for instant in timeline.instants if instant.action not in _UNDOING}
     for instant in timeline.completed:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
-from hudi_engine.config.declared.engine_options import MergeOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
@@ -17,10 +16,8 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.modes.registry import merge_rule
-from hudi_engine.merge.table_reader import read_context
 from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.publish.publication import publication_of
-from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.clustering.pending import group_tasks, pending_clusterings, read_clustering_plan
 from hudi_engine.services.clustering.plan import ClusteringPlan, PlannedSlice
 from hudi_engine.services.clustering.schedule import (
@@ -122,6 +119,7 @@ def _claim(
     publication: Publication,
     stack: ExitStack,
 ) -> _Claim | ClusteringResult:
+    """Take a plan under the lock, the wanted or next one, else a new one; what stops it is told before anything is begun."""
     with table_lock(storage, options):
         state = open_locked(storage, options, publication)
         merge_rule(state.config)
@@ -200,14 +198,7 @@ class _Claim:
 
     def _context(self, options: Options) -> ClusteringContext:
         state = self.run.state
-        read = replace(
-            read_context(state.storage, state.config, state.timeline),
-            memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
-            spill_dir=options[MergeOptions.SPILL_FOLDER],
-        )
-        meta = meta_fields(operation=state.config.keeps_operations)
-        names = [name for name in read.schema.names if name not in meta]
-        data_schema = read.schema.empty_table().select(names).schema
+        read, data_schema = self.run.reading(options)
         write = WriteContext(
             storage=state.storage,
             config=state.config,

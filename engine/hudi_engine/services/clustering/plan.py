@@ -11,7 +11,7 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import relative_path
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 
 _VERSION = 1
@@ -116,22 +116,17 @@ class ClusteringPlan:
         return encode_avro_file(REQUESTED_REPLACE_METADATA, record)
 
     @classmethod
-    def from_bytes(cls, data: bytes, source: str) -> ClusteringPlan:
-        """Decode a stored plan.
+    def from_record(cls, record: Mapping[str, Any], source: str) -> ClusteringPlan:
+        """Take over a decoded plan.
 
         Args:
-            data: Whole file.
+            record: Body of the requested file.
             source: Name of the file, for messages.
 
         Raises:
-            CorruptTableError: when it is truncated, or no clustering plan.
+            CorruptTableError: when it holds no clustering plan.
             PathEscapeError: when a partition path would leave the table folder.
         """
-        return cls.from_record(decode_avro_file(data, source), source)
-
-    @classmethod
-    def from_record(cls, record: Mapping[str, Any], source: str) -> ClusteringPlan:
-        """Take over a decoded plan; see from_bytes."""
         plan = record.get("clusteringPlan")
         if not plan:
             raise CorruptTableError(

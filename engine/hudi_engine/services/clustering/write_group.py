@@ -12,13 +12,14 @@ import pyarrow as pa
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import attach_meta_columns, with_file_name, write_base_file
+from hudi_engine.handles.create import stat_of_new
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.storage.paths import join
-from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
+from hudi_engine.timeline.commit_metadata import WriteStat
 
 _BATCH_ROWS = 131_072
 
@@ -114,16 +115,7 @@ def write_new_group(
         options=write.base_files,
         before_publish=task.publish_guard(),
     )
-    return WriteStat(
-        file_id=file_id,
-        path=info.path,
-        prev_commit=NO_PREVIOUS_COMMIT,
-        num_writes=info.rows,
-        num_inserts=info.rows,
-        total_write_bytes=info.size,
-        file_size_in_bytes=info.size,
-        partition_path=partition,
-    )
+    return stat_of_new(file_id, partition, info)
 
 
 def write_rolling(

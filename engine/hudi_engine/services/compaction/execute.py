@@ -11,17 +11,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hudi_engine.config.declared.engine_options import MergeOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
-from hudi_engine.merge.table_reader import read_context
 from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
-from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.services.compaction.merge_group import CompactionContext, compact_file_group
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.services.compaction.pending import drop_torn_plans, next_to_run, read_plan
@@ -135,14 +132,7 @@ class _Claim:
 
     def _context(self, options: Options) -> CompactionContext:
         state = self.run.state
-        read = replace(
-            read_context(state.storage, state.config, state.timeline),
-            memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
-            spill_dir=options[MergeOptions.SPILL_FOLDER],
-        )
-        meta = meta_fields(operation=state.config.keeps_operations)
-        names = [name for name in read.schema.names if name not in meta]
-        data_schema = read.schema.empty_table().select(names).schema
+        read, data_schema = self.run.reading(options)
         return CompactionContext(
             self.run.instant,
             read,

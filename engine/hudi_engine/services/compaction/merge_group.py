@@ -182,6 +182,7 @@ def _stat(
     scan: LogScan,
     times: tuple[int, int],
 ) -> WriteStat:
+    """Return what the commit says of a merged slice, in the fields that Hudi's compaction fills."""
     rows, size = written
     base = file_slice.base_file
     # Keys that the logs change; Hudi counts records of the same key in several blocks several times.

@@ -81,6 +81,7 @@ def read_definition(
     problems: list[str] = []
 
     def fields(what: str, given: Sequence[str] | None, keys: Sequence[str]) -> tuple[str, ...]:
+        """Return the fields that the argument or an option names; both may, when they agree."""
         found = _split(given)
         for key in keys:
             said = _split([options[key]]) if key in options else ()

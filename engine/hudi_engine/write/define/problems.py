@@ -138,6 +138,7 @@ def changelog_mode_problems(config: TableConfig) -> list[str]:
 
 
 def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
+    """Return what is wrong with file format and bucket index."""
     problems = []
     file_format = options.raw.get("hoodie.table.base.file.format", "PARQUET")
     if file_format.upper() != "PARQUET":
@@ -156,6 +157,7 @@ def _layout_problems(keys: tuple[str, ...], options: Options) -> list[str]:
 
 
 def _column_problems(draft: Draft) -> list[str]:
+    """Return what is wrong with key, ordering and partition columns; types are looked at once all are there."""
     keys, orderings, partitions, schema = draft.keys, draft.orderings, draft.partitions, draft.schema
     fields = [*keys, *orderings, *[each.partition(":")[0] for each in partitions]]
     problems = [

@@ -155,6 +155,7 @@ def spelled(fields: Sequence[str], schema: pa.Schema | None) -> tuple[str, ...]:
 
 
 def _key_generator(options: Options, keys: tuple[str, ...], partitions: tuple[str, ...]) -> str:
+    """Choose the key generator: the given one, else the one that writes keys alike in every Hudi release."""
     given = options[TableOptions.KEY_GENERATOR_CLASS]
     if given:
         return given
@@ -178,6 +179,7 @@ def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> l
 
 
 def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[str, str]:
+    """Return the properties of the merge rule; a plain copy-on-write table keeps none, as Hudi leaves it."""
     given = options[TableOptions.PAYLOAD_CLASS]
     mode = options[TableOptions.MERGE_MODE]
     payload = given or (

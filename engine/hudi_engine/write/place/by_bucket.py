@@ -61,6 +61,7 @@ def _run_bucket(
     file_slice: FileSlice | None,
     rows: pa.Table,
 ) -> Iterator[WriteStat]:
+    """Write the rows of one bucket, which has one file group: made when absent, appended to, or merged."""
     deletes = deletes_of(rows, plan, task.context.config)
     if file_slice is None:
         if plan.delete_only:
@@ -73,7 +74,7 @@ def _run_bucket(
             yield from create_files(task, unit.partition, alive, file_id=task.new_file_id(f"{bucket:08d}"))
         return
     if OPERATION in rows.column_names:
-        yield from append_changes(task, plan, unit, file_slice, rows, deletes)
+        yield from append_changes(task, plan, log_target(unit, file_slice), rows, deletes)
         return
     pruning = plan.index.pruning(task.context.options)
     tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, StoredKeys.LIVE)
@@ -162,11 +163,12 @@ def _append_bucket(
     known: np.ndarray,
     deletes: pa.Array | None,
 ) -> Iterator[WriteStat]:
+    """Append a bucket's rows to its log, updates before deletes; new keys count as inserts."""
+    target = log_target(unit, file_slice)
     if task.context.config.keeps_operations:
         if rows.num_rows:
-            yield from append_changes(task, plan, unit, file_slice, rows, deletes)
+            yield from append_changes(task, plan, target, rows, deletes)
         return
-    target = log_target(unit, file_slice)
     if plan.delete_only:
         gone = rows.filter(pa.array(known))
         if gone.num_rows:

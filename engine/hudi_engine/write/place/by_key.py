@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,7 @@ def _place(
     deletes: pa.Array | None,
     inserts: pa.Table | None,
 ) -> Iterator[WriteStat]:
+    """Write tagged rows file by file, new ones into small files first; one file group is rewritten once."""
     by_file = {tag.file_slice.file_id: tag for tag in tags}
     open_unit = unit
     if task.context.config.keeps_operations:
@@ -61,11 +62,12 @@ def _place(
         tag, added = by_file.get(file_slice.file_id), packed.get(file_slice.file_id)
         if tag is None and added is None:
             continue
-        if tag is not None and added is None and _appends(task, plan, unit, tag, batch, deletes):
-            yield from _append(task, plan, unit, tag, batch, deletes)
+        rows = None if tag is None else _TaggedRows(task, plan, unit, tag, batch, deletes)
+        if rows is not None and added is None and rows.go_to_log():
+            yield from rows.append()
             continue
-        if tag is not None and file_slice.log_files:
-            tag, added = _on_live_rows(task, plan, tag, batch, deletes, added)
+        if rows is not None and file_slice.log_files:
+            tag, added = rows.on_live_rows(added)
         changes = FileChanges(
             None if tag is None else tag.batch_rows,
             None if tag is None else batch,
@@ -81,52 +83,71 @@ def _place(
         yield from create_files(task, unit.partition, new_rows)
 
 
-def _appends(
-    task: WriteTask,
-    plan: UnitPlan,
-    unit: PartitionUnit,
-    tag: SliceTag,
-    batch: pa.Table,
-    deletes: pa.Array | None,
-) -> bool:
-    """Tell whether the rows of a slice go to its log."""
-    config = task.context.config
-    if config.table_type is not TableType.MERGE_ON_READ:
-        return False
-    if not config.keeps_operations and takes_several(plan, unit, batch, tag):
-        return False
-    if plan.delete_only or OPERATION in batch.column_names:
-        return True
-    return not brings_back(task, unit, tag.file_slice, batch.take(_kept(tag, deletes)))
+@dataclass(frozen=True)
+class _TaggedRows:
+    """The rows of a batch whose keys are in one slice.
 
+    Args:
+        deletes: Which rows of the batch delete; None when none does.
+    """
 
-def _kept(tag: SliceTag, deletes: pa.Array | None) -> pa.Array:
-    """Return the numbers of the batch rows of a tag that are no deletes."""
-    if deletes is None:
-        return tag.matched
-    return tag.matched.filter(pc.invert(deletes.take(tag.matched).fill_null(False)))
+    task: WriteTask
+    plan: UnitPlan
+    unit: PartitionUnit
+    tag: SliceTag
+    batch: pa.Table
+    deletes: pa.Array | None
 
+    def go_to_log(self) -> bool:
+        """Tell whether the rows are appended to the slice's log."""
+        config, plan = self.task.context.config, self.plan
+        if config.table_type is not TableType.MERGE_ON_READ:
+            return False
+        if not config.keeps_operations and takes_several(plan, self.unit, self.batch, self.tag):
+            return False
+        if plan.delete_only or OPERATION in self.batch.column_names:
+            return True
+        return not brings_back(self.task, self.unit, self.tag.file_slice, self.batch.take(self._kept()))
 
-def _on_live_rows(
-    task: WriteTask,
-    plan: UnitPlan,
-    tag: SliceTag,
-    batch: pa.Table,
-    deletes: pa.Array | None,
-    added: pa.Table | None,
-) -> tuple[SliceTag | None, pa.Table | None]:
-    """Return the tag of a slice as its logs have left it, and the rows to add: those come back whose key a log deleted."""
-    pruning = plan.index.pruning(task.context.options)
-    live = tag_slice(task.context.read, tag.file_slice, lookup_keys(batch), pruning, StoredKeys.LIVE)
-    if plan.delete_only:
-        return live, added
-    numbers = _kept(tag, deletes)
-    if live is not None:
-        numbers = numbers.filter(pc.invert(pc.is_in(numbers, value_set=live.matched)))
-    back = batch.take(numbers)
-    if added is None or not back.num_rows:
-        return live, back if back.num_rows else added
-    return live, pa.concat_tables([added, back])
+    def on_live_rows(self, added: pa.Table | None) -> tuple[SliceTag | None, pa.Table | None]:
+        """Return the tag of the slice as its logs have left it, and the rows to add: those come back whose key a log deleted."""
+        context = self.task.context
+        pruning = self.plan.index.pruning(context.options)
+        live = tag_slice(context.read, self.tag.file_slice, lookup_keys(self.batch), pruning, StoredKeys.LIVE)
+        if self.plan.delete_only:
+            return live, added
+        numbers = self._kept()
+        if live is not None:
+            numbers = numbers.filter(pc.invert(pc.is_in(numbers, value_set=live.matched)))
+        back = self.batch.take(numbers)
+        if added is None or not back.num_rows:
+            return live, back if back.num_rows else added
+        return live, pa.concat_tables([added, back])
+
+    def append(self) -> Iterator[WriteStat]:
+        """Append the rows to the slice's log, as changes in changelog mode."""
+        task, plan, file_slice = self.task, self.plan, self.tag.file_slice
+        touched = self.batch.take(self.tag.matched)
+        marks = None if self.deletes is None else self.deletes.take(self.tag.matched)
+        target = log_target(self.unit, file_slice)
+        if task.context.config.keeps_operations:
+            yield from append_changes(task, plan, target, touched, marks)
+            return
+        if plan.update_columns is not None:
+            touched = compose_partial(task.context, file_slice, touched, plan.update_columns)
+        if plan.delete_only:
+            keys = touched.column(RECORD_KEY).combine_chunks()
+            yield from append_log(task, target, None, LogDeletes(keys))
+            return
+        mask = None if marks is None else marks.fill_null(False)
+        yield from append_log(task, target, *split_deletes(task, touched, mask))
+
+    def _kept(self) -> pa.Array:
+        """Return the numbers of the rows that are no deletes."""
+        matched = self.tag.matched
+        if self.deletes is None:
+            return matched
+        return matched.filter(pc.invert(self.deletes.take(matched).fill_null(False)))
 
 
 def _pack(
@@ -148,26 +169,3 @@ def _pack(
         else:
             packed[share.file_slice.file_id] = part
     return packed, rest
-
-
-def _append(
-    task: WriteTask,
-    plan: UnitPlan,
-    unit: PartitionUnit,
-    tag: SliceTag,
-    batch: pa.Table,
-    deletes: pa.Array | None,
-) -> Iterator[WriteStat]:
-    touched = batch.take(tag.matched)
-    if task.context.config.keeps_operations:
-        marks = None if deletes is None else deletes.take(tag.matched)
-        yield from append_changes(task, plan, unit, tag.file_slice, touched, marks)
-        return
-    if plan.update_columns is not None:
-        touched = compose_partial(task.context, tag.file_slice, touched, plan.update_columns)
-    target = log_target(unit, tag.file_slice)
-    if plan.delete_only:
-        yield from append_log(task, target, None, LogDeletes(touched.column(RECORD_KEY).combine_chunks()))
-        return
-    mask = None if deletes is None else deletes.take(tag.matched).fill_null(False)
-    yield from append_log(task, target, *split_deletes(task, touched, mask))

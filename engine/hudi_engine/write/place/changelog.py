@@ -16,12 +16,7 @@ from hudi_engine.timeline.commit_metadata import WriteStat
 
 
 def append_changes(
-    task: WriteTask,
-    plan: UnitPlan,
-    unit: PartitionUnit,
-    file_slice: FileSlice,
-    rows: pa.Table,
-    deletes: pa.Array | None,
+    task: WriteTask, plan: UnitPlan, target: LogTarget, rows: pa.Table, deletes: pa.Array | None
 ) -> Iterator[WriteStat]:
     """Changelog mode: the log gets every change with the row before it."""
     if OPERATION in rows.column_names:
@@ -29,7 +24,7 @@ def append_changes(
     else:
         changes = changes_of(
             task.context,
-            file_slice,
+            target.file_slice,
             rows,
             deletes,
             delete_always=plan.delete_only,
@@ -38,7 +33,7 @@ def append_changes(
     if changes.rows.num_rows:
         yield from append_log(
             task,
-            log_target(unit, file_slice),
+            target,
             changes.rows,
             changes.deletes,
             inserts=changes.inserted,

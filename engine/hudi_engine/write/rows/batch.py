@@ -102,7 +102,7 @@ def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFra
 
 
 def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
-    """The rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most.
+    """Return the rows as an Arrow table when they are within the small-batch limits, else None; one Spark job at most.
 
     Spark's estimate only saves the job where it is large: what the rows take is measured once they are here. A batch that
     Spark refuses to send to the driver is not small either.
@@ -121,7 +121,7 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
 
 
 def _collected(frame: DataFrame) -> pa.Table | None:
-    """The rows as an Arrow table, None when they are more than Spark lets through to the driver."""
+    """Return the rows as an Arrow table, None when they are more than Spark lets through to the driver."""
     from py4j.protocol import Py4JJavaError
 
     try:

@@ -105,6 +105,7 @@ class MergeClauses:
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
+        """Refuse clauses that set an unknown column or the record key, all in one error."""
         known = {name.lower() for name in batch.schema.names}
         keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
         given = {**(self.update_set or {}), **(self.by_source if isinstance(self.by_source, Mapping) else {})}

@@ -109,6 +109,7 @@ def _with_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type Spark takes for one that only Arrow has: dictionaries, large and fixed lists, other time units."""
     if kind in _SIMPLE:
         return _SIMPLE[kind]
     if pa.types.is_dictionary(kind):
