@@ -11,8 +11,9 @@ import pytest
 
 def forms(values: Iterable[Any], gate: Iterable[Any]) -> list[Any]:
     """Give all values as parameters; those that are not in ``gate`` are for the long tier."""
-    wanted = list(gate)
-    return [pytest.param(value, marks=() if value in wanted else pytest.mark.long) for value in values]
+    known, wanted = list(values), list(gate)
+    assert wanted and all(each in known for each in wanted), f"the gate has {wanted} of {known}"
+    return [pytest.param(value, marks=() if value in wanted else pytest.mark.long) for value in known]
 
 
 def in_turn(*axes: Sequence[Any]) -> list[Any]:
