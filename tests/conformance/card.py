@@ -1,20 +1,26 @@
 """Writes ``docs/conformance.md``: which cases of dbt's adapter suite pass, fail, or do not apply.
 
 A plugin of pytest: ``pytest -p tests.conformance.card --card docs/conformance.md tests/functional tests/conformance``.
-A test counts for every class of the suite that it inherits its method from.
+A test counts for every class of the suite that it inherits its method from. With ``--card-outcomes`` the outcomes are kept in a
+file, and the page is made of those of all runs that keep theirs there, so that the suite may run in pieces.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import json
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import dbt.tests.adapter as suite
 import pytest
+from packaging.version import Version
 
+from tests.functional.conftest import CATALOG, TABLE_TYPE
+
+PROJECTS = "## Public projects"
 NOT_APPLICABLE = {
     "BaseCachingTest": "parent of other classes, without models of its own",
     "BaseConstraintsColumnsEqual": "parent of other classes, without models of its own",
@@ -39,6 +45,8 @@ NOT_APPLICABLE = {
     "BaseSeedGrants": "open-source Spark has no GRANT",
     "BaseSnapshotGrants": "open-source Spark has no GRANT",
 }
+if Version(version("dbt-core")) < Version("1.12"):
+    NOT_APPLICABLE["BaseTestEmptySeedFlag"] = "`dbt seed --empty` came with dbt-core 1.12"
 NOT_APPLICABLE_PREFIXES = {
     "MaterializedView": "a Spark session has no materialized views",
     "JS": "Spark has no JavaScript functions",
@@ -48,18 +56,26 @@ NOT_APPLICABLE_PREFIXES = {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--card", help="file that the card is written to")
+    parser.addoption("--card-outcomes", help="file that keeps the outcomes of several runs")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # with xdist, the reports of all workers come together in the first process
     if config.getoption("--card") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Card(Path(config.getoption("--card"))), "conformance-card")
+        kept = config.getoption("--card-outcomes")
+        card = Card(Path(config.getoption("--card")), None if kept is None else Path(kept))
+        config.pluginmanager.register(card, "conformance-card")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for name in suite_classes(item):
             item.user_properties.append(("suite", name))
+    if config.getoption("--card"):
+        # the project's own tests have their tier
+        own = [item for item in items if not item.user_properties]
+        config.hook.pytest_deselected(items=own)
+        items[:] = [item for item in items if item.user_properties]
 
 
 def suite_classes(item: pytest.Item) -> Iterator[str]:
@@ -90,11 +106,14 @@ class Card:
 
     Args:
         path: The page.
+        kept: Outcomes of other runs; None for this run alone.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, kept: Path | None = None) -> None:
         self._path = path
-        self._outcomes: dict[str, dict[str, str]] = {}
+        self._kept = kept
+        known = kept is not None and kept.exists()
+        self._outcomes: dict[str, dict[str, str]] = json.loads(kept.read_text()) if kept and known else {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.outcome == "passed":
@@ -104,36 +123,50 @@ class Card:
                 self._outcomes.setdefault(str(name), {})[report.nodeid] = report.outcome
 
     def pytest_sessionfinish(self) -> None:
+        if self._kept is not None:
+            self._kept.write_text(json.dumps(self._outcomes))
         self._path.write_text(self._page(), encoding="utf-8")
 
     def _page(self) -> str:
         rows, counts = [], {"passed": 0, "failed": 0, "not applicable": 0, "not run": 0}
-        cases = {"passed": 0, "failed": 0}
+        cases = {"passed": set[str](), "failed": set[str]()}
         for name in sorted(set(classes_of_suite())):
             state, why = self._state(name)
             counts[state] += 1
-            for outcome in self._outcomes.get(name, {}).values():
+            for nodeid, outcome in self._outcomes.get(name, {}).items():
                 if outcome in cases:
-                    cases[outcome] += 1
+                    cases[outcome].add(nodeid)
             module, _, short = name.rpartition(".")
             rows.append(f"| {module} | {short} | {state} | {why} |")
         versions = ", ".join(
             f"{package} {version(package)}" for package in ("dbt-tests-adapter", "dbt-core", "pyspark")
         )
+        good, bad = len(cases["passed"]), len(cases["failed"])
+        applicable = sum(counts.values()) - counts["not applicable"]
         return "\n".join(
             [
                 "# dbt's adapter test suite",
                 "",
-                f"Written by `python3 dev.py test conformance` ({versions}). Classes: "
-                + ", ".join(f"{count} {state}" for state, count in counts.items())
-                + f"; cases: {cases['passed']} passed, {cases['failed']} failed.",
+                f"Written by `python3 dev.py test conformance` ({versions}; catalog `{CATALOG}`, table type `{TABLE_TYPE}`).",
+                "",
+                f"**{good} of {good + bad} cases pass**, of {counts['passed']} of {applicable} classes that apply; "
+                f"{counts['failed']} classes failed, {counts['not run']} were not run, {counts['not applicable']} do not apply, "
+                "with the reason below. Where the suite's SQL or expected text is another database's it is said in Spark's words; "
+                "what is asserted is the suite's own.",
                 "",
                 "| module | class | result | note |",
                 "|---|---|---|---|",
                 *rows,
                 "",
+                *self._projects(),
             ]
         )
+
+    def _projects(self) -> list[str]:
+        """The page's part on public projects, which another program's figures go into by hand."""
+        page = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        _, heading, rest = page.partition(PROJECTS)
+        return [heading + rest.rstrip(), ""] if heading else []
 
     def _state(self, name: str) -> tuple[str, str]:
         outcomes = self._outcomes.get(name, {})

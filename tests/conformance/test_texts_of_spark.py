@@ -261,12 +261,13 @@ class SparksZone:
         sql = sql.replace("set session time zone 'Asia/Kolkata';", "set time zone 'Asia/Kolkata';")
         return sql.replace("current_setting('timezone')", "current_timezone()")
 
-    def test_header_took_effect(self, project: Any) -> None:
+    def test__contract_sql_header(self, project: Any) -> None:
+        super().test__contract_sql_header(project)  # type: ignore[misc]
         query = "select column_name from {schema}.my_model_contract_sql_header"
         assert project.run_sql(query, fetch="one")[0] == "Asia/Kolkata"
 
 
-class TestTableContractSqlHeader(constraints.BaseTableContractSqlHeader, SparksZone):
+class TestTableContractSqlHeader(SparksZone, constraints.BaseTableContractSqlHeader):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
@@ -277,7 +278,7 @@ class TestTableContractSqlHeader(constraints.BaseTableContractSqlHeader, SparksZ
         }
 
 
-class TestIncrementalContractSqlHeader(constraints.BaseIncrementalContractSqlHeader, SparksZone):
+class TestIncrementalContractSqlHeader(SparksZone, constraints.BaseIncrementalContractSqlHeader):
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
