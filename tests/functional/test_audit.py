@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, write_file
+from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture, write_file
 
 STRATEGIES = ("merge", "append", "insert_overwrite", "delete+insert", "replace_where")
 TYPES = ("cow", "mor")
@@ -203,3 +203,40 @@ class TestSeedsAndSnapshots:
         run_dbt(["seed"])
         run_dbt(["snapshot"])
         assert len(rows_of(project, "history")) == 3
+
+
+EVENTS = """
+{{ config(materialized='table', event_time='at') }}
+select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(id) as at, if(id = 1 and {{ var('bad', true) }}, null, 'x') as name
+from range(0, 3)
+"""
+DAYS = """
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day', begin='2020-01-01',
+    partition_by=['day'], concurrent_batches=true, audit=true) }}
+select id, at, name, cast(at as date) as day from {{ ref('events') }}
+"""
+
+
+class TestBatches:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        tested = "models: [{name: days, columns: [{name: name, data_tests: [not_null]}]}]"
+        return {"events.sql": EVENTS, "days.sql": DAYS, "days.yml": tested}
+
+    def test_a_batch_that_fails_its_test_is_left_out_and_comes_with_the_next_run(self, project: Any) -> None:
+        with patch_microbatch_end_time("2020-01-03 12:00:00"):
+            _, log = run_dbt_and_capture(["run"], expect_pass=False)
+            assert "not_null_days_name: got 1 result(s)" in log
+            assert [row[0] for row in rows_of(project, "days")] == [0, 2]
+            run_dbt(
+                [
+                    "run",
+                    "--vars",
+                    "{bad: false}",
+                    "--event-time-start",
+                    "2020-01-02",
+                    "--event-time-end",
+                    "2020-01-03",
+                ]
+            )
+        assert [row[0] for row in rows_of(project, "days")] == [0, 1, 2]
