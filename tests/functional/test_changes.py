@@ -207,6 +207,37 @@ class TestChainOfModels:
         chain.check()
 
 
+MIRROR = """
+{{{{ config({keyed}, table_type='{kind}', on_schema_change='{change}') }}}}
+select c.id, c.amount, c._change_type, c._commit_time from {{{{ hudi_changes(ref('orders')) }}}} c
+"""
+
+
+class TestConsumedChangeType:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        cases = {
+            "ignored": ("cow", "ignore"),
+            "failing": ("mor", "fail"),
+            "growing": ("cow", "append_new_columns"),
+        }
+        return {"orders.sql": ORDERS} | {
+            f"{name}.sql": MIRROR.format(keyed=KEYED, kind=kind, change=change)
+            for name, (kind, change) in cases.items()
+        }
+
+    def test_a_delete_leaves_no_column_behind(self, project: Any) -> None:
+        run_dbt(["run"])
+        chain = Chain(project)
+        chain.sql("delete from orders where id = 2")
+        run_dbt(["run", "--exclude", "orders"])
+        orders = chain.rows("orders", "id, amount")
+        for name in ("ignored", "failing", "growing"):
+            assert chain.rows(name, "id, amount") == orders
+            schema = chain.state(name).data_schema()
+            assert schema is not None and schema.names == ["id", "amount"]
+
+
 class TestWrongUses:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

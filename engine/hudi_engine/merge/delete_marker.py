@@ -1,8 +1,8 @@
 """Rows that delete, and the ordering values that deletes carry.
 
-A row deletes its key when ``_hoodie_is_deleted`` is true, when the table's delete field holds the delete
-marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` for AWSDmsAvroPayload), or when
-``_hoodie_operation`` is ``D``. Source: Hudi table format, merging.
+A row deletes its key when ``_hoodie_is_deleted`` is true (in a batch also ``__hudi_is_deleted``), when the table's
+delete field holds the delete marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` for
+AWSDmsAvroPayload), or when ``_hoodie_operation`` is ``D``. Source: Hudi table format, merging.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.schema.evolution import cast_array
-from hudi_engine.schema.meta_fields import IS_DELETED, OPERATION
+from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, OPERATION
 
 _DELETE_OPERATION = "D"
 
@@ -26,8 +26,9 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
     """
     masks = []
     names = set(table.column_names)
-    if IS_DELETED in names and pa.types.is_boolean(table.schema.field(IS_DELETED).type):
-        masks.append(table.column(IS_DELETED))
+    for mark in (IS_DELETED, DELETES):
+        if mark in names and pa.types.is_boolean(table.schema.field(mark).type):
+            masks.append(table.column(mark))
     if config.delete_marker is not None and config.delete_marker[0] in names:
         field, marker = config.delete_marker
         masks.append(_equals_text(table.column(field), marker))

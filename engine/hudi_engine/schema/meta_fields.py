@@ -18,6 +18,8 @@ META_FIELDS: tuple[str, ...] = (COMMIT_TIME, COMMIT_SEQNO, RECORD_KEY, PARTITION
 
 OPERATION = "_hoodie_operation"
 IS_DELETED = "_hoodie_is_deleted"
+DELETES = "__hudi_is_deleted"
+"""Marks the rows of one batch that delete, as ``_hoodie_is_deleted`` does, and is never stored."""
 
 INSERTED, UPDATED_FROM, UPDATED_TO, DELETED = OPERATIONS = ("I", "-U", "U", "D")
 """Values of ``_hoodie_operation``: a new row, a row before and after an update, a deleted row."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from hudi_engine.config.declared.write_options import IndexOptions
+from hudi_engine.schema.meta_fields import DELETES
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
 
-_DELETED = "_hoodie_is_deleted"
 _RANK = "__dbt_hudi_rank"
 
 
@@ -39,7 +39,7 @@ def consumed(plan: ModelPlan, frame: DataFrame, *, rebuilds: bool) -> DataFrame:
     helpers = [kind] if committed is None else [kind, committed]
     if rebuilds:
         return newest.where(~deleted).drop(*helpers)
-    return newest.withColumn(_DELETED, deleted).drop(*helpers)
+    return newest.withColumn(DELETES, deleted).drop(*helpers)
 
 
 def _key_columns(plan: ModelPlan) -> list[str]:

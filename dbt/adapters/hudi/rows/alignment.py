@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -17,8 +17,8 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.nested_types import nested_cast
 
 META_PREFIX = "_hoodie_"
-# Marks a row as deleted in an upsert; the one reserved name a model may produce.
-_ALLOWED_RESERVED = ("_hoodie_is_deleted",)
+# Mark a row as deleted in an upsert: a model may select the first, and the table keeps it; the other is never stored.
+_MARKS = (IS_DELETED, DELETES)
 
 
 def drop_meta_columns(frame: DataFrame) -> DataFrame:
@@ -26,9 +26,7 @@ def drop_meta_columns(frame: DataFrame) -> DataFrame:
 
     Only some of them were named by the query on purpose, which is told.
     """
-    drop = [
-        c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _ALLOWED_RESERVED
-    ]
+    drop = [c for c in frame.columns if c.lower().startswith(META_PREFIX) and c.lower() not in _MARKS]
     if drop and not {c.lower() for c in drop} >= {*META_FIELDS}:
         logger.warning("{}", told_of_dropped(drop))
     return frame.drop(*drop) if drop else frame
@@ -75,7 +73,7 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
         return [_quoted(name) for name in given], []
     known = {name.lower() for name in given}
     present = [name for name in wanted if name.lower() in known]
-    marks = [name for name in given if name.lower() in _ALLOWED_RESERVED]
+    marks = [name for name in given if name.lower() in _MARKS]
     absent = [name for name in wanted if name.lower() not in known]
     return [_quoted(name) for name in (*present, *marks)], absent
 
@@ -99,7 +97,7 @@ def with_delete_mark(table: T.StructType, frame: DataFrame) -> T.StructType:
     marks = [
         field
         for field in frame.schema.fields
-        if field.name.lower() in _ALLOWED_RESERVED and field.name.lower() not in known
+        if field.name.lower() in _MARKS and field.name.lower() not in known
     ]
     return T.StructType([*table.fields, *marks])
 

@@ -11,6 +11,7 @@ from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.schema.meta_fields import DELETES
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow
@@ -193,6 +194,7 @@ def columns_to_be(plan: ModelPlan, table: HudiTable, frame: DataFrame) -> T.Stru
 def with_new_columns(schema: T.StructType, frame: DataFrame) -> T.StructType:
     """Return a table's columns and those a query has besides."""
     known = {name.lower() for name in schema.names}
+    known.add(DELETES)
     new = {each.name: each.dataType for each in frame.schema.fields if each.name.lower() not in known}
     return changed_schema(schema, new, [], {}) if new else schema
 

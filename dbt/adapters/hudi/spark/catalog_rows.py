@@ -12,6 +12,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import CatalogEntry, live_manifest_files
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import HudiError
+from hudi_engine.schema.meta_fields import DELETES
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
 from pyspark.errors import AnalysisException
@@ -68,7 +69,11 @@ def columns(session: SparkSession, relation: BaseRelation) -> list[HudiColumn]:
 
 
 def _own_columns(schema: T.StructType) -> list[T.StructField]:
-    return [column for column in schema.fields if not column.name.lower().startswith(META_PREFIX)]
+    return [
+        column
+        for column in schema.fields
+        if not column.name.lower().startswith(META_PREFIX) and column.name != DELETES
+    ]
 
 
 def _schema(session: SparkSession, name: str) -> T.StructType:

@@ -16,7 +16,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
-from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.meta_fields import DELETES, META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
 
@@ -45,6 +45,11 @@ class AlignedBatch:
     carried: tuple[str, ...] = ()
     cached: tuple[DataFrame, ...] = ()
 
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The column that marks deletes and is not stored, if the rows have it."""
+        return tuple(name for name in self.carried if name == DELETES)
+
 
 def align(
     frame: DataFrame,
@@ -53,7 +58,7 @@ def align(
     *,
     carry: Sequence[str] = (),
 ) -> AlignedBatch:
-    """Bring a DataFrame to the table's columns; meta columns it carries along are dropped.
+    """Bring a DataFrame to the table's columns; meta columns it carries along are dropped, the mark of deletes follows.
 
     Args:
         frame: Incoming rows.
@@ -66,11 +71,16 @@ def align(
     """
     from pyspark.sql import functions as F
 
-    names = [name for name in frame.columns if name not in META_FIELDS and name != OPERATION]
+    names = [name for name in frame.columns if name not in (*META_FIELDS, OPERATION, DELETES)]
     _check_unique(names)
     incoming = spark_to_arrow(frame.select(*[F.col(quoted(name)) for name in names]).schema)
     schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
-    kept = tuple(name for name in carry if name in frame.columns)
+    kept = tuple(name for name in (*carry, DELETES) if name in frame.columns)
+    if DELETES in kept and frame.schema[DELETES].dataType.typeName() != "boolean":
+        raise SchemaError(
+            f"column {DELETES!r} is {frame.schema[DELETES].dataType.simpleString()}; it marks rows that delete and has to be "
+            "boolean: cast it"
+        )
     return AlignedBatch(fit_frame(frame, names, schema, kept), schema, kept)
 
 

@@ -97,12 +97,12 @@ class MergeClauses:
             if state.data_schema() is None or not state.timeline.completed_writes:
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
-                return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
+                return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
             stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
             chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = _settled(placed, batch, state.config, moves=index_kind(options).is_global)
-        return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH))
+        return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
@@ -144,6 +144,10 @@ class MergeClauses:
         columns = [
             self._value(name, batch.frame.schema[name].dataType, name in names).alias(name)
             for name in batch.schema.names
+        ]
+        columns += [
+            F.when(action.isin(UPDATE, INSERT), F.col(f"{self.source}.{mark}")).alias(mark)
+            for mark in batch.marks
         ]
         older = [
             F.struct(*[F.col(f"{side}.{_quoted(name)}") for name in config.ordering_fields])
@@ -216,7 +220,7 @@ def _settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, mov
         F.when(~deletes, F.col(_quoted(name))).alias(name)
         if name.lower() in ordering
         else F.col(_quoted(name))
-        for name in batch.schema.names
+        for name in (*batch.schema.names, *batch.marks)
     ]
     return rows.select(
         *columns,

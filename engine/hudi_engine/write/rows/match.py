@@ -59,7 +59,7 @@ def flag_unmatched(
     ):
         joined = source.alias(SOURCE).join(target.alias(TARGET), F.expr(f"{same} and ({condition})"), "left")
         flagged = joined.select(
-            *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in names],
+            *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
             F.col(_FOUND).isNull().alias(INSERT_FLAG),
         )
     return AlignedBatch(flagged, batch.schema, batch.carried)

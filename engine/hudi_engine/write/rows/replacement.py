@@ -151,14 +151,14 @@ class Replacement:
                 stored = snapshot_frame(spark, state, options)
                 nothing = [
                     F.lit(None).cast(batch.frame.schema[name].dataType).alias(name)
-                    for name in batch.schema.names
+                    for name in (*batch.schema.names, *batch.marks)
                 ]
                 gone = self._going(stored, incoming).select(
                     *nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH)
                 )
                 both = both.unionByName(flagged(gone, batch, delete=True, insert=False))
         cached = (incoming,) if self.keys else ()
-        return AlignedBatch(both, batch.schema, (RECORD_KEY, PARTITION_PATH), cached)
+        return AlignedBatch(both, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks), cached)
 
     def _going(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
         from pyspark.sql import functions as F
@@ -209,7 +209,7 @@ def flagged(frame: DataFrame, batch: AlignedBatch, *, delete: bool, insert: bool
     """Return key columns, data columns and the two flags."""
     from pyspark.sql import functions as F
 
-    names: Sequence[str] = (*batch.schema.names, RECORD_KEY, PARTITION_PATH)
+    names: Sequence[str] = (*batch.schema.names, *batch.marks, RECORD_KEY, PARTITION_PATH)
     columns = [F.col(_quoted(name)) for name in names]
     return frame.select(*columns, F.lit(delete).alias(DELETE_FLAG), F.lit(insert).alias(INSERT_FLAG))
 
