@@ -36,6 +36,9 @@ from hudi_engine.table_state import TableState
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_TASK_BYTES = 8 * 1024 * 1024
+"""Below this much of files a task of its own costs more than it saves."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -106,7 +109,7 @@ def compared_rows(reading: Reading, plan: ChangePlan) -> DataFrame:
     told = []
     if alone:
         bare, schema = replace(plan, units=()), told_schema(plan.read.schema)
-        told.append(map_slices(reading.spark, alone, schema, bare.told))
+        told.append(map_slices(reading.spark, alone, schema, bare.told, at_most=_tasks(alone)))
     if together:
         names = [f"`{name}`" for name in told_columns(reading.read.schema)]
         told.append(_joined(reading, plan, together).select(*names))
@@ -125,7 +128,8 @@ def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> 
     from pyspark.sql import functions as F
 
     compare = replace(plan, units=()).compare
-    frame = map_slices(reading.spark, units, task_schema(plan.read.schema), compare)
+    tasks = _tasks(units)
+    frame = map_slices(reading.spark, units, task_schema(plan.read.schema), compare, at_most=tasks)
     mode = plan.mode
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,9 +139,13 @@ def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> 
                 meet(pa.Table.from_batches(rows), mode).combine_chunks().to_batches(max_chunksize=65536)
             )
 
-    parts = min(len(units), int(reading.spark.conf.get("spark.sql.shuffle.partitions") or 200))
+    parts = min(len(units), tasks, int(reading.spark.conf.get("spark.sql.shuffle.partitions") or 200))
     together = frame.repartition(parts, F.col(STEP), F.col(PARTITION_PATH), F.col(RECORD_KEY))
     return together.mapInArrow(run, frame.schema)
+
+
+def _tasks(units: Sequence[Comparison]) -> int:
+    return 1 + sum(unit.size for unit in units) // _TASK_BYTES
 
 
 def _typed(frame: DataFrame, kind: str, commit: str) -> DataFrame:

@@ -51,6 +51,11 @@ class Comparison:
     meets_others: bool
     change_data: tuple[str, ...] = ()
 
+    @property
+    def size(self) -> int:
+        """Bytes of the slices before and after."""
+        return sum(each.size for each in (self.before, self.after) if each is not None)
+
 
 def compare_group(
     reads: tuple[ReadContext, ReadContext], unit: Comparison, writes: frozenset[str], mode: str

@@ -207,9 +207,22 @@ def _delta_rows(read: ReadContext, file_slice: FileSlice) -> pa.Table:
 
 
 def map_slices(
-    spark: SparkSession, tasks: Sequence[_Item], schema: pa.Schema, function: Callable[[_Item], pa.Table]
+    spark: SparkSession,
+    tasks: Sequence[_Item],
+    schema: pa.Schema,
+    function: Callable[[_Item], pa.Table],
+    *,
+    at_most: int | None = None,
 ) -> DataFrame:
-    """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism."""
+    """Run a slice reader over tasks on the executors; one Spark task a slice up to the parallelism.
+
+    Args:
+        spark: The session.
+        tasks: What is read.
+        schema: Columns of the result.
+        function: Reads one.
+        at_most: Most Spark tasks, where there is less to read than a task of Python costs; None for no such limit.
+    """
     if not tasks:
         return spark.createDataFrame([], arrow_to_spark(schema))
     shared = spark.sparkContext.broadcast(list(tasks))
@@ -221,5 +234,5 @@ def map_slices(
                 table = function(shared.value[number])
                 yield from table.combine_chunks().to_batches(max_chunksize=65536)
 
-    parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4))
+    parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4), at_most or count)
     return spark.range(0, count, 1, parallel).mapInArrow(run, arrow_to_spark(schema))

@@ -131,8 +131,10 @@ class BaseFileRows:
         """Return for each row which of the values of a text column it has, and those values; for columns of few values.
 
         Args:
-            column: A column that the file holds under its name, such as a meta column.
+            column: A meta column; a file that has none of them has no values.
         """
+        if self._file.schema_arrow.get_field_index(column) < 0:
+            return np.zeros(self.count, np.int64), [None]
         stored = self._file.read(columns=[column]).column(0).unify_dictionaries().combine_chunks()
         whole = stored.chunk(0) if isinstance(stored, pa.ChunkedArray) else stored
         values = whole.dictionary.to_pylist()
