@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import types as T
-
-from dbt.adapters.hudi.logs import logger
 
 # Keys of a column's metadata in the schema that Spark makes of CREATE TABLE (PySpark 3.5 and 4).
 _DEFAULT, _GENERATED, _IDENTITY = "CURRENT_DEFAULT", "GENERATION_EXPRESSION", "identity.start"
@@ -30,7 +26,6 @@ def check_new_columns(schema: T.StructType, label: str) -> None:
                 "leave it out and select the expression where rows are written"
             )
         check_default(column.name, column.metadata.get(_DEFAULT), label)
-    _say_not_enforced((column.name for column in schema.fields if not column.nullable), label)
 
 
 def check_default(column: str, default: str | None, label: str) -> None:
@@ -48,15 +43,4 @@ def check_default(column: str, default: str | None, label: str) -> None:
         raise DbtRuntimeError(
             f"column {column} of {label}: DEFAULT {default} is not kept by a Hudi table and rows would read NULL; "
             f"leave it out, and write the value (`coalesce({column}, {default})`) where rows are written"
-        )
-
-
-def _say_not_enforced(columns: Iterable[str], label: str) -> None:
-    names = ", ".join(columns)
-    if names:
-        logger.warning(
-            "NOT NULL of {} in {} is not enforced by later writes: use a model with an enforced contract, "
-            "or name it in the record key, which is never null",
-            names,
-            label,
         )

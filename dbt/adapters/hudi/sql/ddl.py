@@ -15,7 +15,7 @@ from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import data_columns, with_options
 from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql import not_null, plans
 from dbt.adapters.hudi.sql.column_rules import check_default, check_new_columns
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
@@ -348,6 +348,7 @@ def _made(
     response: HudiAdapterResponse | AdapterResponse,
     schema: T.StructType | None = None,
 ) -> Routed:
+    """Register a table that was just made, with what its statement says of it and its columns."""
     table = statement.warehouse.table(statement.session, plan.base)
     statement.warehouse.register_plan(statement.session, plan, table)
     comment = plans.option(statement.plan.tableSpec().comment())
@@ -356,7 +357,8 @@ def _made(
         for column in (schema or T.StructType()).fields
         if "comment" in column.metadata
     }
-    if comment is not None or comments:
+    required = not_null.noted(schema or T.StructType())
+    if comment is not None or comments or required:
         statement.warehouse.register(
             statement.session,
             plan.schema,
@@ -364,6 +366,7 @@ def _made(
             table,
             comment=None if comment is None else str(comment),
             column_comments=comments or None,
+            properties={**plan.properties, **required} or None,
         )
     return Routed(response)
 

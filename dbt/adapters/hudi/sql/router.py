@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import ddl, dml, functions, plans, procedures
+from dbt.adapters.hudi.sql import ddl, dml, functions, not_null, plans, procedures
 from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import Statement, Target
@@ -158,7 +158,7 @@ class StatementRouter:
         return None if target is None else self._alone(insert, target, dml.insert)
 
     def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
-        with self._warehouse.one_writer(statement.session, target.base):
+        with self._warehouse.one_writer(statement.session, target.base), not_null.enforced(statement, target):
             return action(statement, target)
 
     def _multi_insert(self, statement: Statement) -> Routed | None:
