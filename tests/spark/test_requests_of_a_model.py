@@ -12,6 +12,8 @@ from dbt.adapters.hudi.model.plan import resolve_plan
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
+OWN = ("hudi_engine", "adapters/hudi")
+MODULES, FUNCTIONS = 11, 24
 CONFIG = {"materialized": "incremental", "unique_key": "id"}
 
 
@@ -63,3 +65,27 @@ def test_a_small_upsert_reads_the_properties_thrice_and_publishes_once(spark, tm
     assert len(seen["manifests"]) == 1, seen["manifests"]
     assert len(seen["properties"]) <= 3, "\n".join(seen["properties"])
     assert len(seen["listings"]) <= 6, "\n".join(seen["listings"])
+
+
+def test_rows_pass_few_modules_on_their_way_from_the_adapter_to_a_file(spark, tmp_path, monkeypatch):
+    credentials = HudiCredentials.from_dict({"schema": "levels", "location_root": str(tmp_path)})
+    warehouse = Warehouse(credentials, str(tmp_path))
+    warehouse.create_schema(spark, "levels")
+    plan = resolve_plan({"config": CONFIG}, "levels", "orders", warehouse.places)
+    builds.rebuild_model(warehouse, spark, plan, builds.ModelRows(spark.sql("select 1 as id, 'a' as v")))
+    ways = []
+    opened = LocalStorage.open_output
+
+    def noting(self, path, **options):
+        if path.endswith(".parquet"):
+            frames = traceback.extract_stack()[:-1]
+            ways.append([each.filename for each in frames if any(room in each.filename for room in OWN)])
+        return opened(self, path, **options)
+
+    monkeypatch.setattr(LocalStorage, "open_output", noting)
+    builds.write_model(warehouse, spark, plan, builds.ModelRows(spark.sql("select 1 as id, 'b' as v")))
+    warehouse.drop_schema(spark, "levels")
+    (way,) = ways
+    # The adapter's method, which a macro calls, is one more.
+    assert 1 + len(set(way)) <= MODULES, list(dict.fromkeys(way))
+    assert 1 + len(way) <= FUNCTIONS, way

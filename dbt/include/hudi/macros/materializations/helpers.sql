@@ -12,6 +12,14 @@
   {% do store_result('main', response=response, agate_table=none) %}
 {% endmacro %}
 
+{#- What follows the commit of a table: its descriptions, the hooks, and what dbt is told of. -#}
+{% macro hudi_finish_table(target_relation, post_hooks) %}
+  {% do persist_docs(target_relation, model) %}
+  {{ run_hooks(post_hooks, inside_transaction=True) }}
+  {{ run_hooks(post_hooks, inside_transaction=False) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmacro %}
+
 {#- A contract is compared by columns before anything runs. -#}
 {% macro hudi_check_contract(code, language='sql') %}
   {%- set contract = config.get('contract') -%}

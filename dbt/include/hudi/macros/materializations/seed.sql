@@ -14,10 +14,5 @@
   {%- set response = adapter.hudi_seed(plan, agate_table, config.get('column_types', {})) -%}
   {% do hudi_record_main('-- ' ~ response, response) %}
 
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(hudi_finish_table(target_relation, post_hooks)) }}
 {% endmaterialization %}

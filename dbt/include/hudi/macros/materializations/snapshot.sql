@@ -29,10 +29,5 @@
   {% endif %}
   {% do hudi_record_main(code, response) %}
 
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
-  {{ return({'relations': [target_relation]}) }}
+  {{ return(hudi_finish_table(target_relation, post_hooks)) }}
 {% endmaterialization %}

@@ -1,0 +1,91 @@
+"""Options of single writes, each seen to do what the configuration reference says."""
+
+from __future__ import annotations
+
+import pyarrow.parquet as pq
+import pytest
+from hudi_engine import DataError, HudiTable, SchemaError
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+COLUMNS = "id int, dt string, name string"
+ROWS = [(number, "ab"[number % 2], f"n{number}") for number in range(8)]
+MODE = "hoodie.bulkinsert.sort.mode"
+GATHERS = "hoodie.bulkinsert.shuffle.by.partition"
+BY_EXECUTORS = {"hoodie.engine.small.batch.rows": "0"}
+
+
+@pytest.fixture
+def table(spark, tmp_path):
+    return HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["dt"], schema=COLUMNS
+    )
+
+
+def frame(spark, *rows, columns=COLUMNS):
+    return spark.createDataFrame([tuple(row) for row in rows], columns)
+
+
+def rows_of(table):
+    return sorted(tuple(row) for row in table.snapshot().select("id", "dt", "name").collect())
+
+
+def files_of(table):
+    """Rows of each base file, in their order: keys by path."""
+    storage = open_storage(table.path)
+    found = TableState.load(storage).view().latest_base_files()
+    read = {base.path: pq.read_table(f"{table.path}/{base.path}", columns=["id"]) for base in found}
+    return {path: rows.column("id").to_pylist() for path, rows in read.items()}
+
+
+def test_a_bulk_load_gathers_partitions_or_leaves_rows_where_they_are(spark, table):
+    in_two_tasks = frame(spark, *ROWS).repartition(2)
+    table.bulk_insert(in_two_tasks, options={**BY_EXECUTORS, GATHERS: "true"})
+    assert sorted(map(len, files_of(table).values())) == [4, 4]
+    table.insert_overwrite_table(in_two_tasks, options={**BY_EXECUTORS, GATHERS: "false"})
+    assert len(files_of(table)) == 4
+    assert rows_of(table) == sorted(ROWS)
+
+
+def test_a_sorted_bulk_load_has_its_rows_in_the_order_of_their_keys(spark, table):
+    mixed = frame(spark, *[ROWS[number] for number in (6, 1, 4, 3, 0, 7, 2, 5)]).coalesce(1)
+    table.bulk_insert(mixed, options={**BY_EXECUTORS, MODE: "NONE", GATHERS: "false"})
+    assert sorted(files_of(table).values()) == [[1, 3, 7, 5], [6, 4, 0, 2]]
+    for mode in ("GLOBAL_SORT", "PARTITION_SORT"):
+        table.insert_overwrite_table(mixed, options={**BY_EXECUTORS, MODE: mode})
+        assert sorted(files_of(table).values()) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+
+
+@pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])
+def test_a_write_to_more_partitions_than_it_may_touch_is_refused(spark, table, small):
+    options = {"hoodie.engine.max.partitions.per.commit": 1, "hoodie.engine.small.batch.rows": small}
+    with pytest.raises(DataError, match=r"max\.partitions\.per\.commit=1"):
+        table.upsert(frame(spark, *ROWS), options=options)
+    assert table.timeline() == []
+    table.upsert(frame(spark, ROWS[0], ROWS[2]), options=options)
+    assert rows_of(table) == [ROWS[0], ROWS[2]]
+
+
+def test_a_column_that_a_batch_lacks_is_null_or_refused(spark, table):
+    table.upsert(frame(spark, *ROWS[:2]))
+    narrow = frame(spark, (0, "a"), columns="id int, dt string")
+    with pytest.raises(SchemaError, match="name"):
+        table.upsert(narrow, options={"hoodie.write.set.null.for.missing.columns": "false"})
+    table.upsert(narrow)
+    assert rows_of(table) == [(0, "a", None), ROWS[1]]
+
+
+def test_keys_given_twice_to_a_delete_count_once_unless_they_are_not_combined(spark, table):
+    table.upsert(frame(spark, *ROWS))
+    assert table.delete(frame(spark, ROWS[0], ROWS[0])).rows_deleted == 1
+    table.delete(frame(spark, ROWS[1], ROWS[1]), options={"hoodie.combine.before.delete": "false"})
+    assert rows_of(table) == sorted(ROWS[2:])
+
+
+def test_options_under_the_prefix_are_kept_with_the_commit(spark, table):
+    prefix = {"hoodie.datasource.write.commitmeta.key.prefix": "_run"}
+    table.upsert(frame(spark, *ROWS), options={**prefix, "_run_id": "7", "_other": "8"})
+    (instant,) = TableState.load(open_storage(table.path)).timeline.completed_writes
+    kept = TableState.load(open_storage(table.path)).timeline.commit_metadata(instant).extra_metadata
+    assert kept.get("_run_id") == "7"
+    assert "_other" not in kept
