@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def check_java() -> tuple[Path, str]:
     return Path(found), version
 
 
+@lru_cache
 def _java_version(java: str) -> str:
     """Return the version a Java says it has: by its release file, which costs nothing, or by asking it."""
     release = Path(java).resolve().parent.parent / "release"
