@@ -20,6 +20,7 @@ from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.inspect.files import FileFacts, facts_of
 from hudi_engine.merge.base_reader import select_schema
@@ -70,6 +71,7 @@ def read(
         TableNotFoundError: There is no table.
         ConfigError, SchemaError: Columns or filters that make no sense.
         TimelineError: A clean has deleted files of that time.
+        CorruptTableError: Something of the table is damaged, or a base file of the newest commit is not there.
         UnsupportedTableError: A version or feature this engine does not read.
     """
     resolved = resolve_options(options)
@@ -161,7 +163,11 @@ class Rows:
 
     @cached_property
     def _slices(self) -> list[FileSlice]:
-        slices = self._state.view(as_of=self._context.as_of).latest_slices()
+        state, as_of = self._state, self._context.as_of
+        view = state.view(as_of=as_of)
+        if as_of is None:
+            check_nothing_missing(state.storage, state.config, state.timeline, view)
+        slices = view.latest_slices()
         if self._filters is None:
             return slices
         partitions = _possible_partitions(

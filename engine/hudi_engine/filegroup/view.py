@@ -97,6 +97,20 @@ class FileSystemView:
         """Return every committed slice by file id, newest first, replaced file groups included."""
         return {file_id: list(slices) for file_id, slices in self._slices.get(partition, {}).items()}
 
+    def has_base_file(self, key: FileGroupKey, path: str, instant: str) -> bool:
+        """Return whether a file, or a base file of its group that is not older, is there; others count only if committed.
+
+        Args:
+            key: The file group.
+            path: The file.
+            instant: Requested time of the commit that wrote it.
+        """
+        partition, file_id = key
+        slices = self._slices.get(partition, {}).get(file_id, ())
+        bases = [each.base_file for each in slices if each.base_file is not None]
+        newer = any(base.instant >= instant for base in bases)
+        return newer or any(status.path == path for status in self.files(partition))
+
     def _live(self, partition: str | None) -> Iterator[list[FileSlice]]:
         for name in self._slices if partition is None else (partition,):
             for file_id, slices in self._slices.get(name, {}).items():

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.frames.listed import listed_files
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.changes import read_unmerged_logs
@@ -62,6 +63,7 @@ def snapshot_frame(
 
     Raises:
         TimelineError: A clean has deleted files of the point in time.
+        CorruptTableError: A base file of the newest commit is not there.
     """
     prepare_session(spark)
     state.timeline.check_readable(as_of)
@@ -70,6 +72,8 @@ def snapshot_frame(
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
     view = state.view(as_of=as_of)
+    if as_of is None:
+        check_nothing_missing(state.storage, state.config, state.timeline, view)
     slices = view.latest_slices()
     if merge_type == UNMERGED_LOGS:
         logged = [each for each in slices if each.log_files]

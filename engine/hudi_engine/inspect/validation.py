@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from hudi_engine.config.options import Options
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
 from hudi_engine.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
@@ -27,8 +28,8 @@ class Finding:
     """Something that is not as it should be.
 
     Args:
-        problem: ``missing_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``, ``no_partition_metadata`` or
-            ``duplicate_key``.
+        problem: ``missing_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``, ``no_partition_metadata``,
+            ``damaged_commit`` or ``duplicate_key``.
         path: What it is about, relative to the table's base path.
         message: What was found, and what it means for a reader.
         harms: Whether a reader sees wrong or missing rows; the others only take space.
@@ -56,9 +57,17 @@ def validate(state: TableState) -> list[Finding]:
     Args:
         state: The table, as just read.
     """
+    damaged = dict(_damaged_commits(state))
+    if damaged:
+        state = replace(state, timeline=state.timeline.without(damaged))
     view = state.view()
     named = _named_files(state)
-    findings = [*_missing(view, named), *_orphans(state, view, named), *_no_metadata(state, view)]
+    findings = [
+        *damaged.values(),
+        *_missing(view, named),
+        *_orphans(state, view, named, damaged),
+        *_no_metadata(state, view),
+    ]
     findings += _left_markers(state)
     return sorted(findings, key=lambda each: (not each.harms, each.problem, each.path))
 
@@ -152,14 +161,26 @@ def _is_short(stat: WriteStat, status: FileStatus) -> bool:
     return bool(told) and (status.size < told if stat.is_log_file else status.size != told)
 
 
-def _orphans(state: TableState, view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding]:
+def _damaged_commits(state: TableState) -> Iterator[tuple[str, Finding]]:
+    """Yield the writes whose files cannot be read, by instant; what they wrote and replaced cannot be compared."""
+    for instant in state.timeline.completed_writes:
+        try:
+            state.timeline.commit_metadata(instant)
+        except CorruptTableError as error:
+            path = f"{state.config.timeline_path}/{instant.file_name}"
+            yield instant.requested_time, Finding("damaged_commit", path, str(error), True)
+
+
+def _orphans(
+    state: TableState, view: FileSystemView, named: dict[str, _Named], damaged: Container[str]
+) -> Iterator[Finding]:
     """Yield data files that no commit explains; those of pending and archived instants are explained."""
     timeline = state.timeline
     pending = {each.requested_time for each in timeline.pending}
     active = {each.requested_time for each in timeline.completed_writes}
     for status in _all_files(view):
         base = parse_base_file(status.name, status.path.rpartition("/")[0], status)
-        if base is None or status.path in named or base.instant in pending:
+        if base is None or status.path in named or base.instant in pending or base.instant in damaged:
             continue
         if base.instant in active:
             reason = f"commit {base.instant} does not name it: a failed attempt of its writer left it"

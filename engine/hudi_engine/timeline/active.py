@@ -7,7 +7,7 @@ right as long as one goes by the names of log files, as this engine does (Hudi t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import tzinfo
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -183,7 +183,8 @@ class Timeline:
         for instant in self.instants:
             if instant.requested_time == requested_time and action in (None, instant.action):
                 return instant
-        newest = ", ".join(instant.requested_time for instant in self.instants[-5:]) or "none"
+        times = dict.fromkeys(instant.requested_time for instant in self.instants)
+        newest = ", ".join(list(times)[-5:]) or "none"
         raise TimelineError(
             f"there is no {action or 'instant'} {requested_time!r} on the active timeline of "
             f"{self._storage.base!r}; the newest instants are: {newest}"
@@ -208,6 +209,20 @@ class Timeline:
         if instant.file_name not in self._metadata:
             self._metadata[instant.file_name] = self._read_metadata(instant)
         return self._metadata[instant.file_name]
+
+    def known_metadata(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield the completed writes whose files this snapshot has read already, with what they wrote."""
+        for instant in self.completed_writes:
+            if instant.file_name in self._metadata:
+                yield instant, self._metadata[instant.file_name]
+
+    def without(self, requested_times: Collection[str]) -> Timeline:
+        """Return the timeline without some instants, to look at what the others say."""
+        return Timeline(
+            self._storage,
+            self._config,
+            [each for each in self.instants if each.requested_time not in requested_times],
+        )
 
     def _read_metadata(self, instant: Instant) -> CommitMetadata:
         try:

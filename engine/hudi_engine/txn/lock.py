@@ -9,6 +9,7 @@ beat.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -24,6 +25,8 @@ logger = logging.getLogger(__name__)
 LOCK_PATH = ".hoodie/lock"
 _BREAK_FOLDER = ".hoodie/.locks"
 _BREAK_KEPT_MS = 3_600_000
+_SILENT_SECONDS = 2.0
+"""After so many seconds of waiting it is said once for whom."""
 
 
 @dataclass
@@ -75,7 +78,7 @@ class TableLock:
         if self._local.holder == threading.get_ident():
             self._local.depth += 1
             return self
-        if not self._local.mutex.acquire(timeout=max(0.0, self._wait_ms / 1000)):
+        if not self._acquire_mutex():
             raise WriteConflictError(
                 f"the lock of {self._storage.base!r} was not free within {self._wait_ms} ms: another thread "
                 "of "
@@ -120,12 +123,34 @@ class TableLock:
                 "that it counted as dead. Nothing was committed; run the write again"
             )
 
+    def _acquire_mutex(self) -> bool:
+        wait = max(0.0, self._wait_ms / 1000)
+        if self._local.mutex.acquire(timeout=min(wait, _SILENT_SECONDS)):
+            return True
+        if wait <= _SILENT_SECONDS:
+            return False
+        self._tell_waiting("another thread of this process")
+        return self._local.mutex.acquire(timeout=wait - _SILENT_SECONDS)
+
+    def _tell_waiting(self, holder: str) -> None:
+        logger.warning(
+            "waiting for the lock %s of %s, which %s holds, for at most %d s",
+            LOCK_PATH,
+            self._storage.base,
+            holder,
+            self._wait_ms // 1000,
+        )
+
+    def _holder(self) -> str:
+        holder = _read_owner(self._storage)
+        return "another program" if holder is None else str(holder)
+
     def _acquire_file(self, deadline: float) -> None:
         if not self._single_writer:
             self._storage.require_exclusive_create("the table's lock")
         register(self._owner)
         content = self._owner.to_json(lockCreateTime=int(time.time() * 1000), lockThreadName=str(self._owner))
-        pause = 0.005
+        pause, silent_until = 0.005, time.monotonic() + _SILENT_SECONDS
         while True:
             try:
                 self._storage.create(LOCK_PATH, content)
@@ -135,6 +160,9 @@ class TableLock:
                     continue
             if time.monotonic() + pause > deadline:
                 raise WriteConflictError(self._timeout_message())
+            if time.monotonic() > silent_until:
+                self._tell_waiting(self._holder())
+                silent_until = math.inf
             time.sleep(pause)
             pause = min(pause * 2, 0.5)
         self._beating = Beating(self._storage, LOCK_PATH, self._owner, content)
@@ -157,8 +185,7 @@ class TableLock:
             )
 
     def _timeout_message(self) -> str:
-        holder = _read_owner(self._storage)
-        named = "another program" if holder is None else str(holder)
+        named = self._holder()
         return (
             f"the lock {LOCK_PATH} of {self._storage.base!r} was not free within {self._wait_ms} ms: "
             f"{named} holds "

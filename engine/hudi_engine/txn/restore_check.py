@@ -18,7 +18,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.txn.rollback import slices_in
+from hudi_engine.txn.rollback import readable_metadata, slices_in
 from hudi_engine.txn.savepoint import Savepoint
 
 _NO_COMMIT = (None, "", "null")
@@ -64,7 +64,8 @@ def check_slices_remain(storage: Storage, timeline: Timeline, target: str, later
     """
     slices = cache(partial(slices_in, storage))
     writes = [each for each in later if each.is_completed and each.action in WRITE_ACTIONS]
-    bodies = {write.requested_time: timeline.commit_metadata(write) for write in writes}
+    read = {write.requested_time: readable_metadata(timeline, write) for write in writes}
+    bodies = {time: metadata for time, metadata in read.items() if metadata is not None}
     for time, metadata in bodies.items():
         for partition, stat in metadata.write_stats():
             slice_ = (str(stat.file_id), str(stat.prev_commit))

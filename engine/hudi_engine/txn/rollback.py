@@ -80,8 +80,9 @@ def plan_rollback(
     """Find what undoing an instant would remove, and raise as `rollback_instant` does; nothing is written."""
     current = timeline.find(instant.requested_time, instant.action)
     _check_allowed(timeline, current)
-    if current.is_completed:
-        _check_older_files(storage, current, timeline.commit_metadata(current))
+    known = readable_metadata(timeline, current) if current.is_completed else None
+    if known is not None:
+        _check_older_files(storage, current, known)
     return plan_removal(storage, config, timeline, current, current.action)
 
 
@@ -94,9 +95,11 @@ def plan_removal(
         instant: The instant as it is on ``timeline``.
         action: Its action by the name it completes or would complete under, for the plan.
     """
-    finder = RollbackFinder(storage, config, instant.requested_time, _metadata_of(timeline, instant))
+    metadata = _metadata_of(timeline, instant)
+    finder = RollbackFinder(storage, config, instant.requested_time, metadata)
     # Nothing is written before an instant is in flight, except into slices that a planned compaction opened.
-    everywhere = instant.state is State.INFLIGHT or instant.action in _SERVICES
+    damaged = instant.is_completed and metadata is None
+    everywhere = damaged or instant.state is State.INFLIGHT or instant.action in _SERVICES
     scan_logs = instant.action in ("deltacommit", "logcompaction")
     requests = finder.find(everywhere=everywhere, scan_logs=scan_logs)
     return RollbackPlan(instant.requested_time, action, requests)
@@ -221,15 +224,34 @@ def _cleaned(instant: Instant, partition: str, file_id: str) -> str:
 def _metadata_of(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
     """Return commit metadata, or the workload of a pending write; None when there is none that can be read."""
     if instant.is_completed:
-        return timeline.commit_metadata(instant)
+        return readable_metadata(timeline, instant)
     try:
         return timeline.planned_metadata(instant)
     except CorruptTableError as error:
-        logger.warning(
-            "the inflight file of %s cannot be read, listing all partitions: %s",
-            instant.requested_time,
-            error,
-        )
+        logger.warning("%s cannot be read, listing all partitions: %s", instant.file_name, error)
+        return None
+
+
+def readable_metadata(timeline: Timeline, instant: Instant) -> CommitMetadata | None:
+    """Return what a completed write wrote; None, with a warning, when its file is damaged.
+
+    Without it nobody knows what the write built upon. That is there for sure unless a clean came after the write.
+
+    Raises:
+        TimelineError: The file is damaged, and a clean came after it.
+    """
+    try:
+        return timeline.commit_metadata(instant)
+    except CorruptTableError as error:
+        later = [each for each in timeline.instants if each.action == "clean"]
+        later = [each for each in later if each.requested_time > instant.requested_time]
+        if later:
+            raise TimelineError(
+                f"{instant.action} {instant.requested_time} cannot be taken back: {error}. Clean {later[-1].requested_time} came "
+                "after it and may have deleted what was there before; put the file back from a copy, or rewrite the "
+                "table from its source"
+            ) from error
+        logger.warning("%s cannot be read, listing all partitions: %s", instant.file_name, error)
         return None
 
 

@@ -107,6 +107,22 @@ def test_damage_is_found_and_named(
     assert [(each.path, each.harms) for each in found] == [(str(broken.relative_to(folder)), harms)]
 
 
+def damage_the_newest_commit(folder: Path) -> Path:
+    path = folder / ".hoodie" / state_of(folder).timeline.completed_writes[-1].file_name
+    path.write_bytes(b"junk")
+    return path
+
+
+def test_a_commit_that_cannot_be_read_is_told_beside_other_harm(tmp_path: Path) -> None:
+    folder = unpack(PARTITIONED, tmp_path)
+    broken, lost = damage_the_newest_commit(folder), lose_partition_metadata(folder)
+
+    found = [(each.problem, each.path) for each in validate(state_of(folder)) if each.harms]
+
+    assert ("damaged_commit", str(broken.relative_to(folder))) in found
+    assert ("no_partition_metadata", str(lost.relative_to(folder))) in found
+
+
 def test_files_that_a_clean_took_are_not_missed(tmp_path: Path) -> None:
     table = HandmadeTable(tmp_path / "t", pa.schema([("id", pa.string())]))
     group = file_id()

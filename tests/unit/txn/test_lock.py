@@ -49,6 +49,35 @@ def test_the_lock_file_names_its_holder_while_it_is_held(storage: LocalStorage) 
     assert not storage.exists(LOCK_PATH)
 
 
+def test_who_waits_says_once_for_whom(
+    storage: LocalStorage, other: Owner, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudi_engine.txn.lock._SILENT_SECONDS", 0.05)
+    storage.create(LOCK_PATH, other.to_json())
+    with pytest.raises(WriteConflictError), TableLock(storage, wait_ms=1500):
+        pass
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        f"waiting for the lock {LOCK_PATH} of {storage.base}, which {other} holds, for at most 1 s"
+    ]
+
+
+def test_who_waits_for_a_thread_of_the_same_process_says_so(
+    storage: LocalStorage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudi_engine.txn.lock._SILENT_SECONDS", 0.05)
+
+    def wait() -> None:
+        with pytest.raises(WriteConflictError), TableLock(storage, wait_ms=200):
+            pass
+
+    with TableLock(storage):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        waiting.join()
+    assert ["another thread of this process" in record.getMessage() for record in caplog.records] == [True]
+
+
 def test_the_same_thread_may_enter_twice(storage: LocalStorage) -> None:
     with TableLock(storage), TableLock(storage, wait_ms=0):
         assert storage.exists(LOCK_PATH)

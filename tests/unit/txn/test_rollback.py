@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError, PathEscapeError, StorageError, TimelineError
 from hudi_engine.filegroup.markers import marker_folder, write_marker
 from hudi_engine.logformat.format import BlockType, HeaderKey
@@ -21,6 +22,7 @@ from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA, ROLLBACK_PLAN
 from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.recovery import rollback_write
+from hudi_engine.txn.restore import restore
 from hudi_engine.txn.rollback import resume_rollbacks
 
 import tests.faults.mini_table as mini
@@ -94,6 +96,55 @@ def test_the_rollback_of_log_blocks_is_a_command_block_in_the_next_version(mor: 
     assert entry["rollbackLogFiles"] == {f"file:{mor.base}/{command}": 105}
     assert entry["logFilesFromFailedCommit"] == {f"file:{mor.base}/{log}": len(mor.read(log))}
     assert mini.content(mor)[("a", "k1")] == 1
+
+
+@pytest.mark.parametrize("kind", [COW, MOR])
+def test_a_commit_whose_file_is_damaged_can_be_rolled_back(kind: str, tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "table"), kind)
+    upsert_first(storage)
+    before, there = mini.content(storage), files(storage)
+    written = mini.write(storage, {"a": {"k1": 10}})
+    damage(storage, written)
+    assert mini.rollback(storage).instant == written
+    assert mini.content(storage) == before
+    left = {path for path in files(storage) - there if not path.startswith(".hoodie")}
+    assert all(".log." in path for path in left)
+
+
+@pytest.mark.parametrize("kind", [COW, MOR])
+def test_a_restore_takes_a_damaged_commit_back(kind: str, tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "table"), kind)
+    upsert_first(storage)
+    before, target = mini.content(storage), timeline(storage).completed_writes[-1].requested_time
+    damage(storage, mini.write(storage, {"a": {"k1": 10}}))
+    restore(storage, resolve_options(None), UNPUBLISHED, target)
+    assert mini.content(storage) == before
+
+
+def test_a_damaged_commit_before_a_clean_is_not_rolled_back(cow: LocalStorage) -> None:
+    upsert_first(cow)
+    written = mini.write(cow, {"a": {"k1": 10}})
+    damage(cow, written)
+    cow.create(f".hoodie/{LATER}.clean.inflight", b"")
+    before = files(cow)
+    with pytest.raises(TimelineError, match=f"cannot be taken back.*Clean {LATER} came after it"):
+        mini.rollback(cow)
+    assert {path for path in before - files(cow) if path.endswith(".parquet")} == set()
+
+
+def test_an_unknown_instant_is_told_with_the_newest_ones_each_once(cow: LocalStorage) -> None:
+    upsert_first(cow)
+    time = timeline(cow).completed_writes[-1].requested_time
+    twice = replace(timeline(cow).instants[-1], action="savepoint")
+    known = mini.Timeline(cow, mini.TableConfig.load(cow), [*timeline(cow).instants, twice])
+    with pytest.raises(TimelineError, match=f"the newest instants are: {time}$"):
+        known.find("19990101000000000")
+
+
+def damage(storage: LocalStorage, instant: str) -> None:
+    """Overwrite the completed file of a write."""
+    (name,) = [each.file_name for each in timeline(storage).completed if each.requested_time == instant]
+    (Path(storage.base) / ".hoodie" / name).write_bytes(b"junk\n")
 
 
 def test_log_files_of_a_slice_that_never_was_are_deleted(mor: LocalStorage) -> None:

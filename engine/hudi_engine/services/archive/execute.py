@@ -91,7 +91,7 @@ def finish_archive(storage: Storage, options: Options, publication: Publication)
     Raises:
         StorageError: when the storage failed; the next archiving finishes the work.
     """
-    with storage_errors(storage, "archive"), table_lock(storage, options):
+    with storage_errors(storage, "finish what an archiving has begun"), table_lock(storage, options):
         state = open_locked(storage, options, publication)
         archived = list_archive_files(storage, state.config.archive_folder)
         done = state.timeline.completed

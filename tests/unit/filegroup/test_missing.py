@@ -1,0 +1,88 @@
+"""A base file that the newest commit names is missed by readers, and nothing that went rightly is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hudi_engine
+import pyarrow as pa
+import pytest
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.filegroup.missing import check_nothing_missing
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.table_state import TableState
+
+from tests.golden.golden import NAMES, unpack
+from tests.helpers.handmade import HandmadeTable, file_id
+
+SCHEMA = pa.schema([("id", pa.string())])
+
+
+def rows(*keys: str) -> pa.Table:
+    return pa.table({"id": list(keys)})
+
+
+def ids(table: Path) -> list[str]:
+    return sorted(hudi_engine.read(table).to_arrow()["id"].to_pylist())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandmadeTable:
+    return HandmadeTable(tmp_path / "t", SCHEMA)
+
+
+def lose(folder: Path, instant: str) -> str:
+    (path,) = folder.glob(f"*_{instant}.parquet")
+    path.unlink()
+    return path.name
+
+
+@pytest.mark.parametrize("versions", [1, 2])
+def test_a_lost_base_file_of_the_newest_commit_is_an_error_that_names_both(
+    table: HandmadeTable, tmp_path: Path, versions: int
+) -> None:
+    group = file_id()
+    newest = [table.commit({"": {group: rows("a")}}) for _ in range(versions)][-1]
+    assert ids(tmp_path / "t") == ["a"]
+    name = lose(tmp_path / "t", newest)
+    with pytest.raises(CorruptTableError, match=f"{name}.*commit {newest} wrote it"):
+        ids(tmp_path / "t")
+
+
+def test_files_that_were_cleaned_or_replaced_are_not_missed(table: HandmadeTable, tmp_path: Path) -> None:
+    one, two, three = file_id(), file_id(), file_id()
+    first = table.commit({"": {one: rows("a")}})
+    second = table.commit({"": {one: rows("a", "b")}})
+    lose(tmp_path / "t", first)
+    assert ids(tmp_path / "t") == ["a", "b"]
+    table.commit({"": {two: rows("c")}}, replaced={"": [one]})
+    lose(tmp_path / "t", second)
+    assert ids(tmp_path / "t") == ["c"]
+    table.commit({"": {three: rows("d")}})
+    assert ids(tmp_path / "t") == ["c", "d"]
+
+
+def test_what_another_writer_took_between_timeline_and_listing_is_not_missed(
+    table: HandmadeTable, tmp_path: Path
+) -> None:
+    table.commit({"": {file_id(): rows("a")}})
+    newest = table.commit({"": {file_id(): rows("b")}})
+    state = TableState.load(open_storage(str(tmp_path / "t")))
+    assert state.data_schema() is not None
+    (tmp_path / "t" / ".hoodie" / f"{newest}.commit").unlink()
+    lose(tmp_path / "t", newest)
+    check_nothing_missing(state.storage, state.config, state.timeline, state.view())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_of_apache_hudi_are_whole_and_looking_asks_the_storage_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = TableState.load(open_storage(str(unpack(name, tmp_path))))
+    for instant in state.timeline.completed_writes:
+        state.timeline.commit_metadata(instant)
+    view = state.view()
+    for call in ("read", "list", "stat", "exists"):
+        monkeypatch.setattr(LocalStorage, call, None)
+    check_nothing_missing(state.storage, state.config, state.timeline, view)
