@@ -229,13 +229,29 @@ def test_files_that_readers_hold_on_to_stay_and_are_looked_at_again(five: Handma
     assert 1 not in versions(five)
 
 
-def test_the_list_for_readers_is_renewed_before_anything_goes(five: HandmadeTable) -> None:
-    def fail() -> None:
-        raise OSError("no space")
+def no_space() -> None:
+    raise OSError("no space")
 
+
+def test_a_list_that_names_what_is_to_go_is_renewed_before_anything_goes(five: HandmadeTable) -> None:
+    held = f"{DAY_1}/{GROUP_1}_0-1-1_20260101000001000.parquet"
     with pytest.raises(ServiceError, match="nothing was cleaned.*no space"):
-        clean(five.storage, options(), retain_commits=1, publish=publication(set, fail))
+        clean(five.storage, options(), retain_commits=1, publish=publication(lambda: {held}, no_space))
     assert versions(five) == [1, 2, 3, 4, 5]
+
+
+def test_a_renewed_list_lets_the_files_go_in_the_same_clean(five: HandmadeTable) -> None:
+    live = {f"{DAY_1}/{GROUP_1}_0-1-1_20260101000001000.parquet"}
+    clean(five.storage, options(), retain_commits=1, publish=publication(lambda: live, live.clear))
+    assert versions(five) == [4, 5]
+
+
+@pytest.mark.parametrize(("retained", "left"), [(1, [4, 5]), (5, [1, 2, 3, 4, 5])])
+def test_on_a_full_disk_a_clean_of_files_that_no_list_names_publishes_nothing(
+    five: HandmadeTable, retained: int, left: list[int]
+) -> None:
+    clean(five.storage, options(), retain_commits=retained, publish=publication(set, no_space))
+    assert versions(five) == left
 
 
 def test_files_made_for_readers_go_when_no_list_needs_them(five: HandmadeTable) -> None:

@@ -1,8 +1,8 @@
 """Running a clean: store the plan, delete, store the result.
 
 A clean that was killed is finished by the next one from its stored plan; deleting what is gone already is no
-error. Readers come first: the published file list is renewed before anything goes, and files that somebody
-needs by now are spared even if a stored plan names them.
+error. Readers come first: a published file list that names what is to go is renewed before anything goes, and
+files that somebody needs by now are spared even if a stored plan names them.
 """
 
 from __future__ import annotations
@@ -87,7 +87,6 @@ def clean(
     if idle is not None:
         return idle
     publication = publish if publish is not None else publication_of(storage)
-    _renew(publication)
     total = CleanResult()
     while True:
         with storage_errors(storage, "clean"), ExitStack() as stack:
@@ -122,6 +121,7 @@ def _unmoved(
 def _begin(
     storage: Storage, options: Options, publication: Publication, stack: ExitStack, even_if_empty: bool
 ) -> _Run | CleanResult:
+    """Take a killed clean's plan, or make one, and go in flight; a result when there is nothing to carry out."""
     with table_lock(storage, options):
         state = open_locked(storage, options, publication)
         living = Liveness(storage, state.config, options)
@@ -133,10 +133,11 @@ def _begin(
                 OpenInstant(storage, state.config, pending.requested_time, "clean").drop()
                 continue
             logger.info("finishing clean %s", pending.requested_time)
+            _bring_past(stored.paths, publication)
             opened = OpenInstant.claim(storage, state.config, options, pending)
             return _start(state, stack.enter_context(opened), stored, resumed=True)
         now = next_instant(state.timeline)
-        plan = make_plan(state, options, publication, now=now, even_if_empty=even_if_empty)
+        plan = make_plan(state, options, publication, now=now, even_if_empty=even_if_empty, renew=True)
         if isinstance(plan, CleanResult):
             return plan
         state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
@@ -153,6 +154,7 @@ def make_plan(
     *,
     now: str,
     even_if_empty: bool = False,
+    renew: bool = False,
 ) -> CleanPlan | CleanResult:
     """Plan a clean of a table that was just read, or say why there is nothing to do.
 
@@ -162,6 +164,7 @@ def make_plan(
         publication: Published file lists.
         now: The present as an instant.
         even_if_empty: Whether a plan without files is worth having.
+        renew: Bring the published list past what is obsolete, where it still names some of that.
     """
     policy = Policy.from_options(options)
     consumed = oldest_needed(state.storage)
@@ -173,13 +176,21 @@ def make_plan(
     view = state.view(scope)
     # A look at very many folders that found nothing is worth remembering: the next clean goes on from it.
     even_if_empty = even_if_empty or (scope is None and len(view.partitions) > _MANY_PARTITIONS)
-    saved, needed = savepointed_paths(state), needed_paths(state, publication)
-    files: dict[str, tuple[str, ...]] = {}
-    complete = policy.retains_instants or consumed is None
-    for partition in view.partitions:
-        slices = [
+    saved = savepointed_paths(state)
+    obsolete = {
+        partition: [
             each for each in policy.obsolete(view, partition, retained, consumed) if not keeps(each, saved)
         ]
+        for partition in view.partitions
+    }
+    if renew:
+        _bring_past(
+            (path for found in obsolete.values() for each in found for path in each.paths), publication
+        )
+    needed = needed_paths(state, publication)
+    files: dict[str, tuple[str, ...]] = {}
+    complete = policy.retains_instants or consumed is None
+    for partition, slices in obsolete.items():
         going = [each for each in slices if not keeps(each, needed)]
         complete = complete and len(going) == len(slices)
         names = [path.rpartition("/")[2] for each in going for path in each.paths]
@@ -312,7 +323,11 @@ def _delete_sidecars(
         logger.warning("could not delete files made for readers, the next clean will: %s", error)
 
 
-def _renew(publication: Publication) -> None:
+def _bring_past(paths: Iterable[str], publication: Publication) -> None:
+    """Renew the published list when it names files that are to go; otherwise nothing is written for readers."""
+    live = publication.live_files()
+    if not any(path in live for path in paths):
+        return
     try:
         publication.publish()
     except (OSError, HudiError) as error:
