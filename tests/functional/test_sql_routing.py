@@ -90,6 +90,42 @@ class TestStatements:
         )
         assert self.rows(project) == [(2, "B", "y"), (5, "E", "n")]
 
+    def test_conditions_of_on_leave_rows_alone_that_no_stored_key_has(self, project: Any) -> None:
+        project.run_sql(
+            "merge into {schema}.orders d using (select 1 as id, 'A' as name, 'x' as dt union all select 7, 'g', 'x') s "
+            "on d.id = s.id and d.dt = s.dt and d.dt >= 'a' when matched then update set * when not matched then insert *"
+        )
+        assert self.rows(project) == [(1, "A", "x"), (2, "b", "y"), (7, "g", "x")]
+
+    @pytest.mark.parametrize(
+        ("source", "clauses", "reason"),
+        [
+            ("7, 'a', 'x'", "d.name = s.name when matched then update set *", "row with id 7, dt x changes id, dt"),
+            ("2, 'a', 'x'", "d.name = s.name when matched then update set id = s.id", "row with id 2, dt x changes id"),
+            ("1, 'new', 'y'", "d.id = s.id when matched then update set dt = s.dt", "row with id 1, dt y changes id"),
+            ("1, 'new', 'y'", "d.id = s.id when matched then update set *", "row with id 1, dt y changes id"),
+            (
+                "1, 'A', 'x'",
+                "d.id = s.id and d.name < s.name when matched then update set * when not matched then insert *",
+                "row with id 1, dt x is stored and not matched",
+            ),
+            (
+                "1, 'p', 'x' union all select 1, 'q', 'x'",
+                "d.id = s.id when matched then update set *",
+                "row with id 1, dt x is matched by several rows of the source",
+            ),
+        ],
+    )  # fmt: skip
+    def test_a_merge_whose_rows_would_not_be_those_it_means_is_refused(
+        self, project: Any, source: str, clauses: str, reason: str
+    ) -> None:
+        with pytest.raises(DbtBaseException, match=reason):
+            project.run_sql(
+                f"merge into {{schema}}.orders d using (select * from values (0, '', '') as t(id, name, dt) where id > 0 "
+                f"union all select {source}) s on {clauses}"
+            )
+        assert self.rows(project) == [(1, "a", "x"), (2, "b", "y")]
+
     def test_columns_are_added_widened_and_dropped(self, project: Any) -> None:
         project.run_sql("alter table {schema}.orders add columns (note string comment 'why', qty int)")
         project.run_sql("insert into {schema}.orders values (3, 'c', 'x', 'n', 1)")

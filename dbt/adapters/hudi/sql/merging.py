@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
+from hudi_engine.config.options import resolve_options
 from hudi_engine.table_state import TableState
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +16,7 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi.rows.alignment import fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.merge_identity import Identity
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _MATCHED = "__dbt_hudi_matched"
@@ -79,22 +81,50 @@ def rows_to_merge(statement: Statement, target: Target, table: HudiTable) -> Mer
             wanted = wanted | clause.rows
         columns = [F.col(f"`{name}`.`{column}`") for column in data_columns(table).names]
         return MergeRows("delete", joined.where(wanted).select(*columns), base)
-    return MergeRows("upsert", _changed(joined, clauses, data_columns(table)), base)
+    identity = Identity.of(table, target.label, resolve_options(statement.warehouse.options))
+    unmatched = how == "right" and not identity.is_compared_by(plan.mergeCondition())
+    changed = _Changed(name, identity, stored if unmatched else None)
+    return MergeRows("upsert", changed.rows(joined, clauses, data_columns(table)), base)
 
 
-def _changed(joined: DataFrame, clauses: list[_Clause], schema: T.StructType) -> DataFrame:
+@dataclass(frozen=True)
+class _Changed:
+    """How the rows of an upsert are made and checked.
+
+    Args:
+        target: Name of the target.
+        identity: What ties a row to the stored one.
+        stored: The table's rows, when ON may leave stored keys unmatched.
+    """
+
+    target: str
+    identity: Identity
+    stored: DataFrame | None
+
+    def rows(self, joined: DataFrame, clauses: list[_Clause], schema: T.StructType) -> DataFrame:
+        """Return the rows that the clauses make of the join."""
+        taken, values = _taken(joined, clauses, schema)
+        matched = F.col(_MATCHED).isNotNull()
+        checked, known = self.identity.check(taken, self.target, matched, values, self.stored)
+        columns = [known.get(name, value).alias(name) for name, value in values.items()]
+        return fit_to_table(checked.select(*columns), schema)
+
+
+def _taken(
+    joined: DataFrame, clauses: list[_Clause], schema: T.StructType
+) -> tuple[DataFrame, dict[str, Column]]:
     action = F.lit(None).cast("int")
     for number in reversed(range(len(clauses))):
         action = F.when(clauses[number].rows, F.lit(number)).otherwise(action)
     taken = joined.withColumn(_ACTION, action).where(F.col(_ACTION).isNotNull())
-    columns = []
+    columns = {}
     for field in schema.fields:
         value = F.lit(None)
         for number in reversed(range(len(clauses))):
             values = clauses[number].values or {}
             value = F.when(F.col(_ACTION) == number, values[field.name]).otherwise(value)
-        columns.append(value.alias(field.name))
-    return fit_to_table(taken.select(*columns), schema)
+        columns[field.name] = value
+    return taken, columns
 
 
 def _source(statement: Statement) -> tuple[DataFrame, str]:
