@@ -77,9 +77,8 @@ def commit_facts(
     for instant in list(reversed(state.timeline.completed_writes))[:limit]:
         told = times[instant.requested_time, instant.action]
         metadata = state.timeline.commit_metadata(instant)
-        found.append(
-            _facts(instant.requested_time, instant.action, metadata, told.completed_at, told.seconds)
-        )
+        committed_at = told.completed_at or told.requested_at
+        found.append(_facts(instant.requested_time, instant.action, metadata, committed_at, told.seconds))
     return found
 
 

@@ -10,6 +10,8 @@ from hudi_engine.errors import TimelineError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
 
+_CLOCKS_DIFFER_BY_S = 60
+
 
 @dataclass(frozen=True)
 class InstantFacts:
@@ -21,7 +23,7 @@ class InstantFacts:
         state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
         requested_at: The moment of the requested time, None when its digits are no date.
         completed_at: When it completed; None while it is pending. Layout 1 stores no such time: the modification time of
-            the completed file stands in for it.
+            the completed file stands in for it, unless the files are a copy with times of its own.
     """
 
     instant: str
@@ -76,8 +78,21 @@ def _written_at(state: TableState) -> dict[str, datetime]:
     """Return modification times of the timeline's files by name; layout 2 says completion in its names."""
     if state.config.layout_version != 1:
         return {}
+    files = [each for each in state.storage.list(state.config.timeline_path) if not each.is_dir]
+    begun: dict[str, int] = {}
+    for each in files:
+        if each.name.endswith((".requested", ".inflight")):
+            time = each.name.partition(".")[0]
+            begun[time] = min(each.modified_ms, begun.get(time, each.modified_ms))
+    copied = {time for time, modified in begun.items() if _is_another_time(state, time, modified)}
     return {
         each.name: datetime.fromtimestamp(each.modified_ms / 1000, timezone.utc)
-        for each in state.storage.list(state.config.timeline_path)
-        if not each.is_dir
+        for each in files
+        if each.name.partition(".")[0] not in copied
     }
+
+
+def _is_another_time(state: TableState, instant: str, modified_ms: int) -> bool:
+    """Tell whether the file that begins an instant was written at another time than it says, as in a copy of a table."""
+    moment = moment_of(state.config, instant)
+    return moment is not None and abs(modified_ms / 1000 - moment.timestamp()) > _CLOCKS_DIFFER_BY_S

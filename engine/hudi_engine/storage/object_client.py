@@ -39,6 +39,14 @@ _OTHER_NAMES: Mapping[StoreKind, Mapping[str, str]] = {
     StoreKind.GCS: {"anonymous": "skip_signature", "endpoint": "base_url", "endpoint_override": "base_url"},
     StoreKind.AZURE: {"endpoint_override": "endpoint", "anonymous": "skip_signature"},
 }
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "The specified bucket does not exist")
+_IDENTITY_SERVERS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
+"""Who a client asks for credentials when nobody gave any: the identity of a machine or container in the cloud."""
+_CREDENTIALS: Mapping[StoreKind, tuple[str, ...]] = {
+    StoreKind.S3: ("access_key_id", "secret_access_key"),
+    StoreKind.GCS: ("service_account",),
+    StoreKind.AZURE: ("account_name", "account_key"),
+}
 _ON_ITS_OWN = ("scheme", "endpoint_override", "allow_http", "timeout", "connect_timeout", "proxy_url")
 
 
@@ -116,13 +124,17 @@ class ObjectClient:
 
         Args:
             path: Path in the bucket, for the message.
+
+        Raises:
+            StorageError: There is no such bucket, or no credentials were found: no path of the store can be reached.
         """
         from obstore import exceptions
 
         place = f"{self.public.partition('://')[0]}://{self.bucket}/{path}"
         try:
             yield
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            self._check_bucket(str(error))
             raise FileNotFoundError(errno.ENOENT, "no such file", place) from None
         except exceptions.AlreadyExistsError:
             raise FileExistsError(errno.EEXIST, "the file exists already", place) from None
@@ -133,11 +145,26 @@ class ObjectClient:
         except exceptions.PreconditionError:
             raise ChangedMeanwhileError(errno.ESTALE, "the file changed meanwhile", place) from None
         except exceptions.BaseError as error:
+            self._check_bucket(str(error))
             raise OSError(errno.EIO, self._told(error), place) from None
         except HudiError:
             raise
         except ValueError as error:
             raise OSError(errno.EINVAL, self._told(error), place) from None
+
+    def _check_bucket(self, said: str) -> None:
+        """Raise what concerns the whole bucket, whatever path was asked for."""
+        if any(code in said for code in _NO_BUCKET):
+            raise StorageError(
+                f"{self.public!r} cannot be reached: there is no bucket or container {self.bucket!r}; create it"
+            ) from None
+        if any(server in said for server in _IDENTITY_SERVERS):
+            raise StorageError(
+                f"{self.public!r} cannot be reached: no credentials were found in storage_options, the environment or the URI, "
+                f"and this machine has no identity of its own. Set {' and '.join(_CREDENTIALS[self.kind])} in storage_options "
+                "of the dbt profile or the same in the environment, or skip_signature=true for a public bucket; docs/stores.md "
+                "has them all"
+            ) from None
 
     def _open(self) -> ObjectStore:
         """Open the store with its settings; what goes wrong is told without the settings, which hold secrets."""

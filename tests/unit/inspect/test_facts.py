@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -155,3 +156,12 @@ def test_services_are_due_when_their_triggers_fire(tmp_path: Path) -> None:
     assert due(hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", **limits)["archive"]
     assert due(hoodie__compact__inline__max__delta__commits="2")["compaction"]
     assert due(hoodie__clean__commits__retained="1")["clean"]
+
+
+def test_a_copy_of_a_table_says_nothing_of_how_long_its_commits_took(tmp_path: Path) -> None:
+    state = golden("v6_cow_nonpartitioned_upsert_h0150", tmp_path)
+    for file in (tmp_path / "v6_cow_nonpartitioned_upsert_h0150" / ".hoodie").iterdir():
+        os.utime(file)
+
+    assert {each.seconds for each in commit_facts(state)} == {None}
+    assert all(each.committed_at == moment_of(state.config, each.instant) for each in commit_facts(state))

@@ -6,14 +6,18 @@ import os
 import pickle
 from collections.abc import Iterator
 
+import hudi_engine
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage import open_storage
+from hudi_engine.storage.object_client import ObjectClient
 from hudi_engine.storage.objects import ObjectStorage
+from hudi_engine.storage.uris import StoreKind
 from hudi_engine.txn.lock import LOCK_PATH, TableLock
 from hudi_engine.txn.owner import Beating, Owner
+from obstore.exceptions import GenericError
 
 from tests.helpers.s3_server import S3Server, Trouble
 
@@ -212,7 +216,35 @@ def test_an_error_of_the_service_is_an_os_error_that_names_the_place(s3_server: 
         f"s3://AKIAKEY:verysecret@no-such-bucket/t?region=us-east-1&endpoint_override={host}"
     )
 
-    with pytest.raises(OSError, match="no-such-bucket") as refused:
-        storage.replace("f", b"1")
+    with pytest.raises(OSError, match="no-such-bucket") as refused, storage._client.errors("t/f"):  # type: ignore[attr-defined]
+        raise GenericError("the server broke down over AKIAKEY:verysecret")
     assert "verysecret" not in str(refused.value) and refused.value.__cause__ is None
+    with pytest.raises(StorageError, match="no-such-bucket") as missing:
+        storage.replace("f", b"1")
+    assert "verysecret" not in str(missing.value)
     assert "verysecret" not in repr(storage) + repr(storage._client)  # type: ignore[attr-defined]
+
+
+def test_a_bucket_that_is_not_there_is_said(storage: ObjectStorage, s3_server: S3Server) -> None:
+    missing = s3_server.new_bucket()
+    s3_server.client.delete_bucket(Bucket=missing.split("/")[2])
+    name = missing.split("/")[2].split("?")[0]
+
+    for ask in (
+        lambda: hudi_engine.read(f"{missing}/wh/t"),
+        lambda: list(open_storage(f"{missing}/wh/t").list("")),
+    ):
+        with pytest.raises(StorageError, match=f"there is no bucket or container '{name}'; create it"):
+            ask()
+
+
+def test_without_credentials_the_ways_to_give_them_are_named() -> None:
+    """What obstore says when nobody gave any and the machine has no identity in a cloud."""
+    said = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 2.1ms: 403 Forbidden"
+    with (
+        pytest.raises(
+            StorageError, match="no credentials were found .* Set access_key_id and secret_access_key"
+        ),
+        ObjectClient(StoreKind.S3, "b", "s3://b/t", {}).errors("t"),
+    ):
+        raise GenericError(said)
