@@ -83,7 +83,7 @@ def read(
     context = _context(state, resolved, moment)
     own = [name for name in context.schema.names if name not in META_SCHEMA.names]
     wanted = tuple(own if columns is None else columns)
-    if not wanted or len(set(wanted)) < len(wanted):
+    if columns is not None and (not wanted or len(set(wanted)) < len(wanted)):
         raise ConfigError(
             f"columns is {list(wanted)}; give at least one name and each once, or None for the table's own"
         )

@@ -130,7 +130,7 @@ MUTANTS = (
     ),
     Mutant(
         "an undone commit leaves the published list before its files",
-        (f"{E}txn.rollback:unpublish",),
+        (f"{E}txn.removal:unpublish",),
         lambda removals, publication: [each.unpublish() for each in removals],
         kill.run,
         "rollback, cow",
