@@ -213,6 +213,13 @@ select c.id, c.amount, c._change_type, c._commit_time from {{{{ hudi_changes(ref
 """
 
 
+PLACES = """
+{{ config(materialized='incremental', unique_key='id', partition_by=['p']) }}
+select id, p, v from values (1, 1, 'c', 'first'), (1, 2, 'c', 'first'), (2, 1, 'a', 'moved'), (3, 2, 'c', 'second')
+as t(step, id, p, v) where step = {{ var('step', 1) }}
+"""
+
+
 class TestConsumedChangeType:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -236,6 +243,25 @@ class TestConsumedChangeType:
             assert chain.rows(name, "id, amount") == orders
             schema = chain.state(name).data_schema()
             assert schema is not None and schema.names == ["id", "amount"]
+
+
+class TestKeysThatMove:
+    """A key of a table with a global index is deleted where it was and inserted where it is."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        follower = "{{ config(materialized='incremental', unique_key='id', partition_by=[%s]) }} select * from {{ hudi_changes(ref('places')) }}"
+        return {"places.sql": PLACES, "flat.sql": follower % "", "parted.sql": follower % "'p'"}
+
+    def test_a_key_that_moved_stays_though_its_old_file_group_changed_later(self, project: Any) -> None:
+        chain = Chain(project)
+        run_dbt(["run"])
+        for step in (2, 3):
+            run_dbt(["run", "-s", "places", "--vars", f"step: {step}"])
+        run_dbt(["run", "--exclude", "places"])
+        places = chain.rows("places", "id, p, v")
+        assert places == [(1, "a", "moved"), (2, "c", "second")]
+        assert (chain.rows("flat", "id, p, v"), chain.rows("parted", "id, p, v")) == (places, places)
 
 
 class TestWrongUses:

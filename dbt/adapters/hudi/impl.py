@@ -220,7 +220,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         name = named(relation).name
         with self._work(code) as session:
             frame = self._frame(session, name, code, language)
-            frame = frame if plan is None else consumed(plan, frame, rebuilds=False)
+            frame = frame if plan is None else consumed(plan, frame, self.feed_of(plan), rebuilds=False)
             frame.createOrReplaceTempView(name)
         self.connections.get_thread_connection().handle.track_view(name)
 
@@ -246,7 +246,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work(code) as session:
             frame = self._frame(session, plan.name, code, language)
             if model["config"].get("materialized") == "incremental":
-                frame = consumed(plan, frame, rebuilds=True)
+                frame = consumed(plan, frame, self.feed_of(plan), rebuilds=True)
             frame, plan = frame.limit(0) if empty else frame, self.feed_of(plan).noted_in(plan, rebuilds=True)
             rows = builds.ModelRows(frame, read_constraints(model))
             with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):

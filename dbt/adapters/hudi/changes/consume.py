@@ -8,20 +8,24 @@ from hudi_engine.schema.meta_fields import DELETES
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from dbt.adapters.hudi.changes.feed import Feed
 from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 _RANK = "__dbt_hudi_rank"
 
 
-def consumed(plan: ModelPlan, frame: DataFrame, *, rebuilds: bool) -> DataFrame:
+def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -> DataFrame:
     """Return the rows to upsert, deletes marked; other frames and other models' as they are.
 
-    Of several rows with a key those of the newest commit count, and a row that is there wins over a delete of that commit.
+    Of several rows with a key those of the newest commit count, and a row that is there wins over a delete of that commit. Net
+    changes tell what is there at the end of the window, so there it wins over any delete: its key has moved to another partition,
+    or the deletes of a file group show a later commit than their own.
 
     Args:
         plan: The model.
         frame: Its query's rows.
+        feed: What the query takes of its inputs.
         rebuilds: The table is built anew, so there is nothing to delete.
 
     A change type that is none fails the write.
@@ -33,7 +37,9 @@ def consumed(plan: ModelPlan, frame: DataFrame, *, rebuilds: bool) -> DataFrame:
     committed = names.get(COMMITTED)
     frame = frame.where(F.coalesce(_checked(kind), F.lit("insert")) != BEFORE)
     deleted = F.coalesce(_column(kind) == DELETE, F.lit(False))
-    order = [deleted.asc()] if committed is None else [_column(committed).desc(), deleted.asc()]
+    order = [deleted.asc()] if committed is None else [deleted.asc(), _column(committed).desc()]
+    if not feed.tells_net:
+        order.reverse()
     places = Window.partitionBy(*(_column(name) for name in _key_columns(plan))).orderBy(*order)
     newest = frame.withColumn(_RANK, F.rank().over(places)).where(f"{_RANK} = 1").drop(_RANK)
     helpers = [kind] if committed is None else [kind, committed]

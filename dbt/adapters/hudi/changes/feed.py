@@ -34,11 +34,18 @@ class Feed:
         noted: The target's checkpoint before the run.
         inputs: What is taken, by input relation.
         is_sample: Rows are limited, so nothing counts as consumed.
+        tells_steps: Some input tells every commit's changes.
     """
 
     noted: Mapping[str, str] = field(default_factory=dict)
     inputs: dict[str, Taken] = field(default_factory=dict)
     is_sample: bool = False
+    tells_steps: bool = False
+
+    @property
+    def tells_net(self) -> bool:
+        """Whether all inputs tell the difference between begin and end of their windows."""
+        return bool(self.inputs) and not self.tells_steps
 
     @property
     def brings_nothing(self) -> bool:

@@ -13,6 +13,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
 from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
+from hudi_engine.changes.columns import ALL
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span
@@ -72,6 +73,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 taken = replace(taken, since=None)
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
+            feed.tells_steps |= wish.mode == ALL
             held = taken.since or taken.end
             if wish.keep_hours is not None and held is not None:
                 digits = digits_of(held, state.config)
