@@ -124,6 +124,10 @@ class TestStatesOfThePast:
             f"select op, ts_ms from hudi_table_changes('orders', 'cdc', '{instants[0]}', '{instants[1]}')",
         )
         assert told == [("u", instants[1])] * 2
+        told = self.rows(
+            project, f"select op, ts_ms from hudi_table_changes('orders', 'cdc', 'earliest', '{instants[1]}')"
+        )
+        assert told == [("i", instants[0])] * 3 + [("u", instants[1])] * 2
         project.run_sql(
             f"insert into {project.test_schema}.orders select id + 10, name from {project.test_schema}.orders "
             f"timestamp as of '{instants[0]}' where id = 3"
