@@ -25,6 +25,7 @@ from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, wit
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.instant import WRITE_ACTIONS
 
 logger = logging.getLogger(__name__)
 
@@ -64,12 +65,24 @@ class TableState:
     def readable_schema(self, as_of: str | None = None) -> pa.Schema | None:
         """Return the columns in which a state is read: today's for one before the first commit, which has no rows."""
         writes = self.timeline.completed_writes
-        if as_of is not None and writes and as_of < writes[0].requested_time:
+        if (
+            as_of is not None
+            and writes
+            and as_of < writes[0].requested_time
+            and not self._archived_before(as_of)
+        ):
             oldest = writes[0].requested_time
             logger.warning(
                 "as of %s table %s has no rows: its oldest commit is %s", as_of, self.config.name, oldest
             )
         return self.data_schema(as_of) or self.data_schema()
+
+    def _archived_before(self, as_of: str) -> bool:
+        """Tell whether a write of that time or older has left the active timeline."""
+        return any(
+            each.action in WRITE_ACTIONS and each.is_completed and each.requested_time <= as_of
+            for each in self.timeline.archived.instants
+        )
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
         """Return Avro record of ``data_schema``; the table's own text is kept while nothing changes."""
