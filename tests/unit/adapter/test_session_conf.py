@@ -69,3 +69,4 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
         session.base_session(other, {}, "/shop")
     with pytest.raises(DbtRuntimeError, match="the project's folder"):
         session.base_session(first, {}, "/elsewhere")
+    assert session.base_session(first, {}, None)[1], "dbt debug, which has no project"

@@ -123,7 +123,8 @@ def _refuse_other_settings(
         return
     wanted = _start_conf(credentials, engine_conf)
     other = sorted(key for key in {*conf, *wanted} if conf.get(key) != wanted.get(key))
-    if folder != started_in:
+    # `dbt debug` has a profile and no project, and reads nothing by a relative path
+    if folder is not None and Path(folder).resolve() != Path(started_in or ".").resolve():
         other.append("the project's folder")
     if other:
         raise DbtRuntimeError(
@@ -214,7 +215,7 @@ def _use_this_python() -> None:
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
     global _started_with
     conf = _start_conf(credentials, engine_conf)
-    _started_with = dict(conf), folder
+    _started_with = dict(conf), folder or os.getcwd()
     java, version = check_java()
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     start = time.perf_counter()
