@@ -43,3 +43,32 @@ def test_numbers_widen_and_new_columns_come_unless_types_are_fixed(spark, table)
 
 def test_keys_to_delete_may_come_as_text(spark, table):
     assert table.delete(spark.sql("select '1' id")).rows_deleted == 1
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_dropped_column_comes_back_only_with_a_type_its_files_can_be_read_as(spark, tmp_path, table_type):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        table_type=table_type,
+        schema="id int, note string",
+    )
+    table.upsert(spark.createDataFrame([(1, "old")], "id int, note string"))
+    table.alter_schema("id int")
+    for refused in (
+        lambda: table.upsert(spark.createDataFrame([(2, 5)], "id int, note int")),
+        lambda: table.alter_schema("id int, note bigint"),
+    ):
+        with pytest.raises(SchemaError, match="'note' was dropped as string and would come back as int"):
+            refused()
+    table.upsert(spark.createDataFrame([(2, "new")], "id int, note string"))
+    rows = table.snapshot().select("id", "note").collect()
+    assert sorted(tuple(row) for row in rows) == [(1, "old"), (2, "new")], "as in Hudi, by its name"
+    table.alter_schema("id int")
+    table.insert_overwrite_table(spark.createDataFrame([(3, 7)], "id int, note int"))
+    assert [tuple(row) for row in table.snapshot().select("id", "note").collect()] == [(3, 7)]
+    table.alter_schema("id int")
+    with pytest.raises(SchemaError, match="was dropped as int32"):
+        table.alter_schema("id int, note date")

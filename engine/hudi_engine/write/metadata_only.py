@@ -24,6 +24,7 @@ from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
+from hudi_engine.write.returning_columns import check_returning
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
         old = state.data_schema()
         if old is not None:
             _check_change(state, old, schema)
+            check_returning(state, old, schema)
         text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
         return _Change(
             WriteOperation.ALTER_SCHEMA,

@@ -68,6 +68,7 @@ from hudi_engine.write.request import (
     skips_unchanged,
 )
 from hudi_engine.write.result import WriteResult, summarise
+from hudi_engine.write.returning_columns import check_returning
 from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy, select_columns
 from hudi_engine.write.rows.match import flag_unmatched
 from hudi_engine.write.spread.bulk_order import bulk_layout
@@ -236,6 +237,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         known = None if request.new_schema else state.data_schema()
         batch = align(request.frame, known, fit_policy(config, options), carry=carry)
         check_columns(config, request.frame.columns, batch.schema)
+        check_returning(state, known, batch.schema, operation.replaces)
     frame_batch = batch
     if request.match_condition is not None:
         frame_batch = flag_unmatched(

@@ -1,0 +1,66 @@
+"""Columns that come back: files know a column by its name, so one that was dropped shows its old values again.
+
+As in Apache Hudi without schema on read. Where those values have a type that cannot be read as the new one, the table could not be
+read at all, so the write is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+
+from hudi_engine.config.enums import WriteOperation
+from hudi_engine.errors import SchemaError, TimelineError
+from hudi_engine.schema.avro import avro_to_arrow
+from hudi_engine.schema.evolution import can_change
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import WRITE_ACTIONS
+from hudi_engine.write.operation import NOTHING, WHOLE_TABLE
+
+
+def check_returning(
+    state: TableState, before: pa.Schema | None, after: pa.Schema, replaces: str = NOTHING
+) -> None:
+    """Refuse a new column whose name older files have with a type that cannot be read as its own.
+
+    Only a write that adds columns looks back, until the newest one that replaced all rows.
+
+    Args:
+        state: The table.
+        before: Its data columns now; None when they do not count.
+        after: Those it is to have.
+        replaces: Which file groups the write takes out; of the whole table nothing is left to be read.
+
+    Raises:
+        SchemaError: There is such a column; the message names both types.
+    """
+    if before is None or replaces == WHOLE_TABLE:
+        return
+    added = {field.name: field.type for field in after if field.name not in before.names}
+    problems = []
+    for metadata in _newest_first(state) if added else ():
+        for field in avro_to_arrow(metadata.schema_json) if metadata.schema_json else ():
+            wanted = added.get(field.name)
+            if wanted is not None and not can_change(field.type, wanted):
+                del added[field.name]
+                problems.append(
+                    f"column {field.name!r} was dropped as {field.type} and would come back as {wanted}, which files "
+                    "written before cannot be read as"
+                )
+        if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
+            break
+    if problems:
+        raise SchemaError(f"{'; '.join(problems)}. Give it another name, or rebuild the table")
+
+
+def _newest_first(state: TableState) -> Iterator[CommitMetadata]:
+    timeline = state.timeline
+    for instant in reversed(timeline.completed_writes):
+        yield timeline.commit_metadata(instant)
+    for instant in reversed(timeline.archived.instants):
+        if instant.is_completed and instant.action in WRITE_ACTIONS:
+            with suppress(TimelineError):  # other writers archive commits without their bodies
+                yield timeline.archived.commit_metadata(instant)
