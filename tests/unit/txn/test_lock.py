@@ -50,31 +50,34 @@ def test_the_lock_file_names_its_holder_while_it_is_held(storage: LocalStorage) 
     assert not storage.exists(LOCK_PATH)
 
 
-def said_by_the_lock(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What its module logged; dbt's adapter, when it is in the process, says the engine's lines once more in its own name."""
-    return [each.getMessage() for each in caplog.records if each.name == "hudi_engine.txn.lock"]
+@pytest.fixture
+def said() -> Iterator[list[str]]:
+    """What the lock logs, whoever else takes the lines of the engine for itself, as dbt's adapter does."""
+    lines: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
+    log = logging.getLogger("hudi_engine.txn.lock")
+    log.addHandler(handler)
+    yield lines
+    log.removeHandler(handler)
 
 
 def test_who_waits_says_once_for_whom(
-    storage: LocalStorage, other: Owner, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    storage: LocalStorage, other: Owner, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hudi_engine.txn.lock._SILENT_SECONDS", 0.05)
-    # dbt's adapter, when it is in the process, takes the engine's lines for itself
-    monkeypatch.setattr(logging.getLogger("hudi_engine"), "propagate", True)
     storage.create(LOCK_PATH, other.to_json())
     with pytest.raises(WriteConflictError), TableLock(storage, wait_ms=1500):
         pass
-    assert said_by_the_lock(caplog) == [
+    assert said == [
         f"waiting for the lock {LOCK_PATH} of {storage.base}, which {other} holds, for at most 1 s"
     ]
 
 
 def test_who_waits_for_a_thread_of_the_same_process_says_so(
-    storage: LocalStorage, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    storage: LocalStorage, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("hudi_engine.txn.lock._SILENT_SECONDS", 0.05)
-    # dbt's adapter, when it is in the process, takes the engine's lines for itself
-    monkeypatch.setattr(logging.getLogger("hudi_engine"), "propagate", True)
 
     def wait() -> None:
         with pytest.raises(WriteConflictError), TableLock(storage, wait_ms=200):
@@ -84,7 +87,7 @@ def test_who_waits_for_a_thread_of_the_same_process_says_so(
         waiting = threading.Thread(target=wait)
         waiting.start()
         waiting.join()
-    assert ["another thread of this process" in each for each in said_by_the_lock(caplog)] == [True]
+    assert ["another thread of this process" in each for each in said] == [True]
 
 
 def test_the_same_thread_may_enter_twice(storage: LocalStorage) -> None:
