@@ -25,7 +25,6 @@ from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, wit
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.instant import WRITE_ACTIONS
 
 logger = logging.getLogger(__name__)
 
@@ -79,10 +78,7 @@ class TableState:
 
     def _archived_before(self, as_of: str) -> bool:
         """Tell whether a write of that time or older has left the active timeline."""
-        return any(
-            each.action in WRITE_ACTIONS and each.is_completed and each.requested_time <= as_of
-            for each in self.timeline.archived.instants
-        )
+        return any(each.requested_time <= as_of for each in self.timeline.archived.completed_writes)
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
         """Return Avro record of ``data_schema``; the table's own text is kept while nothing changes."""

@@ -13,7 +13,6 @@ from hudi_engine.changes.window import moves_rows, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.timeline.moments import Moment
@@ -44,15 +43,10 @@ def read_checkpoint(state: TableState) -> dict[str, str]:
         text = state.timeline.commit_metadata(instant).extra_metadata.get(CHECKPOINT)
         if text is not None:
             return _parsed(text, instant)
-    archived = ArchivedTimeline.load(state.storage, state.config)
-    for instant in reversed(archived.instants):
-        if instant.action in WRITE_ACTIONS and instant.is_completed:
-            try:
-                text = archived.commit_metadata(instant).extra_metadata.get(CHECKPOINT)
-            except TimelineError:
-                continue
-            if text is not None:
-                return _parsed(text, instant)
+    for instant, metadata in state.timeline.archived.writes_newest_first():
+        text = metadata.extra_metadata.get(CHECKPOINT)
+        if text is not None:
+            return _parsed(text, instant)
     return {}
 
 

@@ -17,9 +17,8 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
-from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.timeline.instant import Instant
 
 _CHOICES = (
     "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has, and retain more commits "
@@ -42,14 +41,9 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
     first = state.timeline.first_write_time
     if first is None or (state.config.layout_version == 1 and window.start >= first):
         return
-    archived = ArchivedTimeline.load(state.storage, state.config)
-    if start in archived.undone:
-        raise _gap(state, start, f"that commit was taken back by {archived.undone[start]}", first)
-    passed = [
-        order_of(each)
-        for each in archived.instants
-        if each.action in WRITE_ACTIONS and each.is_completed and order_of(each) > window.start
-    ]
+    _check_not_undone_before(state, start, first)
+    writes = state.timeline.archived.completed_writes
+    passed = [order_of(each) for each in writes if order_of(each) > window.start]
     if passed:
         raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since", first)
 
@@ -67,9 +61,7 @@ def check_stands(state: TableState, start: str) -> None:
     _check_not_undone(state, start)
     first = state.timeline.first_write_time
     if first is not None and start < first:
-        undone = ArchivedTimeline.load(state.storage, state.config).undone
-        if start in undone:
-            raise _gap(state, start, f"that commit was taken back by {undone[start]}", first)
+        _check_not_undone_before(state, start, first)
 
 
 def check_known(state: TableState, start: str) -> None:
@@ -86,7 +78,7 @@ def check_known(state: TableState, start: str) -> None:
     known = {each for instant in state.timeline.completed_writes for each in _names(instant)}
     if start in known:
         return
-    archived = ArchivedTimeline.load(state.storage, state.config)
+    archived = state.timeline.archived
     if start not in {each for instant in archived.instants for each in _names(instant)}:
         oldest = state.timeline.first_write_time
         raise _gap(
@@ -114,6 +106,13 @@ def _check_not_undone(state: TableState, start: str) -> None:
                     f"that commit was taken back by {instant.action} {instant.requested_time}",
                     oldest,
                 )
+
+
+def _check_not_undone_before(state: TableState, start: str, first: str) -> None:
+    """Refuse an instant that a rollback or restore took back that is archived itself."""
+    undone = state.timeline.archived.undone
+    if start in undone:
+        raise _gap(state, start, f"that commit was taken back by {undone[start]}", first)
 
 
 class CleanedFiles:

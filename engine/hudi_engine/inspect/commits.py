@@ -10,7 +10,6 @@ from hudi_engine.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.inspect.instants import InstantFacts, instant_facts, moment_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import WRITE_ACTIONS
 
 
 @dataclass(frozen=True)
@@ -94,11 +93,7 @@ def archived_commit_facts(state: TableState, limit: int | None = None) -> list[C
     """
     archived = state.timeline.archived
     active = {each.requested_time for each in state.timeline.completed_writes}
-    writes = [
-        each
-        for each in reversed(archived.instants)
-        if each.is_completed and each.action in WRITE_ACTIONS and each.requested_time not in active
-    ]
+    writes = [each for each in reversed(archived.completed_writes) if each.requested_time not in active]
     found = []
     for each in writes[:limit]:
         begun = moment_of(state.config, each.requested_time)

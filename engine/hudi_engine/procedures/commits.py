@@ -9,7 +9,7 @@ from hudi_engine.inspect import instant_facts
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.timeline.clock import format_instant
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.savepoint import completed_write
 
 TOTALS = (
@@ -49,11 +49,7 @@ def show_archived_commits(call: Call) -> list[Row]:
     """Return the archived writes within a range of times, newest first."""
     archived = call.state.timeline.archived
     start, end = call.text("start_ts"), call.text("end_ts", "99999999999999999")
-    writes = [
-        each
-        for each in archived.instants
-        if each.is_completed and each.action in WRITE_ACTIONS and start <= each.requested_time <= end
-    ]
+    writes = [each for each in archived.completed_writes if start <= each.requested_time <= end]
     return [
         (
             each.requested_time,

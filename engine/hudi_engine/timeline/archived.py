@@ -8,7 +8,9 @@ specification).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -87,10 +89,21 @@ class ArchivedTimeline:
         known = self._changed.get((instant.requested_time, instant.action), "")
         return instant.completion_time or known
 
+    @cached_property
+    def completed_writes(self) -> tuple[Instant, ...]:
+        """Archived writes that completed, by requested time."""
+        return tuple(each for each in self.instants if each.is_completed and each.action in WRITE_ACTIONS)
+
+    def writes_newest_first(self) -> Iterator[tuple[Instant, CommitMetadata]]:
+        """Yield archived writes with what they wrote, but those that another writer archived without it."""
+        for instant in reversed(self.completed_writes):
+            with suppress(TimelineError):
+                yield instant, self.commit_metadata(instant)
+
     def find_schema(self, as_of: str) -> str | None:
         """Return the Avro schema (JSON) of the newest archived write up to ``as_of`` that carries one."""
-        for instant in reversed(self.instants):
-            if instant.requested_time <= as_of and instant.is_completed and instant.action in WRITE_ACTIONS:
+        for instant in reversed(self.completed_writes):
+            if instant.requested_time <= as_of:
                 schema = self.commit_metadata(instant).schema_json
                 if schema is not None:
                     return schema

@@ -7,17 +7,15 @@ read at all, so the write is refused.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pyarrow as pa
 
 from hudi_engine.config.enums import WriteOperation
-from hudi_engine.errors import SchemaError, TimelineError
+from hudi_engine.errors import SchemaError
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
-from hudi_engine.timeline.instant import WRITE_ACTIONS
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE
 
 
@@ -60,7 +58,5 @@ def _newest_first(state: TableState) -> Iterator[CommitMetadata]:
     timeline = state.timeline
     for instant in reversed(timeline.completed_writes):
         yield timeline.commit_metadata(instant)
-    for instant in reversed(timeline.archived.instants):
-        if instant.is_completed and instant.action in WRITE_ACTIONS:
-            with suppress(TimelineError):  # other writers archive commits without their bodies
-                yield timeline.archived.commit_metadata(instant)
+    for _, metadata in timeline.archived.writes_newest_first():
+        yield metadata
