@@ -145,7 +145,8 @@ class ChangeSource:
             until: An instant to stop at; None for the option ``end``.
         """
         end, state = self._end if until is None else until, self.state()
-        check_stands(state, instant)
+        if instant:
+            check_stands(state, instant)
         return next_window(state, instant or None, end=end, limits=limits).end or instant
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:
