@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -58,14 +58,14 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
     if isinstance(filters, (str, bytes)) or not isinstance(filters, Sequence) or not filters:
         raise ConfigError(_how(filters))
     alternatives = filters if isinstance(filters[0], list) else [filters]
+    exact = {name.lower(): name for name in schema.names}
     for alternative in alternatives:
         if not isinstance(alternative, Sequence) or not alternative:
             raise ConfigError(_how(filters))
         for each in alternative:
             if not isinstance(each, tuple) or len(each) != 3 or each[1] not in OPERATORS:
                 raise ConfigError(_how(each))
-            _check(each, schema)
-    exact = {name.lower(): name for name in schema.names}
+            _check(each, exact)
     typed = [
         [_typed((exact[str(name).lower()], operator, value), schema) for name, operator, value in alternative]
         for alternative in alternatives
@@ -77,10 +77,11 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
     return expression
 
 
-def _check(given: tuple[Any, ...], schema: pa.Schema) -> None:
+def _check(given: tuple[Any, ...], exact: Mapping[str, str]) -> None:
+    """Refuse a filter that says nothing; ``exact`` has the table's columns by their names in small letters."""
     name, operator, value = given
-    if str(name).lower() not in {each.lower() for each in schema.names}:
-        own = [each for each in schema.names if each not in META_FIELDS]
+    if str(name).lower() not in exact:
+        own = [each for each in exact.values() if each not in META_FIELDS]
         raise SchemaError(f"the filter {given!r} names an unknown column; the table has {', '.join(own)}")
     if operator in ("in", "not in") and isinstance(value, (str, bytes)):
         raise ConfigError(
