@@ -62,12 +62,9 @@ def _compiled(nodes: Iterable[Any], manifest: Any, config: Any) -> Iterable[Audi
     for node in nodes:
         done: Any = compiler.compile_node(copy.deepcopy(node), manifest, write=False)
         told = node.config
-        limit = "" if told.limit is None else f"\nlimit {int(told.limit)}"
-        sql = (
-            f"select * from (\n{done.compiled_code}\n) dbt_hudi_failing{limit}"
-            if limit
-            else str(done.compiled_code)
-        )
+        sql = str(done.compiled_code)
+        if told.limit is not None:
+            sql = f"select * from (\n{sql}\n) dbt_hudi_failing\nlimit {int(told.limit)}"
         yield AuditTest(
             node.name,
             sql,

@@ -145,10 +145,7 @@ def _places(node: JavaPlan, text: str) -> Iterator[_Place]:
         if [each.lower() for each in plans.texts(node.name())] == [_FUNCTION]:
             yield _Place(span[0], closing_bracket(text, span[0]), node)
         return
-    below = [*plans.items(node.children()), *plans.items(node.subqueries())]
-    if kind == "UnresolvedWith":
-        below += plans.items(node.innerChildren())
-    for each in below:
+    for each in plans.below(node):
         yield from _places(each, text)
 
 

@@ -83,36 +83,18 @@ def rows_to_merge(statement: Statement, target: Target, table: HudiTable) -> Mer
         return MergeRows("delete", joined.where(wanted).select(*columns), base)
     identity = Identity.of(table, target.label, resolve_options(statement.warehouse.options))
     unmatched = how == "right" and not identity.is_compared_by(plan.mergeCondition())
-    changed = _Changed(name, identity, stored if unmatched else None)
-    return MergeRows("upsert", changed.rows(joined, clauses, data_columns(table)), base)
-
-
-@dataclass(frozen=True)
-class _Changed:
-    """How the rows of an upsert are made and checked.
-
-    Args:
-        target: Name of the target.
-        identity: What ties a row to the stored one.
-        stored: The table's rows, when ON may leave stored keys unmatched.
-    """
-
-    target: str
-    identity: Identity
-    stored: DataFrame | None
-
-    def rows(self, joined: DataFrame, clauses: list[_Clause], schema: T.StructType) -> DataFrame:
-        """Return the rows that the clauses make of the join."""
-        taken, values = _taken(joined, clauses, schema)
-        matched = F.col(_MATCHED).isNotNull()
-        checked, known = self.identity.check(taken, self.target, matched, values, self.stored)
-        columns = [known.get(name, value).alias(name) for name, value in values.items()]
-        return fit_to_table(checked.select(*columns), schema)
+    schema = data_columns(table)
+    taken, values = _taken(joined, clauses, schema)
+    matched = F.col(_MATCHED).isNotNull()
+    checked, known = identity.check(taken, name, matched, values, stored if unmatched else None)
+    changed = checked.select(*(known.get(each, value).alias(each) for each, value in values.items()))
+    return MergeRows("upsert", fit_to_table(changed, schema), base)
 
 
 def _taken(
     joined: DataFrame, clauses: list[_Clause], schema: T.StructType
 ) -> tuple[DataFrame, dict[str, Column]]:
+    """Return the rows of a join that some clause takes, and what each column becomes."""
     action = F.lit(None).cast("int")
     for number in reversed(range(len(clauses))):
         action = F.when(clauses[number].rows, F.lit(number)).otherwise(action)

@@ -38,6 +38,12 @@ def texts(seq: Any) -> list[str]:
     return [str(item) for item in items(seq)]
 
 
+def below(node: JavaPlan) -> list[JavaPlan]:
+    """Return what a plan is made of: its children, the queries inside its expressions, and those of a WITH."""
+    found = [*items(node.children()), *items(node.subqueries())]
+    return [*found, *items(node.innerChildren())] if kind(node) == "UnresolvedWith" else found
+
+
 def option(value: Any) -> Any | None:
     """Return the content of a Scala Option."""
     return value.get() if value.isDefined() else None

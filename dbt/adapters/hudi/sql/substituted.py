@@ -40,8 +40,5 @@ def _tables(node: JavaPlan, above: JavaPlan | None) -> Iterator[tuple[int, int, 
             aliased = above is not None and plans.kind(above) == "SubqueryAlias"
             yield (*span, plans.texts(node.multipartIdentifier()), aliased)
         return
-    below = [*plans.items(node.children()), *plans.items(node.subqueries())]
-    if kind == "UnresolvedWith":
-        below += plans.items(node.innerChildren())
-    for each in below:
+    for each in plans.below(node):
         yield from _tables(each, node)
