@@ -6,7 +6,7 @@ They work on a storage alone, so that a command line without a JVM and a table w
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hudi_engine import services
@@ -225,17 +225,36 @@ class TableServices:
         options = self.options.merged({key: each for key, each in limits.items() if each is not None})
         return services.archive(self.storage, options, publish=self.publication(), dry_run=dry_run)
 
-    def repair(self, kinds: tuple[str, ...] | None = None, *, dry_run: bool = True) -> list[Repair]:
-        """Add missing partition metadata, delete orphan files and drop damaged plans, or say what would be done.
+    def repair(
+        self,
+        kinds: tuple[str, ...] | None = None,
+        *,
+        dry_run: bool = True,
+        partitions: Sequence[str] | None = None,
+    ) -> list[Repair]:
+        """Mend what a look at the table finds, or say what would be done.
 
         Args:
-            kinds: ``partition_metadata``, ``orphan_files``, ``damaged_plans``; None for all.
+            kinds: ``partition_metadata`` (added where it is missing), ``orphan_files`` (deleted), ``damaged_plans``
+                (dropped), ``duplicate_keys`` (the newest row of a key stays); None for all but the last.
             dry_run: Only look.
+            partitions: Partition paths in which keys are looked at; None for all.
 
         Raises:
-            ConfigError: An unknown kind.
+            ConfigError: An unknown kind or partition.
+            WriteConflictError: Another writer changed the file groups with such keys meanwhile.
         """
-        return repair(self.storage, self.options, self.publication(), kinds=kinds, dry_run=dry_run)
+        found = repair(
+            self.storage,
+            self.options,
+            self.publication(),
+            kinds=kinds,
+            dry_run=dry_run,
+            partitions=partitions,
+        )
+        if found and not dry_run:
+            self.publish_or_warn()
+        return found
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""

@@ -50,6 +50,7 @@ class TestOperations:
         page = (Path(project.project_root) / "seen" / "orders.html").read_text(encoding="utf-8")
         assert newest[0] in page and "day=d2" in page
         assert "0 repairs would be made" in operate("hudi_repair", "")
+        assert "0 repairs made" in operate("hudi_repair", "kinds: duplicate_keys, dry_run: false")
 
         operate("hudi_delete_savepoint", f"instant: '{newest[0]}'")
         assert "would be undone" in operate("hudi_rollback", f"instant: '{newest[0]}', dry_run: true")

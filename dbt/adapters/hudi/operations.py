@@ -18,6 +18,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
 from hudi_engine.cli.ask import ask
 from hudi_engine.inspect import partition_facts
+from hudi_engine.repair import Repair
 from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
 
@@ -121,14 +122,34 @@ class Operations(TableServiceMethods):
 
     @available.parse_none
     def hudi_repair(
-        self, relation: BaseRelation | str, kinds: Sequence[str] | str | None = None, *, dry_run: bool = True
+        self,
+        relation: BaseRelation | str,
+        kinds: Sequence[str] | str | None = None,
+        *,
+        dry_run: bool = True,
+        partitions: Sequence[str] | str | None = None,
     ) -> str:
         """Repair what a look finds; only say what would be done unless ``dry_run`` is false."""
-        chosen = None if kinds is None else (kinds,) if isinstance(kinds, str) else tuple(kinds)
-        with self._look(relation, "repair") as services:
-            found = services.repair(chosen, dry_run=dry_run)
-        what = "repairs would be made" if dry_run else "repairs made"
-        return listed(what, [f"{each.path}: {each.done}" for each in found])
+        chosen, within = _names(kinds), _names(partitions)
+        if dry_run:
+            with self._look(relation, "repair") as services:
+                found = services.repair(chosen, partitions=within)
+            return _repairs("repairs would be made", found)
+
+        def run(table: HudiTable) -> AdapterResponse:
+            return AdapterResponse(
+                _repairs("repairs made", table.repair(chosen, dry_run=False, partitions=within))
+            )
+
+        return str(self._change(relation, "repair", run))
+
+
+def _names(given: Sequence[str] | str | None) -> tuple[str, ...] | None:
+    return None if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
+def _repairs(what: str, found: Sequence[Repair]) -> str:
+    return listed(what, [f"{each.path or 'the table'}: {each.done}" for each in found])
 
 
 def _page_name(name: TableName) -> str:

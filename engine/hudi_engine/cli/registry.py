@@ -26,6 +26,7 @@ COMMANDS = (
     Command("clusterings", "the clusterings, planned and done", clustering.clusterings),
     Command("clean", "delete files nobody needs", services.clean, services.clean_arguments),
     Command("archive", "move old instants to the archive", services.archive, services.archive_arguments),
+    Command("repair", "mend what validate finds", services.repair, services.repair_arguments),
     Command("savepoint", "keep a commit, or give it free", services.savepoint, services.savepoint_arguments),
     Command(
         "rollback", "undo the newest write or a pending one", services.rollback, services.instant_and_dry_run

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from hudi_engine.cli.command import Answer, Call
 from hudi_engine.errors import ConfigError
+from hudi_engine.repair import DUPLICATE_KEYS, KINDS
 
 
 def compact_arguments(parser: ArgumentParser) -> None:
@@ -140,6 +141,33 @@ def restore(call: Call) -> Answer:
         "rollback_blocks": len(done.command_blocks),
     }
     return Answer(facts=facts, notes=[] if done.restore_time else ["the table is at that commit already"])
+
+
+def repair_arguments(parser: ArgumentParser) -> None:
+    """Declare the kinds, ``--partition`` and ``--dry-run``."""
+    parser.add_argument(
+        "kinds",
+        nargs="*",
+        metavar="KIND",
+        help=f"one of {', '.join(KINDS)}; without one all but {DUPLICATE_KEYS}, which reads all keys",
+    )
+    parser.add_argument(
+        "--partition",
+        action="append",
+        metavar="PATH",
+        help=f"{DUPLICATE_KEYS}: in this partition only; may be repeated",
+    )
+    _dry_run(parser)
+
+
+def repair(call: Call) -> Answer:
+    """Mend what `validate` finds, or list what would be done."""
+    given = call.given
+    found = call.services.repair(
+        tuple(given.kinds) or None, dry_run=given.dry_run, partitions=given.partition
+    )
+    rows = [{"kind": each.kind, "path": each.path, "what": each.done} for each in found]
+    return Answer(rows, notes=[f"{len(rows)} repairs {'would be made' if given.dry_run else 'made'}"])
 
 
 def _dry_run(parser: ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.front.base import RawOptions, TableBase
+from hudi_engine.repair import Repair
 from hudi_engine.report import write_report
 from hudi_engine.services import result
 from hudi_engine.services.clustering.asked import clustering_options
@@ -220,6 +221,30 @@ class Upkeep(TableBase):
             ConfigError: Limits that make no sense.
         """
         return self.services(options).archive(min_commits, max_commits, dry_run=dry_run)
+
+    def repair(
+        self,
+        kinds: Sequence[str] | None = None,
+        *,
+        dry_run: bool = True,
+        partitions: Sequence[str] | None = None,
+        options: RawOptions | None = None,
+    ) -> list[Repair]:
+        """Mend what a look at the table finds; only say what would be done unless ``dry_run`` is false.
+
+        Args:
+            kinds: ``partition_metadata``, ``orphan_files``, ``damaged_plans``, ``duplicate_keys``; None for all but the
+                last, which reads all keys.
+            dry_run: Only look.
+            partitions: Partition paths in which keys are looked at; None for all.
+            options: ``hoodie.*`` options of this call.
+
+        Raises:
+            ConfigError: An unknown kind or partition.
+            WriteConflictError: Another writer changed the file groups with duplicate keys meanwhile.
+        """
+        chosen = None if kinds is None else tuple(kinds)
+        return self.services(options).repair(chosen, dry_run=dry_run, partitions=partitions)
 
     def report(
         self,

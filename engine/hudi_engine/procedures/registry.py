@@ -118,6 +118,14 @@ _CHANGING = (
         changes=True,
     ),
     Procedure(
+        "repair_deduplicate",
+        repair.DEDUPLICATED,
+        repair.repair_deduplicate,
+        repair.DEDUPLICATE_ARGUMENTS,
+        ("duplicated_partition_path",),
+        changes=True,
+    ),
+    Procedure(
         "repair_corrupted_clean_files",
         "result boolean",
         repair.repair_corrupted_clean_files,

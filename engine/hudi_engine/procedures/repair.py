@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.procedures.procedure import Call, Row
+from hudi_engine.repair import DUPLICATE_KEYS
 from hudi_engine.storage.paths import join
 
+DEDUPLICATED = "result string"
+DEDUPLICATE_ARGUMENTS = (
+    "table",
+    "duplicated_partition_path",
+    "repaired_output_path",
+    "dry_run",
+    "dedupe_type",
+)
+_DEDUPE_TYPES = ("insert_type", "update_type", "upsert_type")
 PARTITION_META = "partition_path string, metadata_is_present string, action string"
 
 
@@ -27,3 +38,19 @@ def repair_corrupted_clean_files(call: Call) -> list[Row]:
     """Drop the plans of cleans that cannot be read."""
     call.services.repair(("damaged_plans",), dry_run=False)
     return [(True,)]
+
+
+def repair_deduplicate(call: Call) -> list[Row]:
+    """Take rows out of a partition whose key another row has; with ``dry_run``, Hudi's default, only tell how many.
+
+    Hudi copies files to a folder and then over those of the partition; here the repair is a commit, which needs no such
+    folder and can be rolled back. Whatever the ``dedupe_type``, the newest row of a key stays.
+    """
+    kind = call.text("dedupe_type", _DEDUPE_TYPES[0])
+    if kind not in _DEDUPE_TYPES:
+        raise ConfigError(f"dedupe_type is {kind!r}; legal values: {', '.join(_DEDUPE_TYPES)}")
+    dry_run = call.truth("dry_run", True)
+    partition = call.text("duplicated_partition_path").strip("/")
+    found = call.services.repair((DUPLICATE_KEYS,), dry_run=dry_run, partitions=[partition])
+    said = "; ".join(each.done for each in found) or "every key is there once"
+    return [(f"dry run: {said}" if dry_run and found else said,)]

@@ -3,11 +3,14 @@
 * ``partition_metadata``: folders that hold base files of commits get their partition metadata.
 * ``orphan_files``: base files that no commit names, of instants that are not under way, are deleted.
 * ``damaged_plans``: plans of cleans and compactions that were cut short, so that nobody can carry them out, are dropped.
+* ``duplicate_keys``: of rows with one key in a partition the newest stays, in a commit of its own. All keys are read, so
+  it is done where it is asked for by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,6 +20,7 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.inspect import validate
+from hudi_engine.repair.duplicates import look_for_surplus, take_surplus_out
 from hudi_engine.services.opening import open_locked
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -35,6 +39,8 @@ _DROPPED: Mapping[str, tuple[State, ...]] = MappingProxyType(
 )
 """Actions whose damaged plans can go, by the states in which nothing is lost with them. A clean that was begun
 is planned anew; a compaction that was begun may have written files and is rolled back instead."""
+
+_OfFiles = Callable[[TableState, bool], "list[Repair]"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ def repair(
     *,
     kinds: tuple[str, ...] | None = None,
     dry_run: bool = True,
+    partitions: Sequence[str] | None = None,
 ) -> list[Repair]:
     """Repair a table, or say what would be repaired.
 
@@ -66,17 +73,28 @@ def repair(
         storage: The table's storage.
         options: ``hoodie.*`` options.
         publication: Published file lists.
-        kinds: Which repairs, None for all.
+        kinds: Which repairs, None for all but ``duplicate_keys``.
         dry_run: Only look.
+        partitions: Partition paths in which keys are looked at; None for all.
 
     Raises:
-        ConfigError: An unknown kind.
-        WriteConflictError: The table's lock is not free in time.
+        ConfigError: An unknown kind or partition.
+        WriteConflictError: The table's lock is not free in time, or another writer changed the same file groups.
     """
     unknown = [kind for kind in kinds or () if kind not in KINDS]
     if unknown:
         raise ConfigError(f"repair {unknown[0]!r} is unknown; legal values: {', '.join(KINDS)}")
-    chosen = [KINDS[kind] for kind in (kinds or KINDS)]
+    chosen = [_OF_FILES[kind] for kind in (kinds or _OF_FILES) if kind in _OF_FILES]
+    found = _of_files(storage, options, publication, chosen, dry_run) if chosen else []
+    if DUPLICATE_KEYS in (kinds or ()):
+        found += _duplicate_keys(storage, options, None if dry_run else publication, partitions)
+    return found
+
+
+def _of_files(
+    storage: Storage, options: Options, publication: Publication, chosen: Sequence[_OfFiles], dry_run: bool
+) -> list[Repair]:
+    """Repair what is wrong with files and plans; damaged plans before everything else."""
     if dry_run:
         state = TableState.load(storage)
         return [found for each in chosen for found in each(state, True)]
@@ -87,6 +105,30 @@ def repair(
         done = _damaged_plans(state, False) if _damaged_plans in chosen else []
         state = open_locked(storage, options, publication)
         return done + [found for each in chosen if each is not _damaged_plans for found in each(state, False)]
+
+
+def _duplicate_keys(
+    storage: Storage, options: Options, publication: Publication | None, partitions: Sequence[str] | None
+) -> list[Repair]:
+    """Take rows out, or without a publication say which would go; one line a partition."""
+    if publication is None:
+        instant, found = None, look_for_surplus(storage, options, partitions)
+    else:
+        instant, found = take_surplus_out(storage, options, publication, partitions)
+    rows: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for each in found:
+        rows[each.piece.partition] += len(each.rows)
+        examples.setdefault(each.piece.partition, each.key)
+    commit = "" if instant is None else f", in commit {instant}"
+    return [
+        Repair(
+            DUPLICATE_KEYS,
+            partition,
+            f"{count} rows taken out whose key another row has, such as {examples[partition]!r}{commit}",
+        )
+        for partition, count in rows.items()
+    ]
 
 
 def _partition_metadata(state: TableState, dry_run: bool) -> list[Repair]:
@@ -143,10 +185,12 @@ def _damaged_plans(state: TableState, dry_run: bool) -> list[Repair]:
     return found
 
 
-KINDS: Mapping[str, Callable[[TableState, bool], list[Repair]]] = MappingProxyType(
+_OF_FILES: Mapping[str, _OfFiles] = MappingProxyType(
     {
         "partition_metadata": _partition_metadata,
         "orphan_files": _orphan_files,
         "damaged_plans": _damaged_plans,
     }
 )
+DUPLICATE_KEYS = "duplicate_keys"
+KINDS = (*_OF_FILES, DUPLICATE_KEYS)

@@ -94,7 +94,12 @@ def write_group(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
 
 
 def write_new_group(
-    context: ClusteringContext, task: WriteTask, partition: str, batches: Iterable[pa.RecordBatch]
+    context: ClusteringContext,
+    task: WriteTask,
+    partition: str,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    bucket: str = "",
 ) -> WriteStat:
     """Write rows of the table into one new file group.
 
@@ -103,8 +108,9 @@ def write_new_group(
         task: The running task.
         partition: Partition path.
         batches: The rows with their meta columns, in order.
+        bucket: What the id of the file group begins with.
     """
-    write, file_id = context.write, task.new_file_id()
+    write, file_id = context.write, task.new_file_id(bucket)
     name = base_file_name(file_id, task.write_token, write.instant)
     task.announce(partition, name, "CREATE")
     info = write_base_file(

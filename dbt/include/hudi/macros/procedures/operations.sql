@@ -64,9 +64,9 @@
   {% endif %}
 {% endmacro %}
 
-{% macro hudi_repair(table, kinds=none, dry_run=true) %}
+{% macro hudi_repair(table, kinds=none, dry_run=true, partitions=none) %}
   {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_repair(table, kinds, dry_run=dry_run), info=true) %}
+    {% do log(table ~ ': ' ~ adapter.hudi_repair(table, kinds, dry_run=dry_run, partitions=partitions), info=true) %}
   {% endif %}
 {% endmacro %}
 

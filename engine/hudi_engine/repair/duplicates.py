@@ -1,0 +1,161 @@
+"""Taking rows out whose key is there more than once, in one replace instant.
+
+The file groups that lose rows are replaced by new ones with the rest of their rows, which keep their commit times: who
+reads the table by commits sees no row that is new. A file group that has one row of each key stays as it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from hudi_engine.config.enums import WriteOperation
+from hudi_engine.config.options import Options
+from hudi_engine.errors import ConfigError, ServiceError
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.layout.layout import RowLayout
+from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.parallel import run_in_threads
+from hudi_engine.repair.surplus import Surplus, find_surplus
+from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.services.clustering.write_group import ClusteringContext, write_new_group
+from hudi_engine.storage.base import Storage
+from hudi_engine.table_state import TableState, full_avro
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.txn.clustered import closed_groups, refuse_closed
+from hudi_engine.txn.publication import Publication
+from hudi_engine.txn.transaction import WriteTransaction
+
+_AT_ONCE = 4
+"""Slices that are in memory at once."""
+
+
+def look_for_surplus(
+    storage: Storage, options: Options, partitions: Sequence[str] | None = None
+) -> list[Surplus]:
+    """Return what a repair would take out.
+
+    Args:
+        storage: The table's storage.
+        options: Read options.
+        partitions: Partition paths to look at; None for all.
+
+    Raises:
+        ConfigError: One of them holds no rows.
+    """
+    state = TableState.load(storage)
+    state.config.check_writable()
+    if partitions is not None:
+        known = {each.partition for each in state.view(partitions).latest_slices()}
+        missing = [each for each in partitions if each not in known]
+        if missing:
+            raise ConfigError(
+                f"partition {missing[0]!r} has no rows; legal values: partition paths of the table, '' where it has none"
+            )
+    return find_surplus(state, options, partitions)
+
+
+def take_surplus_out(
+    storage: Storage, options: Options, publication: Publication, partitions: Sequence[str] | None = None
+) -> tuple[str | None, list[Surplus]]:
+    """Take rows out; return the instant and what went, or None where there was nothing to do.
+
+    Args:
+        storage: The table's storage.
+        options: Options of the write.
+        publication: Published file lists.
+        partitions: Partition paths to look at; None for all.
+
+    Raises:
+        ConfigError: One of them holds no rows.
+        WriteConflictError: Another writer changed one of the file groups meanwhile, or a planned clustering holds it.
+    """
+    if not look_for_surplus(storage, options, partitions):
+        return None, []
+    config = TableState.load(storage).config
+    operation = WriteOperation.DELETE.value
+    with WriteTransaction.begin(
+        storage, config, options, publication, action="replacecommit", operation=operation
+    ) as transaction:
+        state = TableState(storage, transaction.config, transaction.timeline)
+        found = find_surplus(state, options, partitions)
+        if not found:
+            return None, []
+        groups = [(each.piece.partition, each.piece.file_id) for each in found]
+        refuse_closed(groups, closed_groups(state.timeline, options))
+        planned: dict[str, list[WriteStat]] = {each.piece.partition: [] for each in found}
+        transaction.inflight(CommitMetadata(planned, operation_type=operation))
+        context = _context(state, options, transaction)
+        work = list(enumerate(found))
+        stats = run_in_threads(partial(_rewritten, context), work, most=_AT_ONCE)
+        transaction.commit(_metadata(state, found, [each for each in stats if each is not None]))
+    return transaction.instant, found
+
+
+def _context(state: TableState, options: Options, transaction: WriteTransaction) -> ClusteringContext:
+    schema = state.data_schema()
+    assert schema is not None
+    read = state.read_context(schema, options)
+    write = WriteContext(
+        storage=state.storage,
+        config=state.config,
+        options=options,
+        instant=transaction.instant,
+        action=transaction.action,
+        operation=transaction.operation,
+        schema=read.schema,
+        avro_schema=full_avro(state.avro_schema(schema), state.config),
+        read=read,
+        base_files=BaseFileOptions.from_options(options),
+        average_row_bytes=state.average_row_bytes(options),
+    )
+    return ClusteringContext(write, RowLayout())
+
+
+def _rewritten(context: ClusteringContext, work: tuple[int, Surplus]) -> WriteStat | None:
+    """Write a new file group with the rows that stay; None when none does."""
+    number, surplus = work
+    rows = read_slice(context.write.read, surplus.piece)
+    if rows.column(RECORD_KEY)[int(surplus.rows[0])].as_py() != surplus.key:
+        raise ServiceError(
+            f"file group {surplus.piece.file_id!r} was not read twice in one order; nothing was changed"
+        )
+    stays = np.ones(rows.num_rows, dtype=bool)
+    stays[surplus.rows] = False
+    rows = rows.filter(pa.array(stays))
+    if not rows.num_rows:
+        return None
+    writer = WriteTask(context.write, number, 0, secrets.randbelow(2**31))
+    # The file groups of a bucket index begin with the number of their bucket.
+    head = surplus.piece.file_id[:8]
+    stat = write_new_group(
+        context,
+        writer,
+        surplus.piece.partition,
+        rows.combine_chunks().to_batches(),
+        bucket=head if head.isdigit() else "",
+    )
+    return replace(stat, num_inserts=0, num_deletes=len(surplus.rows))
+
+
+def _metadata(state: TableState, found: Sequence[Surplus], stats: Sequence[WriteStat]) -> CommitMetadata:
+    written: dict[str, list[WriteStat]] = {}
+    for stat in stats:
+        written.setdefault(stat.partition_path or "", []).append(stat)
+    replaced: dict[str, list[str]] = {}
+    for each in found:
+        replaced.setdefault(each.piece.partition, []).append(each.piece.file_id)
+    text = state.schema_json()
+    return CommitMetadata(
+        written,
+        {} if text is None else {"schema": text},
+        WriteOperation.DELETE.value,
+        partition_to_replace_file_ids=replaced,
+    )
