@@ -89,9 +89,10 @@ def test_writes_into_a_planned_clustering_are_refused_before_they_write_or_take_
     planned = table.schedule_clustering("a", options=QUIET).instant
     files = sorted(Path(table.storage.base).rglob("*.parquet"))
     more = spark.createDataFrame(rows(range(3), 9), COLUMNS)
+    stands = {"hoodie.clustering.rollback.pending.replacecommit.on.conflict": "false"}
     for write in (table.upsert, table.insert_overwrite, table.delete):
         with pytest.raises(WriteConflictError, match=f"clustering {planned}, which is planned and not done"):
-            write(more, options=QUIET)
+            write(more, options={**QUIET, **stands})
     with pytest.raises(WriteConflictError, match=planned):
         table.upsert(more, options={**QUIET, "hoodie.engine.driver.merge.bytes": "1"})
     assert sorted(Path(table.storage.base).rglob("*.parquet")) == files
@@ -106,6 +107,24 @@ def test_writes_into_a_planned_clustering_are_refused_before_they_write_or_take_
     before = seen(table.snapshot())
     assert table.cluster("a", options=QUIET).state == "completed"
     assert seen(table.snapshot()) == before
+
+
+@pytest.mark.parametrize("how", ["partitions", "table", "delete"])
+def test_an_overwrite_takes_a_plan_back_that_it_makes_pointless(how, spark, table):
+    table.schedule_clustering("a", options=QUIET)
+    stands = {**QUIET, "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "false"}
+    with pytest.raises(WriteConflictError, match="until it is done"):
+        table.delete_partitions(["d1"], options=stands)
+    if how == "delete":
+        table.delete_partitions(["d1"], options=QUIET)
+        expected = rows(range(0, 120, 2))
+    else:
+        expected = rows(range(4), 9)
+        write = table.insert_overwrite if how == "partitions" else table.insert_overwrite_table
+        write(spark.createDataFrame(expected, COLUMNS), options=QUIET)
+    assert table.clusterings() == []
+    assert table.snapshot().count() == len(expected)
+    assert table.cluster("a", options=QUIET).state == "completed"
 
 
 def test_a_condition_must_be_about_partitions(table):

@@ -41,9 +41,15 @@ _NO_METADATA_TABLE = (
     "this engine keeps no metadata table, and drops the one that Apache Hudi keeps when it writes; leave it out, and let "
     "Apache Hudi build it anew when it writes next"
 )
+_NO_ASYNC_CLUSTERING = (
+    "nothing runs beside a write here; hoodie.clustering.inline runs a clustering after the commit, and "
+    "hoodie.clustering.schedule.inline only plans it, for hudi-engine TABLE cluster --execute in a process of its own"
+)
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
+        "hoodie.clustering.async.enabled": ("false", _NO_ASYNC_CLUSTERING),
+        "hoodie.datasource.clustering.async.enable": ("false", _NO_ASYNC_CLUSTERING),
         "hoodie.write.lock.provider": (
             "org.apache.hudi.client.transaction.lock.FileSystemBasedLockProvider",
             _OWN_LOCK,

@@ -1,7 +1,8 @@
 """Writes to file groups of a planned clustering: refused before they do any work, or let through.
 
 ``hoodie.clustering.updates.strategy`` decides. A write that is let through changes what was planned, so that the plan
-cannot run any more; ``hoodie.clustering.rollback.pending.replacecommit.on.conflict`` says who takes it back.
+cannot run any more; ``hoodie.clustering.rollback.pending.replacecommit.on.conflict`` says who takes it back. An overwrite
+takes the file groups out, whose rows the plan would only move: it takes the plan back unless that option is set to false.
 """
 
 from __future__ import annotations
@@ -36,6 +37,11 @@ def updates_allowed(options: Options) -> bool:
 def takes_plans_back(options: Options) -> bool:
     """Return whether a plan whose file groups have changed is rolled back."""
     return options[ClusteringOptions.ROLLBACK_ON_CONFLICT]
+
+
+def gives_way_to_overwrites(options: Options) -> bool:
+    """Return whether an overwrite of planned file groups rolls the plan back."""
+    return takes_plans_back(options) or not options.is_set(ClusteringOptions.ROLLBACK_ON_CONFLICT)
 
 
 def closed_groups(timeline: Timeline, options: Options) -> Mapping[FileGroup, str]:

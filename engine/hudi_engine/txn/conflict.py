@@ -306,16 +306,14 @@ def _check_planned_clusterings(
 ) -> None:
     if footprint.kind in (Kind.COMPACTION, Kind.CLUSTERING, Kind.SCHEMA):
         return
-    being_clustered = footprint.touched & set(current.pending_clustering_file_groups())
+    planned = current.pending_clustering_file_groups()
+    being_clustered = footprint.touched & set(planned)
     if being_clustered:
-        partition, file_id = min(being_clustered)
+        partition, file_id = group = min(being_clustered)
         raise WriteConflictError(
-            _message(
-                instant,
-                mine,
-                "a planned clustering",
-                f"file group {file_id!r} of partition {partition!r} must not change until it is done",
-            )
+            f"instant {instant} ({mine.operation_type}) cannot be committed: clustering {planned[group]} is planned, and file "
+            f"group {file_id!r} of partition {partition!r} must not change until it is done. Run that clustering or roll it "
+            "back, and run this write again"
         )
 
 

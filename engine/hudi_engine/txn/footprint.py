@@ -28,6 +28,7 @@ class Kind(Enum):
     SCHEMA = "schema change"
 
 
+OVERWRITES = frozenset({Kind.OVERWRITE_PARTITION, Kind.OVERWRITE_TABLE})
 _NEW = (None, "", NO_PREVIOUS_COMMIT)
 
 _KINDS: Mapping[str, Kind] = {
@@ -117,7 +118,7 @@ class Footprint:
             else:
                 appended[group] = min(log, appended.get(group, log))
         return cls(
-            kind=_kind_of(metadata),
+            kind=kind_of(metadata),
             written=frozenset(group for _, _, group in stats),
             base_written=base_written,
             appended=appended,
@@ -136,7 +137,8 @@ class Footprint:
         return self.written | self.replaced
 
 
-def _kind_of(metadata: CommitMetadata) -> Kind:
+def kind_of(metadata: CommitMetadata) -> Kind:
+    """Return what a commit means to others."""
     known = _KINDS.get(metadata.operation_type or "")
     if known is not None:
         return known

@@ -21,7 +21,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import check_inflight, rolled_back
-from hudi_engine.txn.clustered import takes_plans_back, updates_allowed
+from hudi_engine.txn.clustered import gives_way_to_overwrites, takes_plans_back, updates_allowed
 from hudi_engine.txn.conflict import (
     KeyScope,
     check_conflicts,
@@ -29,7 +29,7 @@ from hudi_engine.txn.conflict import (
     check_unnamed_writers,
     merged_schema,
 )
-from hudi_engine.txn.footprint import Footprint, ReadsOfWrite
+from hudi_engine.txn.footprint import OVERWRITES, Footprint, ReadsOfWrite, kind_of
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -202,7 +202,7 @@ class WriteTransaction:
                     self._check(metadata, timeline, key_scope, reads)
 
                 check(current)
-                if takes_plans_back(self._options):
+                if takes_plans_back(self._options) or self._overwrites_plans(metadata):
                     current = self._take_plans_back(metadata, current)
                 gone = delete_unwanted_files(self._storage, self.instant, metadata)
                 body = self._with_schema(metadata, current).carrying(current.newest_metadata()).to_json()
@@ -256,7 +256,7 @@ class WriteTransaction:
             base=self.timeline,
             current=current,
             key_scope=key_scope,
-            into_planned_clusterings=updates_allowed(self._options),
+            into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
         )
         if reads is not None:
             check_reads(metadata, instant=self.instant, reads=reads, current=current)
@@ -264,6 +264,10 @@ class WriteTransaction:
         others = [each for each in pending_writes(current) if each.requested_time != self.instant]
         unnamed = [each for each in others if living.is_unnamed(each)]
         check_unnamed_writers(metadata, unnamed, instant=self.instant, current=current, key_scope=key_scope)
+
+    def _overwrites_plans(self, metadata: CommitMetadata) -> bool:
+        """Tell whether planned clusterings give way to this write."""
+        return kind_of(metadata) in OVERWRITES and gives_way_to_overwrites(self._options)
 
     def _take_plans_back(self, metadata: CommitMetadata, current: Timeline) -> Timeline:
         """Roll back the planned clusterings whose file groups this write changes; return the timeline after that."""

@@ -384,7 +384,7 @@ def _units(
     partitions = list(dict.fromkeys((*(partitions or ()), *request.partitions)))
     view = state.view(None if everything else partitions)
     units = partition_units(state, request.options, view.latest_slices(), partitions)
-    refuse_taking_out(request.operation, units, incoming.partitions)
+    refuse_taking_out(request.operation, units, incoming.partitions, request.options)
     return units
 
 

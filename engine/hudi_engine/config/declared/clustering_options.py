@@ -156,7 +156,8 @@ class ClusteringOptions:
         "hoodie.clustering.rollback.pending.replacecommit.on.conflict",
         False,
         CLUSTERING,
-        "A write that is allowed into file groups of a planned clustering takes the plan back.",
+        "A write that is allowed into file groups of a planned clustering takes the plan back; an overwrite does unless this "
+        "is set to false.",
     )
     TASK_BYTES = int_option(
         "hoodie.engine.clustering.task.bytes",

@@ -9,7 +9,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.log_keys import with_log_keys
 from hudi_engine.index.lookup.unit import PartitionUnit
 from hudi_engine.table_state import TableState
-from hudi_engine.txn.clustered import closed_groups
+from hudi_engine.txn.clustered import closed_groups, gives_way_to_overwrites
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 
 
@@ -65,9 +65,14 @@ def groups_taken_out(
 
 
 def refuse_taking_out(
-    operation: Operation, units: Mapping[str, PartitionUnit], partitions: Collection[str] | None
+    operation: Operation,
+    units: Mapping[str, PartitionUnit],
+    partitions: Collection[str] | None,
+    options: Options,
 ) -> None:
-    """Refuse an overwrite of file groups of a planned clustering, as far as it is known which it replaces."""
+    """Refuse an overwrite of file groups of a planned clustering that is to stand, as far as it is known which it replaces."""
+    if gives_way_to_overwrites(options):
+        return
     known = (partitions or ()) if operation.replaces != WHOLE_TABLE else units
     for partition, file_ids in (groups_taken_out(operation, units, known) or {}).items():
         units[partition].refuse_closed(file_ids)
