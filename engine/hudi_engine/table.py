@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from hudi_engine.storage.given import public_location
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import recover_swap, table_storage
 from hudi_engine.write.define.create_table import create_table
+from hudi_engine.write.define.definition import TableArguments
 from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.rows.arguments import column_names, struct_of
 
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
     from typing_extensions import Unpack
-
-    from hudi_engine.write.define.definition import TableArguments
 
 
 class HudiTable(Writes, Upkeep):
@@ -74,6 +74,7 @@ class HudiTable(Writes, Upkeep):
             TypeError: An argument of another name, or no ``name``.
             TableExistsError: A table, or another folder with files, is there.
         """
+        _check_arguments(definition)
         path = public_location(os.fspath(path) if isinstance(path, os.PathLike) else path)
         arrow = None if schema is None else spark_to_arrow(struct_of(spark, schema))
         config = defined_table(arrow, **definition)
@@ -107,6 +108,20 @@ class HudiTable(Writes, Upkeep):
             return cls(spark, path, storage, options, TableState.load(storage))
         TableConfig.load(storage)
         return cls(spark, path, storage, options)
+
+
+def _check_arguments(given: Mapping[str, object]) -> None:
+    """Raise TypeError when there is no name, or an argument that `HudiTable.create` does not have, with the nearest."""
+    legal = ("schema", *TableArguments.__annotations__)
+    for name in given:
+        if name not in legal:
+            near = difflib.get_close_matches(name, legal, n=1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise TypeError(
+                f"HudiTable.create() has no argument {name!r}; {meant}it takes spark, path, {', '.join(legal)}"
+            )
+    if "name" not in given:
+        raise TypeError("HudiTable.create() needs name, the name of the table, such as name='orders'")
 
 
 def defined_table(

@@ -12,7 +12,7 @@ import hudi_engine
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hudi_engine import ConfigError, HudiTable
+from hudi_engine import ConfigError, HudiTable, SchemaError
 from pyspark.sql import SparkSession
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -104,7 +104,7 @@ def test_a_time_without_a_zone_is_taken_in_the_zone_of_the_session(
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
         table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
-        table.insert(pd.DataFrame({"id": [1], "at": [moment], "nothing": [None]}))
+        table.insert(pd.DataFrame({"id": [1], "at": [moment]}))
     finally:
         spark.conf.set("spark.sql.session.timeZone", str(zone))
 
@@ -120,3 +120,57 @@ def test_rows_of_no_known_library_are_refused(spark: SparkSession, tmp_path: Pat
     ):
         table.upsert([{"id": 1}])  # type: ignore[arg-type]
     assert table.timeline() == []
+
+
+NUMBERS = "id int, amount bigint, note string"
+
+
+def test_whole_numbers_take_the_type_of_their_column_where_they_fit(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], schema=NUMBERS)
+
+    # pandas keeps 1 as int64, and numbers with a null beside them as floats
+    table.upsert(pd.DataFrame({"id": [1, 2], "amount": [5, None], "note": [None, None]}))
+    table.upsert(pa.table({"id": pa.array([3], pa.int64()), "amount": pa.array([6], pa.int64())}))
+
+    assert table.schema is not None and table.schema.simpleString() == f"struct<{NUMBERS}>".replace(
+        " ", ":"
+    ).replace(",:", ",")
+    found = hudi_engine.read(tmp_path / "t").to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": id, "amount": amount, "note": None} for id, amount in ((1, 5), (2, None), (3, 6))]
+
+
+def test_a_key_that_does_not_fit_its_column_is_refused_and_a_column_without_type_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], schema="id int")
+
+    with pytest.raises(
+        SchemaError, match="'id' is int32 in the table and a key.* int64 in the batch: cast it to int32"
+    ):
+        table.upsert(pd.DataFrame({"id": [2**40]}))
+    with pytest.raises(
+        SchemaError, match=r"column\(s\) 'note' of the rows have no value and no type.*astype\('string'\)"
+    ):
+        table.upsert(pd.DataFrame({"id": [1], "note": [None]}))
+    assert table.timeline() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "t", "recordkey": ["id"]}, "no argument 'recordkey'; did you mean 'record_key'?"),
+        (
+            {"name": "t", "nonsense": 1},
+            "no argument 'nonsense'; it takes spark, path, schema, name, record_key",
+        ),
+        ({"record_key": ["id"]}, "needs name, the name of the table"),
+    ],
+)
+def test_arguments_of_create_are_named(
+    spark: SparkSession, tmp_path: Path, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(TypeError, match=said.replace("?", r"\?")):
+        HudiTable.create(spark, str(tmp_path / "t"), **given)
+    assert not (tmp_path / "t").exists()

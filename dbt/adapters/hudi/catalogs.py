@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dbt.adapters.catalogs._exceptions import DbtCatalogIntegrationNotFoundError
 from dbt.adapters.catalogs._integration import CatalogIntegration, CatalogIntegrationConfig
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.model.known_configs import nearest
 
 _PROPERTIES = ("location_root",)
 
@@ -57,8 +60,11 @@ class HudiCatalogIntegration(CatalogIntegration):
         properties: Mapping[str, Any] = config.adapter_properties or {}
         unknown = sorted(set(properties) - set(_PROPERTIES))
         if unknown:
+            near = nearest(unknown[0], _PROPERTIES)
+            meant = f"did you mean {near!r}? " if near else ""
             raise DbtRuntimeError(
-                f"catalogs.yml, {config.name}: adapter_properties has {', '.join(unknown)}; known: {', '.join(_PROPERTIES)}"
+                f"catalogs.yml, {config.name}: adapter_properties has {', '.join(unknown)}; {meant}known: "
+                f"{', '.join(_PROPERTIES)}"
             )
         self.external_volume = self.external_volume or properties.get("location_root")
 
@@ -78,6 +84,37 @@ class HiveCatalogIntegration(HudiCatalogIntegration):
     """A Hive metastore is the catalog."""
 
     catalog_type = "hive"
+
+
+def integration_of(
+    config: Mapping[str, Any], find: Callable[[str], CatalogIntegration]
+) -> CatalogIntegration | None:
+    """Return the integration that a model's ``catalog_name`` means, None when it names none.
+
+    Args:
+        config: The model's config.
+        find: Returns an integration by its name.
+
+    Raises:
+        DbtRuntimeError: ``catalogs.yml`` has no such name, or is not there.
+    """
+    name = config.get("catalog_name")
+    if not name:
+        return None
+    try:
+        return find(str(name))
+    except DbtCatalogIntegrationNotFoundError as error:
+        told = str(error.msg).partition("Expected one of: ")[2].rstrip("?")
+        known = [each for each in told.split(", ") if each]
+        near = nearest(str(name), known)
+        meant = f"did you mean {near!r}? " if near else ""
+        there = (
+            f"it has {', '.join(known)}" if known else "it names none, or is not there beside dbt_project.yml"
+        )
+        raise DbtRuntimeError(
+            f"catalog_name is {name!r}, which catalogs.yml does not name; {meant}{there}. Leave catalog_name out for the "
+            "catalog of the profile"
+        ) from error
 
 
 def with_catalog(

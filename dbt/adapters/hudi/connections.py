@@ -22,6 +22,7 @@ from dbt_common.utils.casting import cast_to_str
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.model.foreseen import may_run
 from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.handle import HudiHandle
@@ -49,7 +50,7 @@ class HudiConnectionManager(SparkConnectionManager):
         self.router = StatementRouter(self.warehouse)
         command = getattr(getattr(profile, "args", None), "which", None)
         self.only_looks = command in _ONLY_LOOK
-        if command in _RUN:
+        if command in _RUN and may_run(profile):
             self.warehouse.start_early()
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]

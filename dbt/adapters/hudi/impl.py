@@ -23,13 +23,19 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit
 from dbt.adapters.hudi.audit.tests import audit_tests
-from dbt.adapters.hudi.catalogs import DirectoryCatalogIntegration, HiveCatalogIntegration, with_catalog
+from dbt.adapters.hudi.catalogs import (
+    DirectoryCatalogIntegration,
+    HiveCatalogIntegration,
+    integration_of,
+    with_catalog,
+)
 from dbt.adapters.hudi.changes.consume import consumed
 from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.column_types import nearly_named
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.run_notes import notes_of_run
@@ -166,6 +172,13 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     ) -> AdapterResponse:
         """Load a seed in one commit."""
         given = {name.lower(): kind for name, kind in (column_types or {}).items()}
+        for name, near in nearly_named(column_types or {}, list(agate_table.column_names)).items():
+            logger.warning(
+                "column_types of {} names {!r}, which the file does not have; did you mean {!r}?",
+                plan.name,
+                name,
+                near,
+            )
         types = {
             name: given.get(name.lower()) or str(self.convert_type(agate_table, number))
             for number, name in enumerate(agate_table.column_names)
@@ -197,8 +210,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         return Audit(self._warehouse, handle, session, plan).watching()
 
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
-        name_of_catalog = config.get("catalog_name")
-        integration = self.get_catalog_integration(name_of_catalog) if name_of_catalog else None
+        integration = integration_of(config, self.get_catalog_integration)
         config = with_catalog(config, integration, self.config.credentials.catalog)
         return resolve_plan(
             {"config": config},

@@ -21,6 +21,7 @@ from hudi_engine.inspect import partition_facts
 from hudi_engine.repair import Repair
 from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
+from hudi_engine.write.metadata_only import partitions_there
 
 from dbt.adapters.hudi.table_services import TableServiceMethods, listed
 
@@ -99,7 +100,8 @@ class Operations(TableServiceMethods):
             )
         if dry_run:
             with self._look(relation, "delete partitions of") as services:
-                found = partition_facts(TableState.load(services.storage).view(partitions).latest_slices())
+                state = TableState.load(services.storage)
+                found = partition_facts(state.view(partitions_there(state, partitions)).latest_slices())
             return listed(
                 "partitions would go", [f"{each.partition}  {each.file_groups} file groups" for each in found]
             )

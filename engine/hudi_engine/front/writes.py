@@ -60,7 +60,7 @@ class Writes(Reads):
             WriteConflictError: Another writer committed to the same file groups first.
             UnsupportedTableError: A table version or feature this engine does not write.
         """
-        rows = as_frame(self.spark, df)
+        rows = self._frame(df)
         return self.write(
             operations.UPSERT,
             rows,
@@ -110,7 +110,7 @@ class Writes(Reads):
                 if not rest
                 else "partitions are replaced whole; leave keys, where and window out, or say the partitions in where"
             )
-        rows = as_frame(self.spark, df)
+        rows = self._frame(df)
         operation = operations.INSERT_OVERWRITE if paths else operations.REPLACE
         request = WriteRequest(
             operation,
@@ -138,7 +138,7 @@ class Writes(Reads):
             InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
             WriteConflictError: Another writer changed the table first.
         """
-        rows = as_frame(self.spark, df)
+        rows = self._frame(df)
         request = WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=clauses)
         return self._run(request)
 
@@ -284,7 +284,7 @@ class Writes(Reads):
         return self._run(
             WriteRequest(
                 operation,
-                as_frame(self.spark, df),
+                self._frame(df),
                 self._resolved(options),
                 None if update_columns is None else tuple(update_columns),
                 match_condition,
@@ -303,6 +303,14 @@ class Writes(Reads):
         return self._run(
             WriteRequest(operation, as_frame(self.spark, df), self._resolved(None), new_schema=True)
         )
+
+    def _frame(self, df: Frame) -> DataFrame:
+        """Return rows for this table as a DataFrame; only for those of other libraries the table is looked at."""
+        from pyspark.sql import DataFrame
+
+        if isinstance(df, DataFrame):
+            return df
+        return as_frame(self.spark, df, (self._held or TableState.load(self.storage)).data_schema())
 
     def _run(self, request: WriteRequest) -> WriteResult:
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""

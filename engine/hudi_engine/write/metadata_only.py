@@ -56,7 +56,7 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
     """
 
     def change(state: TableState) -> _Change:
-        wanted = _partitions_there(state, partitions)
+        wanted = partitions_there(state, partitions)
         return _Change(
             WriteOperation.DELETE_PARTITION,
             "replacecommit",
@@ -140,8 +140,16 @@ def _committed(storage: Storage, options: Options, change_of: Callable[[TableSta
     return retried(attempt, options[WriterOptions.CONFLICT_RETRIES])
 
 
-def _partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
-    """Return the partitions as they are on storage; raises ConfigError when there is none of that name."""
+def partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
+    """Return the partitions as they are on storage.
+
+    Args:
+        state: The table.
+        partitions: Partition paths.
+
+    Raises:
+        ConfigError: The table has no partitions, or none of one of the names.
+    """
     given = [partitions] if isinstance(partitions, str) else list(partitions or ())
     if not given or any(not isinstance(each, str) for each in given):
         raise ConfigError(

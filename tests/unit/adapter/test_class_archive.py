@@ -77,6 +77,18 @@ def test_an_archive_that_nothing_used_for_a_month_goes(java: Path) -> None:
     assert not old.exists()
 
 
+def test_a_cache_holds_three_archives_at_most_those_used_last(java: Path) -> None:
+    folder = archive(java).parent
+    for days in range(1, 6):
+        other = folder / f"spark-{days:016d}.jsa"
+        other.write_bytes(WHOLE)
+        os.utime(other, (time.time() - days * 86400,) * 2)
+    archive(java).write_bytes(WHOLE)
+
+    assert len(list(folder.glob("spark-*.jsa"))) == 3
+    assert {f"spark-{days:016d}.jsa" for days in (1, 2)} < {each.name for each in folder.iterdir()}
+
+
 @pytest.mark.parametrize(
     ("version", "conf", "given"),
     [

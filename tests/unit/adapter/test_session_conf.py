@@ -65,7 +65,7 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
     assert session.base_session(other, {}, "/shop")[1], "one command, one profile: nothing is compared"
     monkeypatch.setattr(session, "_kept_up", True)
     assert session.base_session(HudiCredentials.from_dict({"schema": "other"}), {}, "/shop")[1]
-    with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*start it again"):
+    with pytest.raises(DbtRuntimeError, match=r"spark\.driver\.memory.*Say restart"):
         session.base_session(other, {}, "/shop")
     with pytest.raises(DbtRuntimeError, match="the project's folder"):
         session.base_session(first, {}, "/elsewhere")

@@ -30,6 +30,8 @@ unset COUNT
 compile -s orders
 ls 'without an end
 set 7
+restart
+show --inline 'select 1'
 exit
 compile -s never_reached
 """
@@ -69,6 +71,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (8, "select 1 as n"),
         (9, "is no command: No closing quotation"),
         (10, "write set NAME=VALUE"),
+        (11, "no Spark runs yet"),
+        (12, "-- failed: show --inline 'select 1' ("),
     ],
 )
 def test_each_line_is_answered(session: tuple[list[str], int], number: int, said: str) -> None:
@@ -76,7 +80,15 @@ def test_each_line_is_answered(session: tuple[list[str], int], number: int, said
     assert said in answers[number], answers
 
 
+@pytest.mark.parametrize(
+    ("number", "said"), [(2, "No such option"), (3, "No such command"), (12, "no-java/bin/java is not there")]
+)
+def test_an_error_is_said_once(session: tuple[list[str], int], number: int, said: str) -> None:
+    answers, _ = session
+    assert answers[number].count(said) == 1, answers[number]
+
+
 def test_it_ends_at_exit_and_tells_that_something_failed(session: tuple[list[str], int]) -> None:
     answers, code = session
-    assert len(answers) == 12 and answers[-1] == "exit\n"
+    assert len(answers) == 14 and answers[-1] == "exit\n"
     assert code == 1

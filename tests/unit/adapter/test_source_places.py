@@ -45,7 +45,17 @@ def test_config_and_meta_can_say_the_place_and_external_goes_first() -> None:
         ({"using": "csv"}, "external.location is None; give a folder"),
         ({"location": 5}, "external.location is 5"),
         ({"location": "in", "file_format": "csv"}, "external.file_format is not a key .* say it as using"),
-        ({"location": "in", "optoins": {}}, "external.optoins .* legal keys: location, using, options"),
+        (
+            {"location": "in", "optoins": {}},
+            "external.optoins .* did you mean 'options'\\? legal keys: location, using",
+        ),
+        ({"lcation": "in"}, "external.lcation is not a key .* did you mean 'location'"),
+        ({"usng": "csv", "location": "in"}, "external.usng is not a key .* did you mean 'using'"),
+        (
+            {"location": "in", "using": "csv", "options": {"headr": True}},
+            "'headr', which Spark's csv .* 'header'",
+        ),
+        ({"location": "in", "using": "json", "options": {"multiline_": True}}, "did you mean 'multiLine'"),
         (
             {"location": "in", "using": "csv", "options": "header"},
             "external.options is 'header'; give a mapping",
@@ -56,3 +66,11 @@ def test_config_and_meta_can_say_the_place_and_external_goes_first() -> None:
 )
 def test_what_cannot_be_meant_is_refused_by_name(external: dict[str, Any], said: str) -> None:
     assert re.search(said, source_place(source(external)).problem)
+
+
+def test_what_other_packages_keep_there_is_no_place_and_options_of_other_readers_are_left_alone() -> None:
+    assert source_place(source({"row_format": "serde"})).location is None
+    place = source_place(
+        source({"location": "in", "using": "csv", "options": {"HEADER": True, "myCodec.x": "y"}})
+    )
+    assert place.problem == ""

@@ -12,6 +12,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
+from dbt.adapters.hudi.model.column_types import check_column_types
 from dbt.adapters.hudi.model.engine_options import (
     engine_problems,
     option_problems,
@@ -165,6 +166,7 @@ def resolve_plan(
     audit = read_audit(config, merge, problems)
     location = _own_location(config, places, problems)
     _check_format(config, problems)
+    check_column_types(config, problems)
     problems.extend(refused_configs(config))
     problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)

@@ -7,6 +7,8 @@ from typing import Any
 
 from hudi_engine.catalog.plain_files import FORMATS
 
+from dbt.adapters.hudi.model.known_configs import nearest
+from dbt.adapters.hudi.model.reader_options import misspelt_option
 from dbt.adapters.hudi.model.reading import option_text
 from dbt.adapters.hudi.spark.sources import SourcePlace
 
@@ -54,7 +56,8 @@ def _external(source: Any) -> dict[str, Any]:
     for place in places:
         given = place if isinstance(place, Mapping) else _as_mapping(place)
         said = {str(key): value for key, value in given.items() if value is not None}
-        if "location" in said or "using" in said:
+        # packages put other things there too; a word that is nearly one of ours is meant for us
+        if any(nearest(key, _KEYS[:2]) for key in said):
             return said
     return {}
 
@@ -68,7 +71,9 @@ def _problem(given: Mapping[str, Any]) -> str:
     location, using, options = (given.get(key) for key in _KEYS)
     further = next((key for key in given if key not in _KEYS), None)
     if further is not None:
-        word = _WORDS.get(further, f"legal keys: {', '.join(_KEYS)}")
+        near = nearest(further, _KEYS)
+        meant = f"did you mean {near!r}? " if near else ""
+        word = _WORDS.get(further, f"{meant}legal keys: {', '.join(_KEYS)}")
         return f"external.{further} is not a key that dbt-hudi reads; {word}"
     if not isinstance(location, str) or not location.strip():
         return f"external.location is {location!r}; give a folder, counted from dbt_project.yml, or a URI"
@@ -82,4 +87,6 @@ def _problem(given: Mapping[str, Any]) -> str:
     if options and using in (None, HUDI):
         return f"external.options are for files, and using is {using!r}; legal values with options: {', '.join(FORMATS)}"
     taken = next((key for key in options or {} if str(key).lower() in _PLACED_BY_US), None)
-    return f"external.options has {taken!r}; external.location says where the files are" if taken else ""
+    if taken:
+        return f"external.options has {taken!r}; external.location says where the files are"
+    return misspelt_option(str(using).lower(), map(str, options)) if options else ""

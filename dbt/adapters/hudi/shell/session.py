@@ -11,17 +11,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
 from dbt.cli.main import dbtRunner
+from dbt_common.events.base_types import EventMsg
 
 from dbt.adapters.hudi.shell.prompt import typed_lines
-from dbt.adapters.hudi.spark.session import keep_up
+from dbt.adapters.hudi.spark.session import keep_up, leave_spark
 
 PROMPT = "dbt-hudi> "
 _HELP = """\
 a dbt command without `dbt`, such as: run -s orders+ | test | build | show -s orders | compile -s orders | ls
   run-operation hudi_stats --args '{table: orders}'
 set NAME=VALUE, unset NAME    an environment variable, for the commands that follow
+restart                       end Spark; the next command that needs it starts another, by the profile as it is then
 help [COMMAND]                this text, or dbt's own about a command
 exit                          leave (so does the end of the input)"""
+# With this event dbt itself tells why a command ends; words that are no command it leaves to its caller.
+_ERROR_SAID = "MainEncounteredError"
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -38,6 +42,7 @@ class Shell:
             "help": self._help,
             "set": self._set,
             "unset": self._unset,
+            "restart": self._restart,
         }
 
     def run(self, source: TextIO) -> int:
@@ -85,8 +90,14 @@ class Shell:
         return good
 
     def _dbt(self, words: list[str]) -> bool:
-        result = dbtRunner().invoke([*words, *self._options])
-        if not result.success and result.exception is not None:
+        said: list[str] = []
+
+        def note(event: EventMsg) -> None:
+            if event.info.name == _ERROR_SAID:
+                said.append(event.info.name)
+
+        result = dbtRunner(callbacks=[note]).invoke([*words, *self._options])
+        if result.exception is not None and not said:
             _say(str(result.exception))
         return bool(result.success)
 
@@ -107,6 +118,14 @@ class Shell:
     def _unset(self, words: list[str]) -> bool:
         for name in words[1:]:
             os.environ.pop(name, None)
+        return True
+
+    def _restart(self, words: list[str]) -> bool:  # noqa: ARG002
+        _say(
+            "Spark is ended"
+            if leave_spark()
+            else "no Spark runs yet; the next command that needs it starts one"
+        )
         return True
 
 

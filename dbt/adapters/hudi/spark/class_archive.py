@@ -21,6 +21,7 @@ from dbt.adapters.hudi.logs import logger
 
 _OLDEST_JAVA = 17
 _UNUSED_DAYS = 30
+_MOST_ARCHIVES = 3
 _WRITTEN_WITHIN_S = 300.0
 # Java has the first four bytes of an archive written last; zeros stand there until then.
 _UNFINISHED = b"\0\0\0\0"
@@ -118,7 +119,10 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _forget_unused(folder: Path) -> None:
-    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone."""
-    for archive in folder.glob("spark-*.jsa"):
-        if time.time() - archive.stat().st_mtime > _UNUSED_DAYS * 86400:
+    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone, and more than a few."""
+    found = sorted(
+        ((archive.stat().st_mtime, archive) for archive in folder.glob("spark-*.jsa")), reverse=True
+    )
+    for number, (used, archive) in enumerate(found, start=2):
+        if number > _MOST_ARCHIVES or time.time() - used > _UNUSED_DAYS * 86400:
             archive.unlink(missing_ok=True)

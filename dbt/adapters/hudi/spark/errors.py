@@ -9,10 +9,11 @@ from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
 from hudi_engine.errors import HudiError
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.spark.java import how_java_ended
 
 # PySpark 4 prints every SQL error as one line of JSON with the whole Java stack; dbt reports it itself
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
@@ -24,6 +25,7 @@ _CANCEL_MARKS = (
     "Job cancelled",
     "was cancelled",
 )
+_SEEN_DEAD_WITHIN_S = 2.0
 _STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
 _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
 _TASK_FAILURE = re.compile(
@@ -72,6 +74,19 @@ def _word_on_meta_columns(text: str) -> str:
     )
 
 
+def _tell_dead_java(error: Exception) -> None:
+    """Say that Spark's Java is gone, where a connection to it that broke means that."""
+    if not isinstance(error, (Py4JNetworkError, ConnectionError)):
+        return
+    ended = how_java_ended(_SEEN_DEAD_WITHIN_S)
+    if ended is not None:
+        raise DbtDatabaseError(
+            f"Spark's Java process ended in the middle of the work ({ended}), as it does when the machine runs out of memory. "
+            "Run the command again, which starts another; look at spark_conf {spark.driver.memory: ...} and at the number "
+            "of threads"
+        ) from error
+
+
 def _java_message(error: Py4JJavaError) -> str:
     throwable = error.java_exception
     text = str(error)
@@ -99,8 +114,11 @@ def dbt_errors(what: str) -> Iterator[None]:
         raise
     except HudiError as error:
         raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
-    except (PySparkException, Py4JError) as error:
+    except (PySparkException, Py4JError, ConnectionError) as error:
         logger.debug("Spark failed in {}:\n{}", what, str(error))
+        _tell_dead_java(error)
+        if isinstance(error, ConnectionError):
+            raise
         if is_cancellation(error):
             raise DbtDatabaseError("cancelled: the running Spark jobs of this node were stopped") from error
         raise DbtDatabaseError(short_message(error)) from error

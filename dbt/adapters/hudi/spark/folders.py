@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -38,6 +40,18 @@ def make_root(root: str) -> None:
             f"location_root is {root!r}, but tables cannot be kept there: {reason}. Name a folder or URI in the profile "
             "that dbt may write to, or make it"
         ) from error
+
+
+def remove_at_exit_if_empty(root: str) -> None:
+    """Have a folder that is not there yet removed when the process ends, should it be empty then: Spark makes it as it starts."""
+    if "://" in root or Path(root).exists():
+        return
+
+    def remove() -> None:
+        with contextlib.suppress(OSError):
+            Path(root).rmdir()
+
+    atexit.register(remove)
 
 
 def remove_folder(base: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
 
@@ -32,6 +34,7 @@ _CHATTER = re.compile(
     r"To adjust logging level|Using Spark's default log4j|NOTE: Picked up JDK_JAVA_OPTIONS|Picked up (JAVA_TOOL|_JAVA)_OPTIONS)"
 )
 _SHOWN_ON_FAILURE = 10
+_END_WITHIN_S = 20.0
 _launch: Callable[..., Any] = launch_gateway
 
 
@@ -109,6 +112,47 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
         ) from error
     os.close(writing)
     SparkContext._ensure_initialized(gateway=gateway)
+
+
+def how_java_ended(within_s: float = 0.0) -> str | None:
+    """Say how the Java that this process started ended; None while it runs, and when there is none.
+
+    Args:
+        within_s: How long to wait for an end that a broken connection announces, in seconds.
+    """
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is None:
+        return None
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=within_s)
+    code = process.poll()
+    if code is None:
+        return None
+    return f"exit code {code}" if code >= 0 else f"killed by signal {-code}"
+
+
+def forget_java() -> None:
+    """Take away what PySpark keeps of its Java, ended before where it still runs, so that the next session starts another."""
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+    if how_java_ended() is None:
+        if context is not None:
+            context.stop()
+        _end(gateway)
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+def _end(gateway: Any) -> None:
+    """End a Java that this process started: it goes when nobody holds its standard input any more."""
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    gateway.shutdown()
+    process.stdin.close()
+    try:
+        process.wait(timeout=_END_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _listen(reading: int, said: list[str]) -> None:

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
+from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
-from dbt.adapters.hudi.spark.java import check_java, launch_java
+from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
@@ -114,6 +115,32 @@ def keep_up() -> None:
     _kept_up = True
 
 
+def leave_dead_spark() -> None:
+    """Forget a Spark that dbt started and that has ended, so that the command that begins starts another."""
+    if _owned is None or _owned.sparkContext._jsc is None:
+        return
+    try:
+        ended = bool(_owned.sparkContext._jsc.sc().isStopped())
+    except (Py4JError, ConnectionError):
+        ended = True
+    if ended:
+        logger.info(
+            "Spark has ended since the last command ({}); another one is started", how_java_ended(1.0)
+        )
+        leave_spark()
+
+
+def leave_spark() -> bool:
+    """End the Spark that dbt started and tell whether there was one; the next command starts another."""
+    global _owned, _early
+    with _lock:
+        there = _owned is not None
+        if there:
+            forget_java()
+        _owned, _early = None, None
+    return there
+
+
 def _refuse_other_settings(
     credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None
 ) -> None:
@@ -128,8 +155,8 @@ def _refuse_other_settings(
         other.append("the project's folder")
     if other:
         raise DbtRuntimeError(
-            f"Spark was started with other settings than the profile asks for now: {', '.join(other)}. Leave the shell and "
-            "start it again"
+            f"Spark was started with other settings than the profile asks for now: {', '.join(other)}. Say restart, which "
+            "ends this Spark; the next command starts another"
         )
 
 

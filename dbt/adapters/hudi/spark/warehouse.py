@@ -45,11 +45,17 @@ from dbt.adapters.hudi.spark.folders import (
     make_root,
     move_folder,
     plain_location,
+    remove_at_exit_if_empty,
     remove_folder,
     same_place,
     timeline_mark,
 )
-from dbt.adapters.hudi.spark.session import connection_session, early_session, invalidate_cached_tables
+from dbt.adapters.hudi.spark.session import (
+    connection_session,
+    early_session,
+    invalidate_cached_tables,
+    leave_dead_spark,
+)
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
 
 if TYPE_CHECKING:
@@ -86,6 +92,7 @@ class Warehouse:
         self.options: Mapping[str, str] = credentials.options
         if credentials.storage_options:
             use_settings(self.places.location_root, credentials.storage_options)
+        leave_dead_spark()
         self._loaded = False
         self._sources: dict[SourcePlace, str] = {}
         NOTED.clear()
@@ -121,6 +128,7 @@ class Warehouse:
 
     def start_early(self) -> None:
         """Start Spark beside what dbt does before it needs one; what is wrong is told when it does."""
+        remove_at_exit_if_empty(self.places.location_root)
         early_session(self._credentials, session_conf(), self.places.project_root)
 
     def _load(self, session: SparkSession) -> None:

@@ -27,6 +27,7 @@ Frame = Union["DataFrame", "pandas.DataFrame", ArrowStream]
 """What a write takes as rows."""
 
 _CHUNK_ROWS = 65_536
+_ZONE = "spark.sql.session.timeZone"
 _SIMPLE = {
     pa.int8(): pa.int32(),
     pa.int16(): pa.int32(),
@@ -43,25 +44,28 @@ _SIMPLE = {
 }
 
 
-def as_frame(spark: SparkSession, rows: Frame) -> DataFrame:
+def as_frame(spark: SparkSession, rows: Frame, known: pa.Schema | None = None) -> DataFrame:
     """Return rows as a Spark DataFrame; one is returned as it is.
 
-    Times without a zone are taken in the session's time zone, as Spark takes those of pandas. Columns of which nothing is
-    known, not even a type, are left out: what a batch lacks is null.
+    Times without a zone are taken in the session's time zone, as Spark takes those of pandas. Whole numbers, which these
+    libraries keep in eight bytes unless told otherwise, get the type of the table's column where all of them fit it, and so
+    do those that pandas has made floats of because of a null beside them. A column without a value and a type is left out
+    where the table has it, for what a batch lacks is null.
 
     Args:
         spark: The session.
         rows: A Spark, pandas or Polars DataFrame, an Arrow table, or anything else with ``__arrow_c_stream__``.
+        known: Data columns of the table that the rows are for, None when it has none yet.
 
     Raises:
         ConfigError: They are none of these.
-        SchemaError: A column has a type that Spark does not have.
+        SchemaError: A column has a type that Spark does not have, or no value and no type, and the table does not have it.
     """
     from pyspark.sql import DataFrame
 
     if isinstance(rows, DataFrame):
         return rows
-    table = _plain(_arrow(rows), str(spark.conf.get("spark.sql.session.timeZone")))
+    table = _plain(_fitted(_arrow(rows), known, _is_pandas(rows)), str(spark.conf.get(_ZONE)))
     schema = arrow_to_spark(table.schema)
     if int(spark.version.partition(".")[0]) >= 4:
         return spark.createDataFrame(table, schema)
@@ -72,9 +76,14 @@ def as_frame(spark: SparkSession, rows: Frame) -> DataFrame:
     return spark.createDataFrame(pieces, "piece binary").mapInArrow(_unpack, schema)
 
 
+def _is_pandas(rows: object) -> bool:
+    kind = type(rows)
+    return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+
+
 def _arrow(rows: object) -> pa.Table:
     kind = type(rows)
-    if kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame":
+    if _is_pandas(rows):
         try:
             return pa.Table.from_pandas(rows, preserve_index=False)
         except pa.ArrowException as error:
@@ -91,12 +100,40 @@ def _arrow(rows: object) -> pa.Table:
     return pa.table(rows)
 
 
+def _fitted(table: pa.Table, known: pa.Schema | None, pandas: bool) -> pa.Table:
+    """Return the rows with whole numbers in the types of the table's columns, and without columns that have no type."""
+    types = {} if known is None else {field.name.lower(): field.type for field in known}
+    typeless = [field.name for field in table.schema if pa.types.is_null(field.type)]
+    new = [name for name in typeless if name.lower() not in types]
+    if new and table.num_rows:
+        raise SchemaError(
+            f"column(s) {', '.join(map(repr, new))} of the rows have no value and no type, and the table does not have them; "
+            "give them a type, such as astype('string') of pandas or cast(pl.String) of Polars, or leave them out"
+        )
+    columns = {
+        field.name: _whole_numbers(column, types.get(field.name.lower()), pandas)
+        for field, column in zip(table.schema, table.columns)
+        if not pa.types.is_null(field.type)
+    }
+    return pa.table(columns)
+
+
+def _whole_numbers(column: pa.ChunkedArray, wanted: pa.DataType | None, pandas: bool) -> pa.ChunkedArray:
+    given = column.type
+    if wanted is None or not pa.types.is_integer(wanted) or given == wanted:
+        return column
+    if not pa.types.is_integer(given) and not (pandas and pa.types.is_floating(given)):
+        return column
+    try:
+        return column.cast(wanted)
+    except pa.ArrowInvalid:
+        return column  # some do not fit: whether the table's column may become wider is decided with those of Spark
+
+
 def _plain(table: pa.Table, zone: str) -> pa.Table:
     """Return the rows in the types that Spark knows."""
     columns = {}
     for field, column in zip(table.schema, table.columns):
-        if pa.types.is_null(field.type):
-            continue
         cast = column.cast(_plain_type(field.type))
         columns[field.name] = _with_zone(cast, zone)
     return pa.table(columns)

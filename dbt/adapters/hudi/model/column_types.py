@@ -1,0 +1,59 @@
+"""``column_types`` of a seed: types that values of a CSV file can be cast to, told from others without Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from dbt.adapters.hudi.model.known_configs import nearest
+from dbt.adapters.hudi.model.reading import Problems, mapping
+
+_PLAIN = (
+    *("boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"),
+    *("float", "real", "double", "decimal", "dec", "numeric"),
+    *("string", "binary", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"),
+)
+_LEGAL = (
+    "boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), string, varchar(n), char(n), binary, date, "
+    "timestamp, timestamp_ntz"
+)
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
+_TEXT = re.compile(r"(?:var)?char\s*\(\s*(\d+)\s*\)")
+_MOST_DIGITS = 38
+
+
+def check_column_types(config: Mapping[str, object], problems: Problems) -> None:
+    """Note which types of a seed's ``column_types`` are none, or none that a text can become.
+
+    Args:
+        config: The seed's config.
+        problems: Takes what is wrong.
+    """
+    if config.get("materialized") != "seed":
+        return
+    for column, kind in mapping("column_types", config.get("column_types"), problems).items():
+        if not _is_legal(kind):
+            problems.add(f"column_types has {kind!r} for column {column!r}; legal values: {_LEGAL}")
+
+
+def nearly_named(given: Mapping[str, object], columns: list[str]) -> dict[str, str]:
+    """Return names of ``column_types`` that a seed's file does not have, each with the column it is spelled like.
+
+    A folder may say the types of columns that only some of its seeds have, so other names are nobody's mistake.
+
+    Args:
+        given: The config.
+        columns: Columns of the file.
+    """
+    known = {name.lower() for name in columns}
+    unknown = {name: nearest(name, columns) for name in given if name.lower() not in known}
+    return {name: near for name, near in unknown.items() if near is not None}
+
+
+def _is_legal(kind: object) -> bool:
+    text = kind.strip().lower() if isinstance(kind, str) else ""
+    decimal, bounded = _DECIMAL.fullmatch(text), _TEXT.fullmatch(text)
+    if decimal is not None:
+        digits, scale = int(decimal[1]), int(decimal[2] or 0)
+        return 1 <= digits <= _MOST_DIGITS and scale <= digits
+    return text in _PLAIN or (bounded is not None and int(bounded[1]) >= 1)
