@@ -105,7 +105,9 @@ def _touched(
     """Return what `matched_rows` does, of the rows that the writes touched alone; None where the files do not tell them."""
     if unit.before is None or unit.after is None or not reads[1].config.populate_meta_fields:
         return None
-    found = touched_rows(reads, unit.before, unit.after, trusts_writes=trusts_writes)
+    found = touched_rows(
+        reads, unit.before, unit.after, trusts_writes=trusts_writes, with_keys=unit.meets_others
+    )
     if found is None:
         return None
     before, after, matched = found

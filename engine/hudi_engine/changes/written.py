@@ -25,7 +25,12 @@ _NONE: Positions = np.empty(0, np.int64)
 
 
 def touched_rows(
-    reads: tuple[ReadContext, ReadContext], before: FileSlice, after: FileSlice, *, trusts_writes: bool
+    reads: tuple[ReadContext, ReadContext],
+    before: FileSlice,
+    after: FileSlice,
+    *,
+    trusts_writes: bool,
+    with_keys: bool = True,
 ) -> Touched | None:
     """Return rows of a file group before and after some writes without such as they left alone, and what became of which.
 
@@ -34,6 +39,7 @@ def touched_rows(
         before: The slice of before.
         after: The slice of after.
         trusts_writes: The commit time of a row is that of the write that made it.
+        with_keys: Somebody looks at the keys of the rows; else they are read only where they are compared.
 
     Returns:
         None where the slices do not tell, so that all of their rows have to be compared. Meta columns of the rows are null
@@ -53,7 +59,7 @@ def touched_rows(
         opened_base_file(reads[0], before.base_file) as old,
         opened_base_file(reads[1], after.base_file) as new,
     ):
-        return _rewritten(reads, old, new)
+        return _rewritten(reads, old, new, with_keys=with_keys)
 
 
 def _named_by_logs(reads: tuple[ReadContext, ReadContext], before: FileSlice, after: FileSlice) -> Touched:
@@ -75,33 +81,71 @@ def _delta(read: ReadContext, piece: FileSlice) -> tuple[Positions, pa.Table]:
 
 
 def _rewritten(
-    reads: tuple[ReadContext, ReadContext], old: BaseFileRows, new: BaseFileRows
+    reads: tuple[ReadContext, ReadContext], old: BaseFileRows, new: BaseFileRows, *, with_keys: bool
 ) -> Touched | None:
     """Find the rows that a rewritten base file took out and brought in; None where counts of rows do not add up."""
     schema = reads[1].schema
     codes, times = new.codes(COMMIT_TIME)
     is_known = np.array([each is not None and reads[0].is_visible(each) for each in times])
     places = np.flatnonzero(~is_known[codes])
-    written = pa.array(times, pa.string()).take(pa.array(codes[places]))
-    after = _images(new, schema, places, {COMMIT_TIME: pa.chunked_array([written])})
+    known = {COMMIT_TIME: pa.chunked_array([pa.array(times, pa.string()).take(pa.array(codes[places]))])}
     stayed = new.count - len(places)
     if stayed == old.count:
         # none of the old rows is missing, so each written one is new
+        if not with_keys:
+            known[RECORD_KEY] = pa.chunked_array([pa.nulls(len(places), pa.string())])
+        after = _images(new, schema, places, known)
         return schema.empty_table(), after, Matched(_NONE, np.arange(len(places)), _NONE, _NONE)
-    keys = old.read([RECORD_KEY]).column(RECORD_KEY)
-    pairs = _pairs(keys, after.column(RECORD_KEY), places, new.count - old.count)
-    if pairs is None:
+    after = _images(new, schema, places, known)
+    within = np.flatnonzero(places < old.count)
+    stood = old.take(places[within], [RECORD_KEY]).column(RECORD_KEY)
+    same = pc.fill_null(pc.equal(stood, after.column(RECORD_KEY).take(pa.array(within))), False)
+    kept = within[np.asarray(same).astype(bool)]
+    if len(kept) == old.count - stayed:
+        # updates stand where the row of before stood, and none is missing
+        keys = stood.filter(same)
+        return _updated((old, places[kept], keys), (after, kept), _NONE)
+    return _looked_up((old, new), after, stayed)
+
+
+def _looked_up(files: tuple[BaseFileRows, BaseFileRows], after: pa.Table, stayed: int) -> Touched | None:
+    """Find by their keys which rows of the old file the written ones come after, and which went."""
+    old, new = files
+    keys, written = old.read([RECORD_KEY]).column(RECORD_KEY), after.column(RECORD_KEY)
+    if pc.count_distinct(written).as_py() != len(written):
+        return None
+    found = pc.index_in(keys, value_set=written.combine_chunks())
+    places = np.flatnonzero(np.asarray(found.is_valid()))
+    now = np.asarray(found.drop_null()).astype(np.int64)
+    if len(np.unique(now)) != len(now):
         return None
     gone = _NONE
-    if old.count - len(pairs[0]) != stayed:
+    if old.count - len(places) != stayed:
         gone = np.flatnonzero(~_is_in(keys, new.read([RECORD_KEY]).column(RECORD_KEY)))
-        if old.count - len(pairs[0]) - len(gone) != stayed:
+        if old.count - len(places) - len(gone) != stayed:
             return None
-    taken = np.sort(np.concatenate([pairs[0], gone]))
-    before = _images(old, schema, taken, {RECORD_KEY: keys.take(pa.array(taken))})
-    fresh = np.setdiff1d(np.arange(len(places)), pairs[1], assume_unique=True)
-    matched = Matched(np.searchsorted(taken, gone), fresh, np.searchsorted(taken, pairs[0]), pairs[1])
-    return before, after, without_equal(before, after, matched)
+    taken = np.sort(np.concatenate([places, gone]))
+    return _updated((old, taken, keys.take(pa.array(taken))), (after, now), np.searchsorted(taken, gone))
+
+
+def _updated(
+    before: tuple[BaseFileRows, Positions, pa.ChunkedArray],
+    after: tuple[pa.Table, Positions],
+    gone: Positions,
+) -> Touched:
+    """Return the rows before and after, and what became of which.
+
+    Args:
+        before: The old file, places of the rows of it that were updated or went, ascending, and their keys.
+        after: The written rows, and which of them come after those that were updated, in the order of these.
+        gone: Which of the old rows went.
+    """
+    file, taken, keys = before
+    rows, now = after
+    images = _images(file, rows.schema, taken, {RECORD_KEY: keys})
+    old = np.setdiff1d(np.arange(len(taken)), gone, assume_unique=True)
+    fresh = np.setdiff1d(np.arange(rows.num_rows), now, assume_unique=True)
+    return images, rows, without_equal(images, rows, Matched(gone, fresh, old, now))
 
 
 def _images(
@@ -119,31 +163,6 @@ def _images(
         for field in schema
     ]
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _pairs(
-    keys: pa.ChunkedArray, written: pa.ChunkedArray, places: Positions, more: int
-) -> tuple[Positions, Positions] | None:
-    """Return which rows of the old file the written ones come after, and these; None where keys are there several times.
-
-    Args:
-        keys: Keys of the old file.
-        written: Keys of the written rows.
-        places: Where those lie in the new file.
-        more: How many more rows that has.
-    """
-    within = np.flatnonzero(places < len(keys))
-    same = pc.equal(keys.take(pa.array(places[within])), written.take(pa.array(within)))
-    kept = within[np.asarray(pc.fill_null(same, False)).astype(bool)]
-    if len(places) - len(kept) == more:
-        # updates stand where the row of before stood, and as many others came as there are more rows
-        return places[kept], kept
-    if pc.count_distinct(written).as_py() != len(written):
-        return None
-    found = pc.index_in(keys, value_set=written.combine_chunks())
-    old = np.flatnonzero(np.asarray(found.is_valid()))
-    now = np.asarray(found.drop_null()).astype(np.int64)
-    return None if len(np.unique(now)) != len(now) else (old, now)
 
 
 def _is_in(keys: pa.ChunkedArray, others: pa.ChunkedArray) -> npt.NDArray[np.bool_]:

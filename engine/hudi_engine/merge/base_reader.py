@@ -19,6 +19,9 @@ from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
 _INT96_UNIT = "us"
+_DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
+_NUMBER_BYTES = 4
+"""A column of dictionary numbers takes at most so much a row; where it takes more, the writer gave the dictionary up."""
 BLOCK_ROWS = 65_536
 """Rows of a block: small enough to be rewritten in memory that is used again, large enough to be worth a call."""
 
@@ -125,7 +128,9 @@ class BaseFileRows:
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all rows."""
-        return self._read(columns, range(len(self._starts) - 1))
+        wanted, names = self._named(columns)
+        stored = self._file.read(columns=list(dict.fromkeys(names.values())))
+        return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
 
     def codes(self, column: str) -> tuple[npt.NDArray[np.int64], list[str | None]]:
         """Return for each row which of the values of a text column it has, and those values; for columns of few values.
@@ -141,27 +146,51 @@ class BaseFileRows:
         return whole.indices.fill_null(len(values)).to_numpy().astype(np.int64), [*values, None]
 
     def take(self, places: npt.NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
-        """Return some columns of the rows at some places, in the order of the file; row groups without one are not read.
+        """Return some columns of the rows at some places, in the order of the file, and hold no others for long.
+
+        Row groups without such a row are not read, and of the others nothing behind the last one.
 
         Args:
             places: Row numbers, ascending.
             columns: Columns in the wanted order.
         """
-        groups = np.unique(np.searchsorted(self._starts, places, side="right") - 1)
-        sizes = np.diff(self._starts)
-        gaps = np.zeros(len(sizes), np.int64)
-        gaps[groups] = sizes[groups]
-        begins = np.concatenate([[0], np.cumsum(gaps)])[:-1]
-        group = np.searchsorted(self._starts, places, side="right") - 1
-        return self._read(columns, groups.tolist()).take(
-            pa.array(places - self._starts[group] + begins[group])
-        )
+        wanted, names = self._named(columns)
+        stored = list(dict.fromkeys(names.values()))
+        parts = list(self._taken(places, stored)) if stored else []
+        if not parts:
+            nothing = [pa.nulls(len(places), field.type) for field in wanted]
+            parts, names = [pa.Table.from_arrays(nothing, schema=wanted)], {}
+        rows = pa.concat_tables(parts)
+        return fit_columns(self._context, rows, names, self._base.instant, self._base.partition, wanted)
 
-    def _read(self, columns: Sequence[str], groups: Sequence[int]) -> pa.Table:
+    def _taken(self, places: npt.NDArray[np.int64], stored: list[str]) -> Iterator[pa.Table]:
+        for group, start in enumerate(self._starts[:-1]):
+            inside = places[np.searchsorted(places, start) : np.searchsorted(places, self._starts[group + 1])]
+            blocks = self._file.iter_batches(BLOCK_ROWS, row_groups=[group], columns=stored)
+            while len(inside):
+                block = next(blocks)
+                here = inside[: np.searchsorted(inside, start + block.num_rows)]
+                if len(here):
+                    yield _decoded(block.take(pa.array(here - start)))
+                inside, start = inside[len(here) :], start + block.num_rows
+
+    def _named(self, columns: Sequence[str]) -> tuple[pa.Schema, dict[str, str]]:
+        """Return the fields of some columns, and the names under which the file holds them."""
         wanted = select_schema(self._context.schema, columns)
-        names = stored_names(self._context, self._file.schema_arrow, self._base.instant, wanted)
-        stored = self._file.read_row_groups(groups, columns=list(dict.fromkeys(names.values())))
-        return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
+        stored = pa.schema([_plain(field) for field in self._file.schema_arrow])
+        return wanted, stored_names(self._context, stored, self._base.instant, wanted)
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+
+
+def _decoded(rows: pa.RecordBatch) -> pa.Table:
+    """Return rows without dictionaries, which differ from block to block."""
+    columns = [
+        each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in rows.columns
+    ]
+    return pa.table(dict(zip(rows.schema.names, columns, strict=True)))
 
 
 @contextmanager
@@ -172,16 +201,34 @@ def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[Base
         context: The read; its instant range is not applied here.
         base_file: The file.
     """
-    with _opened(context, base_file, [COMMIT_TIME]) as file:
+    with _opened_source(context, base_file) as source:
+        found = pq.read_metadata(source)
+        encoded = [COMMIT_TIME, *_encoded(found)]
+        file = pq.ParquetFile(
+            source, metadata=found, coerce_int96_timestamp_unit=_INT96_UNIT, read_dictionary=encoded
+        )
         yield BaseFileRows(context, base_file, file)
 
 
+def _encoded(file: pq.FileMetaData) -> list[str]:
+    """Return the columns of text whose values the file says by number: all the texts are made only of rows that are taken."""
+    if not file.num_row_groups:
+        return []
+    group = file.row_group(0)
+    columns = [group.column(number) for number in range(group.num_columns)]
+    return [
+        each.path_in_schema
+        for each in columns
+        if each.physical_type == "BYTE_ARRAY"
+        and not _DICTIONARIES.isdisjoint(each.encodings)
+        and each.total_uncompressed_size <= each.num_values * _NUMBER_BYTES
+    ]
+
+
 @contextmanager
-def _opened(
-    context: ReadContext, base_file: BaseFile, encoded: Sequence[str] = ()
-) -> Iterator[pq.ParquetFile]:
+def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
     with _opened_source(context, base_file) as source:
-        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT, read_dictionary=list(encoded))
+        yield pq.ParquetFile(source, coerce_int96_timestamp_unit=_INT96_UNIT)
 
 
 @contextmanager
