@@ -18,6 +18,7 @@ COMMANDS = (
         look.validate_arguments,
     ),
     Command("report", "write a page about the table, for a browser", page.report, page.report_arguments),
+    Command("serve-report", "show that page to a browser, up to date", page.serve, page.serve_arguments),
     Command("savepoints", "the saved commits", look.savepoints),
     Command("compact", "merge logs into base files", services.compact, services.compact_arguments),
     Command(
