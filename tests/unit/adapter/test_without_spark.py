@@ -70,6 +70,12 @@ COMMANDS = {
     "savepoint": ["run-operation", "hudi_savepoint", "--args", "{table: kept}"],
     "would restore": ["run-operation", "hudi_clean", "--args", "{table: kept, dry_run: true}"],
     "unknown": ["run-operation", "hudi_stats", "--args", "{table: keptt}"],
+    "misspelt": ["run-operation", "hudi_stats", "--args", "{tabel: kept}"],
+    "argument": ["run-operation", "hudi_restore", "--args", "{table: kept, dry_run: true}"],
+    "partition": [
+        *("run-operation", "hudi_delete_partitions", "--args"),
+        "{table: kept, partitions: [nowhere=1], dry_run: true}",
+    ],
     "run": ["run"],
 }
 
@@ -161,6 +167,21 @@ def test_an_unknown_table_is_answered_with_those_there_are(said: dict[str, tuple
     text, success = said["unknown"]
     assert not success
     assert "analytics.keptt is not a Hudi table; Hudi tables of analytics: kept, orders" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("misspelt", "hudi_stats has no argument 'tabel'; its arguments: table, count"),
+        ("argument", "hudi_restore needs instant; its arguments: table, instant, dry_run"),
+        ("partition", "partition(s) ['nowhere=1'] hold no rows in table"),
+    ],
+)
+def test_what_an_operation_cannot_do_is_said_by_name(
+    said: dict[str, tuple[str, bool]], command: str, line: str
+) -> None:
+    text, success = said[command]
+    assert not success and line in text, text
 
 
 def test_a_run_needs_java_and_says_so(said: dict[str, tuple[str, bool]]) -> None:

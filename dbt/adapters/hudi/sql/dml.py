@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
@@ -11,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
@@ -20,6 +23,7 @@ from dbt.adapters.hudi.sql.merging import rows_to_merge
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
+_said: set[str] = set()
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -35,8 +39,20 @@ def insert(statement: Statement, target: Target) -> Routed:
     frame = _named(rows, names, schema, static, by_name, target)
     frame = fit_to_table(frame, schema, fill_missing=True)
     if not plan.overwrite():
+        _say_keys_may_double(target, table.config.record_key_fields)
         return _done(statement, target, table, table.insert(frame))
     return _overwrite(statement, target, table, frame, static)
+
+
+def _say_keys_may_double(target: Target, keys: Sequence[str]) -> None:
+    """Say once for a table that keeps a row a key that INSERT, as in Hudi, looks up none."""
+    if keys and target.label not in _said:
+        _said.add(target.label)
+        logger.warning(
+            "INSERT INTO {} looks up no keys: a row whose {} is there already stands beside the other; MERGE INTO updates it",
+            target.label,
+            ", ".join(keys),
+        )
 
 
 def _overwrite(

@@ -3,68 +3,81 @@
   dbt run-operation hudi_stats --args '{table: analytics.orders}'. What destroys has dry_run, which only says what would go.
 -#}
 {% macro hudi_show_commits(table, limit=20) %}
+  {%- do hudi__check_arguments('hudi_show_commits', kwargs, {'table': table}, 'table, limit') -%}
   {% do hudi__say(table, 'commits', {'limit': limit}) %}
 {% endmacro %}
 
 {% macro hudi_show_files(table, partition=none, as_of=none) %}
+  {%- do hudi__check_arguments('hudi_show_files', kwargs, {'table': table}, 'table, partition, as_of') -%}
   {% do hudi__say(table, 'files', {'partition': partition, 'as_of': as_of}) %}
 {% endmacro %}
 
 {% macro hudi_show_partitions(table) %}
+  {%- do hudi__check_arguments('hudi_show_partitions', kwargs, {'table': table}, 'table') -%}
   {% do hudi__say(table, 'partitions', {}) %}
 {% endmacro %}
 
 {% macro hudi_stats(table, count=false) %}
+  {%- do hudi__check_arguments('hudi_stats', kwargs, {'table': table}, 'table, count') -%}
   {% do hudi__say(table, 'stats', {'count': count}) %}
 {% endmacro %}
 
 {% macro hudi_validate(table, keys=false) %}
+  {%- do hudi__check_arguments('hudi_validate', kwargs, {'table': table}, 'table, keys') -%}
   {% if execute and not hudi__say(table, 'validate', {'keys': keys}) %}
     {% do exceptions.raise_compiler_error('timeline and files of ' ~ table ~ ' do not agree; what was found is in the lines above') %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_report(table, output=none, count=false) %}
+  {%- do hudi__check_arguments('hudi_report', kwargs, {'table': table}, 'table, output, count') -%}
   {% if execute %}
     {% do log('report on ' ~ table ~ ': ' ~ adapter.hudi_report(table, output, count), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_savepoints(table) %}
+  {%- do hudi__check_arguments('hudi_savepoints', kwargs, {'table': table}, 'table') -%}
   {% do hudi__say(table, 'savepoints', {}) %}
 {% endmacro %}
 
 {% macro hudi_savepoint(table, instant=none, user='', comments='') %}
+  {%- do hudi__check_arguments('hudi_savepoint', kwargs, {'table': table}, 'table, instant, user, comments') -%}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_savepoint(table, instant, user, comments), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_delete_savepoint(table, instant) %}
+  {%- do hudi__check_arguments('hudi_delete_savepoint', kwargs, {'table': table, 'instant': instant}, 'table, instant') -%}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_delete_savepoint(table, instant), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_restore(table, instant, dry_run=false) %}
+  {%- do hudi__check_arguments('hudi_restore', kwargs, {'table': table, 'instant': instant}, 'table, instant, dry_run') -%}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_restore(table, instant, dry_run=dry_run), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_delete_partitions(table, partitions, dry_run=false) %}
+  {%- do hudi__check_arguments('hudi_delete_partitions', kwargs, {'table': table, 'partitions': partitions}, 'table, partitions, dry_run') -%}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_delete_partitions(table, partitions, dry_run=dry_run), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_soft_delete(table, where) %}
+  {%- do hudi__check_arguments('hudi_soft_delete', kwargs, {'table': table, 'where': where}, 'table, where') -%}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_soft_delete(table, where), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_repair(table, kinds=none, dry_run=true, partitions=none) %}
+  {%- do hudi__check_arguments('hudi_repair', kwargs, {'table': table}, 'table, kinds, dry_run, partitions') -%}
   {% if execute %}
     {% do log(table ~ ': ' ~ adapter.hudi_repair(table, kinds, dry_run=dry_run, partitions=partitions), info=true) %}
   {% endif %}
@@ -80,4 +93,16 @@
     {% endfor %}
     {% do return(answer['ok']) %}
   {% endif %}
+{% endmacro %}
+
+{#- An argument that is misspelt or not given is said by name, with those there are. -#}
+{% macro hudi__check_arguments(name, others, needed, legal) %}
+  {% for other in others %}
+    {% do exceptions.raise_compiler_error(name ~ " has no argument '" ~ other ~ "'; its arguments: " ~ legal) %}
+  {% endfor %}
+  {% for argument in needed %}
+    {% if needed[argument] is undefined or needed[argument] is none %}
+      {% do exceptions.raise_compiler_error(name ~ " needs " ~ argument ~ "; its arguments: " ~ legal) %}
+    {% endif %}
+  {% endfor %}
 {% endmacro %}

@@ -3,6 +3,7 @@
   dbt run-operation hudi_compact --args '{table: analytics.orders}'.
 -#}
 {% macro hudi_compact(table, op='run', options=none) %}
+  {%- do hudi__check_arguments('hudi_compact', kwargs, {'table': table}, 'table, op, options') -%}
   {% if execute %}
     {% if op not in ['run', 'schedule', 'show'] %}
       {% do exceptions.raise_compiler_error("hudi_compact has op '" ~ op ~ "'; legal values: run, schedule, show") %}
@@ -20,6 +21,7 @@
 {% endmacro %}
 
 {% macro hudi_cluster(table, columns=none, op='run', strategy=none, partitions=none, where=none, options=none, dry_run=false) %}
+  {%- do hudi__check_arguments('hudi_cluster', kwargs, {'table': table}, 'table, columns, op, strategy, partitions, where, options, dry_run') -%}
   {% if execute %}
     {% if op not in ['run', 'schedule', 'show'] %}
       {% do exceptions.raise_compiler_error("hudi_cluster has op '" ~ op ~ "'; legal values: run, schedule, show") %}
@@ -38,24 +40,28 @@
 {% endmacro %}
 
 {% macro hudi_clean(table, retain_commits=none, options=none, dry_run=false) %}
+  {%- do hudi__check_arguments('hudi_clean', kwargs, {'table': table}, 'table, retain_commits, options, dry_run') -%}
   {% if execute %}
     {% do log('clean of ' ~ table ~ ': ' ~ adapter.hudi_clean(table, retain_commits, options, dry_run=dry_run), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_archive(table, min_commits=none, max_commits=none, dry_run=false, options=none) %}
+  {%- do hudi__check_arguments('hudi_archive', kwargs, {'table': table}, 'table, min_commits, max_commits, dry_run, options') -%}
   {% if execute %}
     {% do log('archive of ' ~ table ~ ': ' ~ adapter.hudi_archive(table, min_commits, max_commits, dry_run=dry_run, options=options), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_rollback(table, instant, dry_run=false) %}
+  {%- do hudi__check_arguments('hudi_rollback', kwargs, {'table': table, 'instant': instant}, 'table, instant, dry_run') -%}
   {% if execute %}
     {% do log('rollback of ' ~ table ~ ': ' ~ adapter.hudi_rollback(table, instant, dry_run=dry_run), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_show_timeline(table, action=none, limit=20) %}
+  {%- do hudi__check_arguments('hudi_show_timeline', kwargs, {'table': table}, 'table, action, limit') -%}
   {% if execute %}
     {% if limit is not integer or limit < 1 %}
       {% do exceptions.raise_compiler_error("hudi_show_timeline has limit '" ~ limit ~ "'; legal values: whole numbers of at least 1") %}
