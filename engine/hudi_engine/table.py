@@ -12,6 +12,7 @@ import pyarrow as pa
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.front.base import RawOptions
+from hudi_engine.front.looks import Looks
 from hudi_engine.front.upkeep import Upkeep
 from hudi_engine.front.writes import Writes
 from hudi_engine.schema.spark_types import spark_to_arrow
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
-class HudiTable(Writes, Upkeep):
+class HudiTable(Writes, Looks, Upkeep):
     """A Hudi table at a path.
 
     Made by :meth:`create` or :meth:`open`. Every call looks at the table anew, so several objects, processes and writers

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.reliability import attempts, errors, kill, mutants, pairs, sequences
+from tests.reliability import attempts, chaos, errors, kill, mutants, pairs, sequences
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size
 
@@ -74,6 +74,14 @@ ROWS = {
             "random sequences of operations on all kinds of tables against a dictionary, by four readers",
             sequences.run,
             Size(share=0.003),
+            Size(),
+        ),
+        Row(
+            "chaos",
+            "16 processes x 200 operations on one table, half of the processes killed, a quarter stopped beyond their "
+            "heartbeat, services among the operations; three readers in a loop, held against a ledger",
+            chaos.run,
+            Size(share=0.02, only="cow"),
             Size(),
         ),
         Row(

@@ -22,14 +22,12 @@ from hudi_engine.frames.spark_read import (
     snapshot_frame,
 )
 from hudi_engine.front.base import RawOptions, TableBase
-from hudi_engine.inspect import FileFacts, file_facts
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.continuity import look_until_still
-from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 
 if TYPE_CHECKING:
@@ -187,19 +185,6 @@ class Reads(TableBase):
             start=None if start is None else query_instant(start),
             end=None if end is None else query_instant(end),
         )
-
-    def timeline(self) -> list[Instant]:
-        """Return completed and pending instants of the active timeline, newest last."""
-        return list(Timeline.load(self.storage, self.config).instants)
-
-    def files(self, *, as_of: Moment | None = None) -> list[FileFacts]:
-        """Return the base and log files that a snapshot reads, in the order of partition and file group.
-
-        Args:
-            as_of: Instant, moment or savepoint; the files of the table as it was then.
-        """
-        state = TableState.load(self.storage)
-        return file_facts(state, as_of=None if as_of is None else instant_as_of(state, as_of))
 
     def rows_to_change(self) -> tuple[DataFrame, TableState]:
         """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
