@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from hudi_engine.write.rows.arguments import column_names, resolving, struct_of
 from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
 from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
+from hudi_engine.write.rows.settled import Decided
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -141,6 +142,26 @@ class Writes(Reads):
         rows = self._frame(df)
         request = WriteRequest(operations.UPSERT, rows, self._resolved(options), changes=clauses)
         return self._run(request)
+
+    def merge_rows(
+        self, decide: Callable[[DataFrame], DataFrame], *, options: RawOptions | None = None
+    ) -> WriteResult:
+        """Update, insert and delete what the caller decides of the table's rows, in one instant.
+
+        Args:
+            decide: Makes of the table's rows those that change, see `hudi_engine.write.rows.settled.Decided`.
+            options: ``hoodie.*`` options of this call, as in replace.
+
+        Raises:
+            InvalidKeyError, PathEscapeError: Rows that cannot be written; nothing was.
+            WriteConflictError: Another writer changed the table first.
+        """
+        struct = self.schema
+        if struct is None:
+            raise ConfigError(f"table {self.config.name!r} has no columns yet; write rows to it first")
+        nothing = self.spark.createDataFrame([], struct)
+        changes = Decided(decide)
+        return self._run(WriteRequest(operations.UPSERT, nothing, self._resolved(options), changes=changes))
 
     def insert(self, df: Frame, *, options: RawOptions | None = None) -> WriteResult:
         """Add rows, small files first; keys are not looked up. Raises as upsert does."""

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
-from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,7 +18,7 @@ from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
-from dbt.adapters.hudi.sql.merging import rows_to_merge
+from dbt.adapters.hudi.sql.merging import merge_decision
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -169,10 +168,9 @@ def truncate(statement: Statement, target: Target) -> Routed:
 
 
 def merge(statement: Statement, target: Target) -> Routed:
-    """MERGE INTO, as one upsert or one delete."""
+    """MERGE INTO, all clauses in one commit."""
     table = statement.table(target)
-    rows = rows_to_merge(statement, target, table)
-    result = table.write(operations.BY_NAME[rows.operation], rows.frame, None, base=rows.base)
+    result = table.merge_rows(merge_decision(statement, target, table))
     return _done(statement, target, table, result)
 
 

@@ -15,13 +15,15 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.config.options import Options
 from hudi_engine.index.lookup.kinds import index_kind
-from pyspark.sql import Column, DataFrame, Window
+from hudi_engine.write.rows.settled import ACTION, DELETE
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.sql import plans
 
 _TIMES, _STORED = "__dbt_hudi_times", "__dbt_hudi_stored"
+_KEPT, _NUMBER = "__dbt_hudi_kept", "__dbt_hudi_number"
 
 
 @dataclass(frozen=True)
@@ -80,19 +82,21 @@ class Identity:
         values: Mapping[str, Column],
         stored: DataFrame | None,
     ) -> tuple[DataFrame, dict[str, Column]]:
-        """Return rows and the values of these columns, whose reading fails where a row is not the one that the upsert will find.
+        """Return rows and the values of these columns, whose reading fails where a row is not the one that the write will find.
+
+        A row that several rows of the source delete, and that none of them updates, is deleted once.
 
         Args:
-            rows: Target and source joined, only rows that some clause takes.
+            rows: Target and source joined, only rows that some clause takes, with the action.
             target: Name of the target in ``rows``.
-            matched: Whether a row was matched.
+            matched: Whether a row is stored.
             values: What each of these columns becomes.
             stored: The table's rows, when an ON may leave stored keys unmatched; None when it cannot.
         """
         names = {column: f"__dbt_hudi_{number}" for number, column in enumerate(self.columns)}
         new = rows.select("*", *(values[column].alias(name) for column, name in names.items()))
         places = Window.partitionBy(*names.values())
-        new = new.withColumn(_TIMES, F.count(F.when(matched, 1)).over(places))
+        new = _deleted_once(new.withColumn(_TIMES, F.count(F.when(matched, 1)).over(places)), matched, places)
         moved = reduce(
             or_,
             (~F.col(name).eqNullSafe(F.col(f"`{target}`.`{column}`")) for column, name in names.items()),
@@ -104,7 +108,7 @@ class Identity:
                 f" changes {columns}, by which a stored row is found; delete the row and insert it, or compare these columns in ON"
             ),
         ).when(
-            matched & (F.col(_TIMES) > 1),
+            matched & (F.col(_TIMES) > 1) & F.col(_KEPT),
             F.lit(" is matched by several rows of the source; give one for each"),
         )
         if stored is not None:
@@ -127,6 +131,14 @@ class Identity:
         first = next(iter(names))
         checked = {column: F.col(name) for column, name in names.items()}
         return new, {**checked, first: F.when(problem.isNotNull(), failed).otherwise(checked[first])}
+
+
+def _deleted_once(rows: DataFrame, matched: Column, places: WindowSpec) -> DataFrame:
+    """Return rows without further deletes of a stored row that all clauses delete, and whether one of them keeps it."""
+    deletes = F.col(ACTION) == DELETE
+    rows = rows.withColumn(_KEPT, F.max(matched & ~deletes).over(places))
+    rows = rows.withColumn(_NUMBER, F.row_number().over(places.orderBy(~matched)))
+    return rows.where(F.col(_KEPT) | ~deletes | (F.col(_NUMBER) == 1))
 
 
 def _conjuncts(condition: plans.JavaPlan) -> Iterator[plans.JavaPlan]:

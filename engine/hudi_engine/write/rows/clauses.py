@@ -11,7 +11,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
-from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.replaced import Replaced
@@ -20,15 +20,23 @@ from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
 from hudi_engine.write.rows.replacement import flagged, keyed
+from hudi_engine.write.rows.settled import (
+    ACTION,
+    DELETE,
+    INSERT,
+    OLD_KEY,
+    OLD_PARTITION,
+    OLDER,
+    UPDATE,
+    UPDATE_UNMATCHED,
+    settled,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
 _KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
-_ACTION, _OLD_KEY, _OLD_PARTITION, _OLDER = "__hudi_action", "__hudi_old_key", "__hudi_old", "__hudi_older"
-_LEAVES = "__hudi_leaves"
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ class MergeClauses:
             stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
             chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
         placed = with_keys_of(state, chosen, batch.schema, options)
-        rows = _settled(placed, batch, state.config, moves=index_kind(options).is_global)
+        rows = settled(placed, batch, state.config, moves=index_kind(options).is_global)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
@@ -150,19 +158,19 @@ class MergeClauses:
             for mark in batch.marks
         ]
         older = [
-            F.struct(*[F.col(f"{side}.{_quoted(name)}") for name in config.ordering_fields])
+            F.struct(*[F.col(f"{side}.{quoted(name)}") for name in config.ordering_fields])
             for side in (self.source, self.target)
             if config.ordering_fields
         ]
         return (
-            joined.withColumn(_ACTION, action)
-            .where(F.col(_ACTION).isNotNull())
+            joined.withColumn(ACTION, action)
+            .where(F.col(ACTION).isNotNull())
             .select(
                 *columns,
-                F.col(_ACTION),
-                F.col(f"{self.target}.{RECORD_KEY}").alias(_OLD_KEY),
-                F.col(f"{self.target}.{PARTITION_PATH}").alias(_OLD_PARTITION),
-                (F.coalesce(older[0] < older[1], F.lit(False)) if older else F.lit(False)).alias(_OLDER),
+                F.col(ACTION),
+                F.col(f"{self.target}.{RECORD_KEY}").alias(OLD_KEY),
+                F.col(f"{self.target}.{PARTITION_PATH}").alias(OLD_PARTITION),
+                (F.coalesce(older[0] < older[1], F.lit(False)) if older else F.lit(False)).alias(OLDER),
             )
         )
 
@@ -188,8 +196,8 @@ class MergeClauses:
         """Return a column's value by the clause that takes the row."""
         from pyspark.sql import functions as F
 
-        mine = F.col(f"{self.source}.{_quoted(name)}")
-        theirs = F.col(f"{self.target}.{_quoted(name)}") if is_stored else F.lit(None)
+        mine = F.col(f"{self.source}.{quoted(name)}")
+        theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
         updated = _lowered(self.update_set).get(name.lower())
         by_source = _lowered(self.by_source if isinstance(self.by_source, Mapping) else None).get(
             name.lower()
@@ -197,38 +205,9 @@ class MergeClauses:
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
         new = F.expr(updated) if updated is not None else mine if taken else theirs
         kept = F.expr(by_source) if by_source is not None else theirs
-        action = F.col(_ACTION)
+        action = F.col(ACTION)
         value = F.when(action == UPDATE, new.cast(kind)).when(action == INSERT, mine.cast(kind))
         return value.otherwise(kept.cast(kind))
-
-
-def _settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, moves: bool) -> DataFrame:
-    """Return rows with flags; one that changes its partition leaves the old one and is new in the other."""
-    from pyspark.sql import functions as F
-
-    action = F.col(_ACTION)
-    updates = action.isin(UPDATE, UPDATE_UNMATCHED)
-    elsewhere = updates & (F.col(PARTITION_PATH) != F.col(_OLD_PARTITION)) & F.lit(moves)
-    parts = F.when(elsewhere & F.col(_OLDER) & (action == UPDATE), F.array().cast("array<boolean>"))
-    parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
-    rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
-    moved, leaves = F.col("__hudi_moved"), F.col(_LEAVES)
-    deletes = leaves | (action == DELETE)
-    stays = (updates & ~moved) | deletes
-    ordering = {name.lower() for name in config.ordering_fields}
-    columns = [
-        F.when(~deletes, F.col(_quoted(name))).alias(name)
-        if name.lower() in ordering
-        else F.col(_quoted(name))
-        for name in (*batch.schema.names, *batch.marks)
-    ]
-    return rows.select(
-        *columns,
-        F.when(stays, F.col(_OLD_KEY)).otherwise(F.col(RECORD_KEY)).alias(RECORD_KEY),
-        F.when(stays, F.col(_OLD_PARTITION)).otherwise(F.col(PARTITION_PATH)).alias(PARTITION_PATH),
-        deletes.alias(DELETE_FLAG),
-        ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
-    )
 
 
 def _holds(condition: str | None) -> Column:
@@ -239,7 +218,3 @@ def _holds(condition: str | None) -> Column:
 
 def _lowered(given: Mapping[str, str] | None) -> dict[str, str]:
     return {name.lower(): str(value) for name, value in (given or {}).items()}
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

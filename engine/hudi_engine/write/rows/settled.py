@@ -1,0 +1,106 @@
+"""Rows of which it is decided what becomes of them, as one batch: updates in their places, deletes, new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.index.lookup.kinds import index_kind
+from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.schema.fit import quoted
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.table_state import TableState
+from hudi_engine.txn.replaced import Replaced
+from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.key_columns import with_keys_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
+ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
+    "__hudi_action",
+    "__hudi_old_key",
+    "__hudi_old",
+    "__hudi_older",
+)
+_LEAVES = "__hudi_leaves"
+
+
+@dataclass(frozen=True)
+class Decided:
+    """Changes that the caller makes of the table's rows, looked at anew whenever the write begins anew.
+
+    Args:
+        decide: Gets the table's rows with ``_hoodie_record_key`` and ``_hoodie_partition_path``; returns rows with the data
+            columns, what becomes of each (ACTION), the key and partition of the stored row (OLD_KEY, OLD_PARTITION; null for
+            a new row) and whether it is older than that by the ordering fields (OLDER). A stored row comes once at most.
+    """
+
+    decide: Callable[[DataFrame], DataFrame]
+
+    @property
+    def replaced(self) -> Replaced:
+        """Not told apart from what others replace."""
+        return Replaced()
+
+    @property
+    def by_key(self) -> bool:
+        """True: a key that another writer adds may be one of the rows'."""
+        return True
+
+    @property
+    def reads_all(self) -> bool:
+        """True: what becomes of a row may depend on all that is stored."""
+        return True
+
+    def rows(
+        self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
+    ) -> AlignedBatch:
+        """Return the decided rows with keys and flags; raises what the caller does."""
+        decided = self.decide(snapshot_frame(spark, state, options))
+        placed = with_keys_of(state, decided, batch.schema, options)
+        moves = index_kind(options).is_global
+        return AlignedBatch(
+            settled(placed, batch, state.config, moves=moves),
+            batch.schema,
+            (RECORD_KEY, PARTITION_PATH, *batch.marks),
+        )
+
+
+def settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, moves: bool) -> DataFrame:
+    """Return rows with flags; one that changes its partition leaves the old one and is new in the other.
+
+    Args:
+        placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
+        batch: Names the data columns.
+        config: The table's settings.
+        moves: Whether a row goes to another partition when its values say so.
+    """
+    from pyspark.sql import functions as F
+
+    action = F.col(ACTION)
+    updates = action.isin(UPDATE, UPDATE_UNMATCHED)
+    elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION)) & F.lit(moves)
+    parts = F.when(elsewhere & F.col(OLDER) & (action == UPDATE), F.array().cast("array<boolean>"))
+    parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
+    rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
+    moved, leaves = F.col("__hudi_moved"), F.col(_LEAVES)
+    deletes = leaves | (action == DELETE)
+    stays = (updates & ~moved) | deletes
+    ordering = {name.lower() for name in config.ordering_fields}
+    columns = [
+        F.when(~deletes, F.col(quoted(name))).alias(name) if name.lower() in ordering else F.col(quoted(name))
+        for name in (*batch.schema.names, *batch.marks)
+    ]
+    return rows.select(
+        *columns,
+        F.when(stays, F.col(OLD_KEY)).otherwise(F.col(RECORD_KEY)).alias(RECORD_KEY),
+        F.when(stays, F.col(OLD_PARTITION)).otherwise(F.col(PARTITION_PATH)).alias(PARTITION_PATH),
+        deletes.alias(DELETE_FLAG),
+        ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
+    )
