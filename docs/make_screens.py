@@ -30,10 +30,10 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 SCREENS = Path(__file__).with_name("screens")
-_COLUMNS, _ROWS = 200, 50
+_COLUMNS, _ROWS = 132, 50
 _PATIENCE = 900.0
 _SLOW_MODEL = """{{ config(materialized='table') }}
-select id, concat('customer ', sha2(cast(id as string), 256)) as name, id % 1000 as city from range(6000000)
+select id, concat('customer ', sha2(cast(id as string), 256)) as name, id % 1000 as city from range(0, 4000000, 1, 16)
 """
 
 
@@ -159,10 +159,10 @@ def drawn(written: str, rows: int, names: dict[str, str]) -> Text:
 
 def picture(text: Text, title: str) -> str:
     """Give a styled text as SVG."""
-    width = max([80, *(len(line) for line in text.plain.splitlines())])
+    width = min(_COLUMNS, max([80, *(len(line) for line in text.plain.splitlines())]))
     with open(os.devnull, "w") as nowhere:
         console = Console(record=True, width=width, file=nowhere, force_terminal=True)
-        console.print(text, soft_wrap=True)
+        console.print(text)
     fonts = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)
     return console.export_svg(
         title=title, code_format=fonts.sub("", CONSOLE_SVG_FORMAT), unique_id=re.sub(r"\W+", "-", title)

@@ -139,3 +139,23 @@ def test_two_processes_work_in_one_warehouse(folder: Path) -> None:
     outputs = [process.communicate(timeout=300)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0], outputs
     assert "UPSERT" in outputs[0] and "~3 rows" in outputs[0]
+
+
+def test_the_shell_starts_spark_anew_and_says_that_it_died(folder: Path) -> None:
+    lines = "show --inline 'select 1 as one'\nrestart\nshow --inline \"select java_method('java.lang.System', 'exit', 9)\"\nrestart\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "dbt.adapters.hudi.shell", "shell", "--profiles-dir", str(folder)],
+        cwd=folder,
+        input=lines,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    answers = done.stdout.split("dbt-hudi> ")[1:]
+    assert "|   1 |" in answers[0] and "-- done" in answers[0], done.stdout
+    assert "Spark is ended" in answers[1]
+    assert "Spark started in" in answers[2] and "-- failed" in answers[2], done.stdout
+    assert "Spark is ended" in answers[3] and "Traceback" not in done.stdout
+    assert done.returncode == 1

@@ -22,7 +22,7 @@ from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.found_table import first_line, prepare, show_found
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
-from hudi_engine.catalog.session import sidecar_runner
+from hudi_engine.catalog.session import sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.enums import TableType
@@ -84,13 +84,19 @@ class DirectoryCatalog:
     def load(self, spark: SparkSession, schemas: Iterable[str] | None = None) -> LoadReport:
         """Register everything in a session's catalog; tables behind their timeline are published first.
 
-        A table or view that cannot be registered is left out with a warning; the others go on.
+        A table or view that cannot be registered is left out with a warning, which is logged too; the others go on.
 
         Args:
             spark: The session.
             schemas: Schemas to load, None for all.
         """
-        wanted = self.schemas() if schemas is None else list(schemas)
+        with sql_errors_untold():
+            report = self._load(spark, self.schemas() if schemas is None else list(schemas))
+        for warning in report.warnings:
+            logger.warning("%s", warning)
+        return report
+
+    def _load(self, spark: SparkSession, wanted: Sequence[str]) -> LoadReport:
         warnings: list[str] = []
         listings = {
             schema: self._storage.list(checked_name(schema))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hudi_engine.frames.session import prepare_session
@@ -40,3 +42,17 @@ def sidecar_runner(spark: SparkSession) -> RunTasks:
         return run_in_spark(spark)(run_task, tasks)
 
     return run
+
+
+@contextmanager
+def sql_errors_untold() -> Iterator[None]:
+    """Keep PySpark 4 from printing the Java stack of each SQL error, for those that become a warning of one sentence."""
+    loggers = [logging.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)

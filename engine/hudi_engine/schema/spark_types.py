@@ -36,7 +36,7 @@ _NEXT_STEP: dict[str, str] = {
     "DayTimeIntervalType": "cast it to bigint or string",
     "YearMonthIntervalType": "cast it to int or string",
     "CalendarIntervalType": "cast it to string",
-    "NullType": "cast it to the type it should have",
+    "NullType": "all its values are null, so it has no type; cast it, as in cast(null as string), in pandas astype('string')",
     "VariantType": "cast it to string",
     "TimeType": "cast it to string",
 }

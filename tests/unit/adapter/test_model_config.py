@@ -207,7 +207,7 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
         ({"clustering": {"every": 1}}, "clustering has the unknown key 'every'; legal keys: execute, order"),
         (
             {"clustering": {"order": "spiral"}},
-            "hoodie.layout.optimize.strategy is 'spiral'; legal values: linear, z-order, hilbert",
+            "order of clustering: hoodie.layout.optimize.strategy is 'spiral'; legal values: linear, z-order, hilbert",
         ),
         ({"archive": {"keep": 3}}, "archive has the unknown key 'keep'; legal keys: enabled, min_commits"),
         ({"clustered_by": "id"}, "clustered_by is 'id', but dbt-hudi does not have this config; use index"),

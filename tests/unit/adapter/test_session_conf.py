@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -70,3 +72,19 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
     with pytest.raises(DbtRuntimeError, match="the project's folder"):
         session.base_session(first, {}, "/elsewhere")
     assert session.base_session(first, {}, None)[1], "dbt debug, which has no project"
+
+
+def test_a_spark_that_ended_between_two_commands_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    spark, left = FakeSession(), []
+    monkeypatch.setattr(session, "_owned", spark)
+    monkeypatch.setattr(session, "forget_java", lambda: left.append(1))
+    spark.sparkContext._jsc = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: False))
+    session.leave_dead_spark()
+    assert not left and session._owned is spark
+
+    def gone() -> None:
+        raise ConnectionRefusedError
+
+    spark.sparkContext._jsc = SimpleNamespace(sc=gone)
+    session.leave_dead_spark()
+    assert left and session._owned is None

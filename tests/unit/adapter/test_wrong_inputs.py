@@ -230,7 +230,7 @@ def test_a_value_of_a_wrong_type_is_refused_by_key_and_value(key: str) -> None:
 def test_settings_of_a_service_have_the_type_of_their_option(key: str) -> None:
     setting = {"compaction": "delta_commits", "clean": "retain_commits"}[key]
     (problem,) = problems_of({**KEYED, "table_type": "mor", key: {setting: "soon"}})
-    assert "'soon'" in problem
+    assert problem.startswith(f"{setting} of {key}: hoodie.") and "'soon'" in problem
 
 
 def profile(**keys: Any) -> HudiCredentials:

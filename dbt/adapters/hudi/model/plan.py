@@ -23,7 +23,7 @@ from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
 from dbt.adapters.hudi.model.reading import Problems, mapping
-from dbt.adapters.hudi.model.services import ServicesConfig, read_services
+from dbt.adapters.hudi.model.services import ServicesConfig, in_words_of_a_model, read_services
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
 
 SNAPSHOT_KEY = "dbt_scd_id"
@@ -171,9 +171,8 @@ def resolve_plan(
     problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)
     problems.extend(profile_only_problems(raw.options))
-    problems.extend(
-        option_problems({**index.options(), **services.options(), **merge.options(), **raw.options})
-    )
+    wrong = option_problems({**index.options(), **services.options(), **merge.options(), **raw.options})
+    problems.extend(in_words_of_a_model(wrong, config))
     what = f"{config.get('materialized', 'model')} {schema}.{name}"
     problems.raise_if_any(what)
     plan = ModelPlan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hudi_engine.config.declared.clustering_options import ClusteringOptions, LayoutOptions
@@ -43,6 +43,12 @@ ARCHIVE_KEYS: Mapping[str, str] = {
     "beyond_savepoint": ArchiveOptions.BEYOND_SAVEPOINT.key,
     "merge": ArchiveOptions.MERGE.key,
 }
+_SERVICES: Mapping[str, Mapping[str, str]] = {
+    "compaction": COMPACTION_KEYS,
+    "clustering": CLUSTERING_KEYS,
+    "clean": CLEAN_KEYS,
+    "archive": ARCHIVE_KEYS,
+}
 _EXECUTE: Mapping[str, dict[str, str]] = {
     "inline": {CompactionOptions.INLINE.key: "true"},
     "schedule": {CompactionOptions.SCHEDULE_INLINE.key: "true"},
@@ -73,6 +79,25 @@ class ServicesConfig:
     def options(self) -> dict[str, str]:
         """Engine options of the services."""
         return dict(self.settings)
+
+
+def in_words_of_a_model(problems: Iterable[str], config: Mapping[str, object]) -> list[str]:
+    """Put the setting that a model has given a service by before a problem that names Hudi's option.
+
+    Args:
+        problems: Problems of options.
+        config: The model's config.
+    """
+    given = {
+        option: f"{key} of {service}"
+        for service, keys in _SERVICES.items()
+        for key, option in keys.items()
+        if isinstance(settings := config.get(service), Mapping) and key in settings
+    }
+    return [
+        f"{given[problem.split(' ')[0]]}: {problem}" if problem.split(" ")[0] in given else problem
+        for problem in problems
+    ]
 
 
 def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:

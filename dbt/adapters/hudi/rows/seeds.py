@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     import agate
 
 _INT64 = 2**63
+# agate warns of types for columns that a file does not have; what is meant for it is said by the adapter
+warnings.filterwarnings("ignore", message=".* does not match the name of any column in this table")
 
 
 def number_type(agate_table: agate.Table, column: int) -> str:

@@ -132,11 +132,8 @@ class Warehouse:
         early_session(self._credentials, session_conf(), self.places.project_root)
 
     def _load(self, session: SparkSession) -> None:
-        if self.directory is None:
-            return
-        report = self.directory.load(session)
-        for warning in report.warnings:
-            logger.warning("{}", warning)
+        if self.directory is not None:
+            self.directory.load(session)
 
     def register_sources(self, session: SparkSession) -> None:
         """Show the newest commits of the sources dbt has named since; nothing is written into those outside."""
