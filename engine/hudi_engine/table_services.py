@@ -30,11 +30,7 @@ from hudi_engine.txn.restore import plan_restore, restore
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult, plan_rollback
 from hudi_engine.txn.rollback_plan import RollbackPlan
-from hudi_engine.txn.savepoint import (
-    Savepoint,
-    create_savepoint,
-    list_savepoints,
-)
+from hudi_engine.txn.savepoint import Savepoint, create_savepoint, list_savepoints
 
 logger = logging.getLogger(__name__)
 
@@ -131,11 +127,7 @@ class TableServices:
             ServiceError: The compaction failed; it was rolled back and its plan can run again.
         """
         return services.run_compaction(
-            self.storage,
-            self.options,
-            instant=instant,
-            run_tasks=self.run_tasks,
-            publish=self.publication(),
+            self.storage, self.options, instant=instant, run_tasks=self.run_tasks, publish=self.publication()
         )
 
     def compactions(self) -> list[services.PendingCompaction]:
@@ -279,8 +271,7 @@ class TableServices:
             report = services.run_after_commit(
                 self.storage,
                 self.options,
-                run_tasks=self.run_tasks,
-                run_large=self.run_large,
+                workers=services.Workers(self.run_tasks, self.run_large),
                 publish=self.publication(),
             )
         for failure in report.failures:

@@ -126,7 +126,9 @@ CASES = [
     ),
     Case("clustering taken back", with_planned_clustering, roll_back_plans, 6),
     Case("clean", compacted_and_changed, lambda storage: clean(storage, options(), retain_commits=1), 4),
-    Case("inline", with_logs, lambda storage: run_after_commit(storage, INLINE, run_tasks=one_by_one), 3),
+    Case(
+        "inline", with_logs, lambda storage: run_after_commit(storage, INLINE, workers=Workers(one_by_one)), 3
+    ),
 ]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from hudi_engine.services.result import CleanResult, ClusteringResult, CompactionResult
-from hudi_engine.write.result import WriteResult
+from hudi_engine.write.result import RowCounts, WriteResult
 
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
@@ -75,23 +76,21 @@ def write_response(result: WriteResult) -> HudiAdapterResponse:
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
     # the rows an overwrite puts others in the place of are no result of the model
     replaced = 0 if "OVERWRITE" in code else result.rows_deleted
+    did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(
         _message=f"{code} {result.instant or 'no commit'} {counts} rows, "
         f"{counted(result.files_written, 'file')}, {format_bytes(result.bytes_written)}{services}",
         code=code,
         rows_affected=result.rows_inserted + result.rows_updated + replaced,
         instant=result.instant,
-        rows_inserted=result.rows_inserted,
-        rows_updated=result.rows_updated,
-        rows_deleted=result.rows_deleted,
         files_written=result.files_written,
-        bytes_written=result.bytes_written,
         partitions_written=len(result.partitions_written),
         rows_in=None if figures is None else figures.rows_in,
         rows_shuffled=None if figures is None else figures.rows_shuffled,
         bytes_rewritten=None if figures is None else figures.bytes_rewritten,
         bytes_changed=None if figures is None else figures.bytes_changed,
         seconds=dict(result.seconds) or None,
+        **did,
     )
 
 

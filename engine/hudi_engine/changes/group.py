@@ -20,11 +20,7 @@ from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.record_keys import record_keys
 from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.meta_fields import (
-    COMMIT_TIME,
-    PARTITION_PATH,
-    RECORD_KEY,
-)
+from hudi_engine.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
 
 Positions = npt.NDArray[np.int64]
 

@@ -25,15 +25,8 @@ def compact(call: Call) -> Answer:
         if call.given.schedule
         else call.services.compact(call.given.instant)
     )
-    facts = {
-        "instant": done.instant,
-        "state": done.state,
-        "file_groups": done.file_groups,
-        "files_compacted": done.files_compacted,
-        "rows": done.rows,
-        "bytes": done.bytes_written,
-    }
-    return _told(facts, done.reason)
+    facts = _named(done, "instant", "state", "file_groups", "files_compacted", "rows")
+    return _told({**facts, "bytes": done.bytes_written}, done.reason)
 
 
 def clean_arguments(parser: ArgumentParser) -> None:
@@ -48,14 +41,8 @@ def clean(call: Call) -> Answer:
         going = call.services.would_be_cleaned(call.given.retain)
         return Answer([{"path": path} for path in going], notes=[f"{len(going)} files would be deleted"])
     done = call.services.clean(call.given.retain)
-    facts = {
-        "instant": done.instant,
-        "files_deleted": done.files_deleted,
-        "files_kept": done.files_kept,
-        "partitions": done.partitions,
-        "oldest_readable": done.earliest_retained,
-    }
-    return _told(facts, done.reason)
+    facts = _named(done, "instant", "files_deleted", "files_kept", "partitions")
+    return _told({**facts, "oldest_readable": done.earliest_retained}, done.reason)
 
 
 def archive_arguments(parser: ArgumentParser) -> None:
@@ -172,6 +159,11 @@ def repair(call: Call) -> Answer:
 
 def _dry_run(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
+
+
+def _named(done: object, *names: str) -> dict[str, object]:
+    """Return what a service says of itself, under its own names."""
+    return {name: getattr(done, name) for name in names}
 
 
 def _told(facts: Mapping[str, object], reason: str) -> Answer:

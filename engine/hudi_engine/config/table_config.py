@@ -41,6 +41,10 @@ _OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
 
 
+def _flag(key: str, *, default: bool = False) -> cached_property[bool]:
+    return cached_property(lambda config: config._truth(key, default))
+
+
 @dataclass(frozen=True)
 class PartitionField:
     """A column that decides the partition path: ``kind`` is ``simple`` (its value) or ``timestamp`` (formatted)."""
@@ -176,30 +180,18 @@ class TableConfig:
             partition_fields=len(self.partition_fields),
         )
 
-    @cached_property
-    def hive_style(self) -> bool:
-        """Whether partition folders are named ``column=value``."""
-        return self._flag(TableOptions.HIVE_STYLE_PARTITIONING.key, False)
-
-    @cached_property
-    def url_encode(self) -> bool:
-        """Whether partition values are escaped as Hive does."""
-        return self._flag(TableOptions.URL_ENCODE_PARTITIONS.key, False)
-
-    @cached_property
-    def drop_partition_columns(self) -> bool:
-        """Whether partition columns are left out of the data files."""
-        return self._flag(TableOptions.DROP_PARTITION_COLUMNS.key, False)
-
-    @cached_property
-    def populate_meta_fields(self) -> bool:
-        """Whether the five ``_hoodie_*`` columns are filled."""
-        return self._flag(TableOptions.POPULATE_META_FIELDS.key, True)
-
-    @cached_property
-    def cdc_enabled(self) -> bool:
-        """Whether writes keep change data files."""
-        return self._flag(TableOptions.CHANGE_DATA_CAPTURE.key, False)
+    hive_style = _flag(TableOptions.HIVE_STYLE_PARTITIONING.key)
+    """Whether partition folders are named ``column=value``."""
+    url_encode = _flag(TableOptions.URL_ENCODE_PARTITIONS.key)
+    """Whether partition values are escaped as Hive does."""
+    drop_partition_columns = _flag(TableOptions.DROP_PARTITION_COLUMNS.key)
+    """Whether partition columns are left out of the data files."""
+    populate_meta_fields = _flag(TableOptions.POPULATE_META_FIELDS.key, default=True)
+    """Whether the five ``_hoodie_*`` columns are filled."""
+    cdc_enabled = _flag(TableOptions.CHANGE_DATA_CAPTURE.key)
+    """Whether writes keep change data files."""
+    partition_metafile_use_base_format = _flag("hoodie.partition.metafile.use.base.format")
+    """Whether ``.hoodie_partition_metadata`` is a Parquet or ORC file."""
 
     @cached_property
     def cdc_logging(self) -> CdcLogging:
@@ -225,12 +217,7 @@ class TableConfig:
         that it puts there then.
         """
         known = f'"{_OPERATION_COLUMN}"' in (self.create_schema or "")
-        return self.table_type is TableType.MERGE_ON_READ and self._flag(CHANGELOG_PROPERTY, known)
-
-    @cached_property
-    def partition_metafile_use_base_format(self) -> bool:
-        """Whether ``.hoodie_partition_metadata`` is a Parquet or ORC file."""
-        return self._flag("hoodie.partition.metafile.use.base.format", False)
+        return self.table_type is TableType.MERGE_ON_READ and self._truth(CHANGELOG_PROPERTY, known)
 
     @cached_property
     def payload_class(self) -> str | None:
@@ -394,7 +381,7 @@ class TableConfig:
         except ValueError:
             raise CorruptTableError(f"{key} is {raw!r}; it must be a whole number") from None
 
-    def _flag(self, key: str, default: bool) -> bool:
+    def _truth(self, key: str, default: bool) -> bool:
         raw = self._text(key, str(default)).lower()
         if raw not in ("true", "false"):
             raise CorruptTableError(f"{key} is {raw!r}; legal values: true, false")

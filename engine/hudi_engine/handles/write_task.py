@@ -27,8 +27,8 @@ class WriteTask:
     partition_id: int = 0
     stage_id: int = 0
     attempt_id: int = 0
-    _next_row: int = 0
-    _next_log_row: int = 1
+    _next_row: int = field(default=0, init=False)
+    _next_log_row: int = field(default=1, init=False)
     _file_numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     @property

@@ -10,10 +10,11 @@ from hudi_engine.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.inspect.instants import InstantFacts, instant_facts, moment_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.write.result import RowCounts
 
 
 @dataclass(frozen=True)
-class CommitFacts:
+class CommitFacts(RowCounts):
     """One completed write: a commit, deltacommit or replacecommit.
 
     Args:
@@ -21,14 +22,11 @@ class CommitFacts:
         committed_at: When it completed, None when that cannot be told.
         action: ``commit``, ``deltacommit`` or ``replacecommit``.
         operation: Hudi's name, such as ``UPSERT``; ``COMPACT`` and ``CLUSTER`` for services.
-        rows_inserted: Rows with a new key.
-        rows_updated: Rows whose key was there.
         rows_deleted: Rows deleted by key; rows of replaced file groups are not among them.
         rows_written: Rows in the files written, those that were only copied among them.
         files_added: New file groups.
         files_updated: File groups that got a new base file or log.
         groups_replaced: File groups taken out.
-        bytes_written: Bytes of the files written.
         partitions: Partition paths touched, sorted.
         seconds: From begin to completion.
         extra: Texts that travel with the commit, without the schema.
@@ -39,14 +37,10 @@ class CommitFacts:
     committed_at: datetime | None
     action: str
     operation: str
-    rows_inserted: int = 0
-    rows_updated: int = 0
-    rows_deleted: int = 0
     rows_written: int = 0
     files_added: int = 0
     files_updated: int = 0
     groups_replaced: int = 0
-    bytes_written: int = 0
     partitions: tuple[str, ...] = ()
     seconds: float | None = None
     extra: Mapping[str, str] = field(default_factory=dict)

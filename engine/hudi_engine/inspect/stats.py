@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
 from hudi_engine.config.declared.write_options import FileOptions
@@ -18,6 +19,10 @@ from hudi_engine.services.archive.select import archive_due
 from hudi_engine.services.compaction.triggers import compaction_due, since_last_compaction
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.recovery import next_instant
+
+
+def _in_all(count: Callable[[PartitionFacts], int]) -> cached_property[int]:
+    return cached_property(lambda stats: sum(map(count, stats.partitions)))
 
 
 @dataclass(frozen=True)
@@ -65,30 +70,16 @@ class TableStats:
     partitions: tuple[PartitionFacts, ...]
     services: tuple[ServiceDue, ...]
 
-    @property
-    def file_groups(self) -> int:
-        """Live file groups."""
-        return sum(each.file_groups for each in self.partitions)
-
-    @property
-    def base_files(self) -> int:
-        """Base files of the newest slices."""
-        return sum(each.base_files for each in self.partitions)
-
-    @property
-    def log_files(self) -> int:
-        """Logs of the newest slices."""
-        return sum(each.log_files for each in self.partitions)
-
-    @property
-    def base_bytes(self) -> int:
-        """Bytes of the base files."""
-        return sum(each.base_bytes for each in self.partitions)
-
-    @property
-    def log_bytes(self) -> int:
-        """Bytes of the logs."""
-        return sum(each.log_bytes for each in self.partitions)
+    file_groups = _in_all(lambda partition: partition.file_groups)
+    """Live file groups."""
+    base_files = _in_all(lambda partition: partition.base_files)
+    """Base files of the newest slices."""
+    log_files = _in_all(lambda partition: partition.log_files)
+    """Logs of the newest slices."""
+    base_bytes = _in_all(lambda partition: partition.base_bytes)
+    """Bytes of the base files."""
+    log_bytes = _in_all(lambda partition: partition.log_bytes)
+    """Bytes of the logs."""
 
     @property
     def log_share(self) -> float:

@@ -99,9 +99,7 @@ class KeyGenerator:
         if kind != "timestamp" or self.timestamp_format is None:
             return self._text(table, name)
         return self.timestamp_format.partition_values(
-            field_values(table, name),
-            name,
-            consistent_logical_timestamp=self.consistent_logical_timestamp,
+            field_values(table, name), name, consistent_logical_timestamp=self.consistent_logical_timestamp
         )
 
     def _text(self, table: pa.Table, name: str) -> pa.StringArray:
@@ -122,10 +120,7 @@ class KeyGenerator:
 
 
 def build_key_generator(
-    config: TableConfig,
-    *,
-    options: Options | None = None,
-    complex_single_prefix: bool | None = None,
+    config: TableConfig, *, options: Options | None = None, complex_single_prefix: bool | None = None
 ) -> KeyGenerator:
     """Make the key generator of a table.
 

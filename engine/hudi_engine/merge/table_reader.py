@@ -53,9 +53,8 @@ def read_table(
         config = TableConfig.load(storage)
         timeline = Timeline.load(storage, config)
         timeline.check_readable(as_of)
-        context = as_its_readers_do(
-            read_context(storage, config, timeline, as_of=as_of, instant_range=instant_range), timeline
-        )
+        read = replace(read_context(storage, config, timeline, as_of=as_of), instant_range=instant_range)
+        context = as_its_readers_do(read, timeline)
         view = FileSystemView.build(storage, config, timeline, as_of=as_of)
         if not read_optimized:
             return config, timeline, (context, view.latest_slices())
@@ -75,12 +74,7 @@ def read_table(
 
 
 def read_context(
-    storage: Storage,
-    config: TableConfig,
-    timeline: Timeline,
-    *,
-    as_of: str | None = None,
-    instant_range: InstantRange | None = None,
+    storage: Storage, config: TableConfig, timeline: Timeline, *, as_of: str | None = None
 ) -> ReadContext:
     """Return what reading the slices of a table needs, from the table itself.
 
@@ -89,7 +83,6 @@ def read_context(
         config: The table's settings.
         timeline: The table's timeline.
         as_of: Newest requested time that counts, None for now.
-        instant_range: Only rows whose commit time lies in it, None for all.
     """
     return ReadContext(
         storage=storage,
@@ -97,7 +90,6 @@ def read_context(
         schema=with_meta_columns(table_schema(config, timeline, as_of), operation=config.keeps_operations),
         is_committed=timeline.committed(as_of),
         as_of=as_of,
-        instant_range=instant_range,
         schema_history=load_schema_history(storage, timeline),
     )
 

@@ -12,6 +12,8 @@ from hudi_engine.procedures.procedure import Procedure
 _INSTANT = ("instant_time",)
 _ONE_COMMIT = ("table", "limit", "instant_time")
 _AT_INSTANT = ("table", "instant_time")
+_SAVED = ("table", "commit_time", "user", "comments")
+_ARCHIVED = ("table", "min_commits", "max_commits", "retain_commits")
 _LOOKING = (
     Procedure("show_commits", commits.COMMITS, commits.show_commits),
     Procedure(
@@ -81,11 +83,7 @@ _CHANGING = (
         changes=True,
     ),
     Procedure(
-        "create_savepoint",
-        "create_savepoint_result boolean",
-        services.save_commit,
-        ("table", "commit_time", "user", "comments"),
-        changes=True,
+        "create_savepoint", "create_savepoint_result boolean", services.save_commit, _SAVED, changes=True
     ),
     Procedure(
         "delete_savepoint",
@@ -103,13 +101,7 @@ _CHANGING = (
         _INSTANT,
         changes=True,
     ),
-    Procedure(
-        "archive_commits",
-        "result int",
-        services.archive_commits,
-        ("table", "min_commits", "max_commits", "retain_commits"),
-        changes=True,
-    ),
+    Procedure("archive_commits", "result int", services.archive_commits, _ARCHIVED, changes=True),
     Procedure(
         "repair_add_partition_meta",
         repair.PARTITION_META,

@@ -21,7 +21,7 @@ from hudi_engine.config.declared.service_options import (
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
-from hudi_engine.parallel import RunTasks, run_in_threads
+from hudi_engine.parallel import RunTasks
 from hudi_engine.services.archive.execute import archive
 from hudi_engine.services.archive.select import clean_lags
 from hudi_engine.services.clean.execute import clean
@@ -29,7 +29,6 @@ from hudi_engine.services.clustering.execute import Workers, run_clustering
 from hudi_engine.services.clustering.pending import pending_clusterings
 from hudi_engine.services.clustering.schedule import schedule_clustering
 from hudi_engine.services.clustering.triggers import clustering_due
-from hudi_engine.services.clustering.write_group import RunLarge
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import pending_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
@@ -76,8 +75,7 @@ def run_after_commit(
     storage: Storage,
     options: Options,
     *,
-    run_tasks: RunTasks | None = None,
-    run_large: RunLarge | None = None,
+    workers: Workers | None = None,
     publish: Publication | None = None,
 ) -> ServicesReport:
     """Run the services that the options ask for.
@@ -88,8 +86,7 @@ def run_after_commit(
             ``hoodie.compact.inline*``, ``hoodie.compact.schedule.inline``, ``hoodie.clustering.inline*``,
             ``hoodie.clustering.schedule.inline``, ``hoodie.clean.automatic``, ``hoodie.archive.automatic`` and the
             options of the services.
-        run_tasks: Spreads the file groups of a compaction, or the groups of a clustering.
-        run_large: Rewrites a group of a clustering that is too large for one task.
+        workers: Who rewrites file groups; threads of this process by default.
         publish: Published file lists; None for those there are, made anew without Spark.
 
     Raises:
@@ -99,12 +96,12 @@ def run_after_commit(
         return ServicesReport((), None)
     failures: list[str] = []
     look = _Look(storage)
+    workers = workers or Workers()
     compactions = _isolated(
-        "compaction", lambda: _compact(storage, options, run_tasks, publish, look), failures
+        "compaction", lambda: _compact(storage, options, workers.run_tasks, publish, look), failures
     )
     if compactions or failures:
         look.again()
-    workers = Workers(run_tasks or run_in_threads, run_large)
     clusterings = _isolated(
         "clustering", lambda: _cluster(storage, options, workers, publish, look.state), failures
     )
@@ -155,7 +152,7 @@ def _clean_due(timeline: Timeline, options: Options) -> bool:
 def _compact(
     storage: Storage,
     options: Options,
-    run_tasks: RunTasks | None,
+    run_tasks: RunTasks,
     publication: Publication | None,
     look: _Look,
 ) -> list[CompactionResult]:

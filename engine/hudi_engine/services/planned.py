@@ -7,7 +7,7 @@ instant. Whatever fails, or dies, leaves the plan as it was, to be run again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_engine.config.declared.engine_options import MergeOptions, WriterOptions
 from hudi_engine.config.enums import FailedWritesPolicy
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ServiceError, StorageError, TimelineError
+from hudi_engine.errors import HudiError, ServiceError, StorageError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.markers import delete_markers, list_markers
@@ -26,7 +26,7 @@ from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.txn.conflict import KeyScope, check_conflicts
 from hudi_engine.txn.liveness import Liveness
@@ -72,6 +72,36 @@ class PlanRun:
         return read, pa.schema(
             [field for field in read.schema if field.name not in meta], read.schema.metadata
         )
+
+    def carry_out(
+        self,
+        options: Options,
+        work: Callable[[], list[WriteStat]],
+        metadata: Callable[[list[WriteStat]], CommitMetadata],
+    ) -> list[WriteStat]:
+        """Do the work and commit it, or take it back; return what it wrote.
+
+        Args:
+            options: Options of the run.
+            work: Writes the files.
+            metadata: What the commit says of them.
+
+        Raises:
+            WriteConflictError: when another write stands against it; the plan stands.
+            ServiceError: when the work failed with anything but a HudiError or the end of the process, which pass.
+        """
+        try:
+            stats = work()
+            self.commit(options, metadata(stats))
+        except BaseException as error:
+            self.take_back(options, error)
+            if isinstance(error, HudiError) or not isinstance(error, Exception):
+                raise
+            raise ServiceError(
+                f"{self.service} {self.instant} of {self.state.storage.base!r} failed and was taken back; its plan "
+                f"stands and can be run again: {error}"
+            ) from error
+        return stats
 
     def commit(self, options: Options, metadata: CommitMetadata) -> None:
         """Complete the instant unless another write stands against it.

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class CompactionResult:
-    """A compaction that was scheduled or run.
+class PlannedResult:
+    """A service with a plan of its own that was planned or run.
 
     Args:
-        instant: Its instant, None when there was nothing to do.
+        instant: Its instant, None when there was nothing to do, or it was only looked at.
         state: ``none``, ``scheduled`` or ``completed``.
         file_groups: File groups in its plan.
-        files_compacted: Base and log files that were read (completed) or will be (scheduled).
         rows: Rows in the new base files; 0 while it is only scheduled.
         bytes_written: Bytes of the new base files.
         reason: Why there was nothing to do, ``""`` otherwise.
@@ -22,10 +21,20 @@ class CompactionResult:
     instant: str | None = None
     state: str = "none"
     file_groups: int = 0
-    files_compacted: int = 0
     rows: int = 0
     bytes_written: int = 0
     reason: str = ""
+
+
+@dataclass(frozen=True)
+class CompactionResult(PlannedResult):
+    """A compaction that was scheduled or run.
+
+    Args:
+        files_compacted: Base and log files that were read (completed) or will be (scheduled).
+    """
+
+    files_compacted: int = 0
 
     @property
     def files_written(self) -> int:
@@ -34,69 +43,60 @@ class CompactionResult:
 
 
 @dataclass(frozen=True)
-class PendingCompaction:
-    """A compaction on the timeline.
+class ClusteringResult(PlannedResult):
+    """A clustering that was planned or run, or would be.
+
+    Args:
+        groups: Groups that are rewritten together.
+        files_read: Base and log files that were read (completed) or will be (scheduled).
+        partitions: Their partitions.
+        files_written: New base files.
+    """
+
+    groups: int = 0
+    files_read: int = 0
+    partitions: tuple[str, ...] = ()
+    files_written: int = 0
+
+
+@dataclass(frozen=True)
+class PendingPlan:
+    """A plan on the timeline.
 
     Args:
         instant: Its instant.
         state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
-        file_groups: File groups in its plan.
-        log_files: Log files in its plan.
-        log_bytes: Their size in bytes.
+        file_groups: File groups in it.
     """
 
     instant: str
     state: str
     file_groups: int
+
+
+@dataclass(frozen=True)
+class PendingCompaction(PendingPlan):
+    """A compaction on the timeline.
+
+    Args:
+        log_files: Log files in its plan.
+        log_bytes: Their size in bytes.
+    """
+
     log_files: int = 0
     log_bytes: int = 0
 
 
 @dataclass(frozen=True)
-class ClusteringResult:
-    """A clustering that was planned or run, or would be.
-
-    Args:
-        instant: Its instant, None when there was nothing to do, or it was only looked at.
-        state: ``none``, ``scheduled`` or ``completed``.
-        groups: Groups that are rewritten together.
-        file_groups: File groups in its plan.
-        files_read: Base and log files that were read (completed) or will be (scheduled).
-        partitions: Their partitions.
-        files_written: New base files.
-        rows: Rows in them; 0 while it is only scheduled.
-        bytes_written: Bytes of them.
-        reason: Why there was nothing to do, ``""`` otherwise.
-    """
-
-    instant: str | None = None
-    state: str = "none"
-    groups: int = 0
-    file_groups: int = 0
-    files_read: int = 0
-    partitions: tuple[str, ...] = ()
-    files_written: int = 0
-    rows: int = 0
-    bytes_written: int = 0
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class PendingClustering:
+class PendingClustering(PendingPlan):
     """A clustering on the timeline.
 
     Args:
-        instant: Its instant.
-        state: ``REQUESTED``, ``INFLIGHT`` or ``COMPLETED``.
         groups: Groups in its plan.
-        file_groups: File groups in its plan.
         partitions: Their partitions.
     """
 
-    instant: str
-    state: str
     groups: int
-    file_groups: int
     partitions: tuple[str, ...] = ()
 
 

@@ -94,19 +94,19 @@ def _clustering_plan() -> Schema:
         _optional("extraMetadata", _map_of("string")),
         _version(),
     )
-    strategy = _record(
-        "HoodieClusteringStrategy",
-        _optional("strategyClassName", "string"),
-        _optional("strategyParams", _map_of("string")),
-        _version(),
-    )
     return _record(
         "HoodieClusteringPlan",
         _optional("inputGroups", _list_of(group)),
-        _optional("strategy", strategy),
+        _optional("strategy", _strategy("HoodieClusteringStrategy", "strategyClassName")),
         _optional("extraMetadata", _map_of("string")),
         _version(),
         _optional("preserveHoodieMetadata", "boolean"),
+    )
+
+
+def _strategy(name: str, class_field: str) -> Schema:
+    return _record(
+        name, _optional(class_field, "string"), _optional("strategyParams", _map_of("string")), _version()
     )
 
 
@@ -122,18 +122,12 @@ def _compaction_plan() -> Schema:
         _optional("metrics", _map_of("double")),
         _optional("bootstrapFilePath", "string"),
     )
-    strategy = _record(
-        "HoodieCompactionStrategy",
-        _optional("compactorClassName", "string"),
-        _optional("strategyParams", _map_of("string")),
-        _version(),
-    )
     return _record(
         "HoodieCompactionPlan",
         _optional("operations", _list_of(operation)),
         _optional("extraMetadata", _map_of("string")),
         _version(),
-        _optional("strategy", strategy),
+        _optional("strategy", _strategy("HoodieCompactionStrategy", "compactorClassName")),
         _field("preserveHoodieMetadata", ["boolean", "null"], False),
         _optional("missingSchedulePartitions", _list_of("string")),
     )

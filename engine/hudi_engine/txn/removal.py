@@ -6,7 +6,8 @@ of `take_out`: unpublish, remove data, remove the instant's own timeline files.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
 from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.owner import heartbeat_path
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import delete_announced_files, settle_markers
@@ -63,6 +65,28 @@ def take_out(removals: Sequence[Removal], publication: Publication) -> None:
     for removal in removals:
         removal.remove_data()
         removal.remove_instant()
+
+
+def undo(
+    opened: OpenInstant,
+    removals: Callable[[], Sequence[Removal]],
+    publication: Publication,
+    told: Callable[[Sequence[Removal], int], bytes],
+) -> Sequence[Removal]:
+    """Carry out a rollback or restore, for the first time or again; return what went.
+
+    Args:
+        opened: Its instant, with the plan stored.
+        removals: Says what is still to be taken out, once the instant is in flight.
+        publication: Published file lists.
+        told: Gives the body of the completed instant, from what went and how many milliseconds it took.
+    """
+    started = time.monotonic()
+    opened.start()
+    gone = removals()
+    take_out(gone, publication)
+    opened.complete(told(gone, int((time.monotonic() - started) * 1000)))
+    return gone
 
 
 @dataclass

@@ -9,9 +9,9 @@ format, restore).
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
@@ -23,7 +23,7 @@ from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.timeline.schemas import RESTORE_METADATA, RESTORE_PLAN
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.removal import Removal, take_out
+from hudi_engine.txn.removal import Removal, undo
 from hudi_engine.txn.rollback import plan_removal
 from hudi_engine.txn.rollback_plan import RollbackPlan
 
@@ -96,12 +96,12 @@ def carry_out_restore(
     storage: Storage, config: TableConfig, opened: OpenInstant, plan: RestorePlan, publication: Publication
 ) -> RestoreResult:
     """Carry out a stored plan, for the first time or again."""
-    started = time.monotonic()
-    opened.start()
-    removals = _removals(storage, config, opened.time, plan)
-    take_out(removals, publication)
-    took_ms = int((time.monotonic() - started) * 1000)
-    opened.complete(_metadata(opened.time, plan, removals, took_ms))
+    removals = undo(
+        opened,
+        lambda: _removals(storage, config, opened.time, plan),
+        publication,
+        partial(_metadata, opened.time, plan),
+    )
     return RestoreResult(
         opened.time,
         plan.target,

@@ -9,7 +9,6 @@ expect the caller to hold the table's lock.
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass
 
 from hudi_engine.config.table_config import TableConfig
@@ -25,7 +24,7 @@ from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.removal import Removal, take_out
+from hudi_engine.txn.removal import Removal, undo
 from hudi_engine.txn.rollback_plan import RollbackFinder, RollbackPlan
 
 logger = logging.getLogger(__name__)
@@ -135,12 +134,12 @@ def _carry_out(
     storage: Storage, config: TableConfig, opened: OpenInstant, plan: RollbackPlan, publication: Publication
 ) -> RollbackResult:
     """Carry out a stored plan, for the first time or again."""
-    started = time.monotonic()
-    opened.start()
-    removal = Removal(storage, config, opened.time, plan)
-    take_out([removal], publication)
-    took_ms = int((time.monotonic() - started) * 1000)
-    opened.complete(encode_avro_file(ROLLBACK_METADATA, removal.metadata(took_ms)))
+    (removal,) = undo(
+        opened,
+        lambda: [Removal(storage, config, opened.time, plan)],
+        publication,
+        lambda gone, took_ms: encode_avro_file(ROLLBACK_METADATA, gone[0].metadata(took_ms)),
+    )
     return RollbackResult(opened.time, plan.instant, plan.action, removal.deleted, removal.command_blocks)
 
 

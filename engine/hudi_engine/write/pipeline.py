@@ -163,20 +163,15 @@ def _commit(
         before, state = state, TableState(state.storage, config, transaction.timeline)
         incoming = refit(incoming, before, state, request)
         context = _context(state, request, transaction.instant, action, incoming.schema)
-        plan = UnitPlan(
-            index,
-            operation.lookup or skips_existing(request),
-            bool(config.record_key_fields) and combines(request) and not names_changes(config, request),
-            operation.delete_only,
-            skips_existing(request),
-            operation.packing,
-            operation.replaces != NOTHING,
-            request.update_columns,
-            skips_unchanged(request),
-        )
+        plan = _plan(config, request, index, operation)
         units = _units(state, incoming, index, request)
         with phase("write"):
-            path, stats = _write_rows(spark, context, plan, units, incoming, transaction, operation)
+            if incoming.table is not None:
+                path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
+            else:
+                assert incoming.distributed is not None
+                rows, way = incoming.distributed, _without_bulk(operation, index)
+                path, stats = write_distributed(spark, context, plan, units, rows, transaction, way)
         touched = {*(stat.partition_path or "" for stat in stats), *(incoming.partitions or ())}
         if request.partitions:
             check_inside(touched, request.partitions)
@@ -194,20 +189,19 @@ def _commit(
     return replace(result, figures=figures, seconds=seconds_so_far(), action=action)
 
 
-def _write_rows(
-    spark: SparkSession,
-    context: WriteContext,
-    plan: UnitPlan,
-    units: Mapping[str, PartitionUnit],
-    incoming: Incoming,
-    transaction: WriteTransaction,
-    operation: Operation,
-) -> tuple[str, list[WriteStat]]:
-    if incoming.table is not None:
-        return _write_small(spark, context, plan, units, incoming.table, transaction)
-    way, rows = _without_bulk(operation, plan.index), incoming.distributed
-    assert rows is not None
-    return write_distributed(spark, context, plan, units, rows, transaction, way)
+def _plan(config: TableConfig, request: WriteRequest, index: IndexKind, operation: Operation) -> UnitPlan:
+    """Say how the rows of a partition are treated."""
+    return UnitPlan(
+        index,
+        operation.lookup or skips_existing(request),
+        bool(config.record_key_fields) and combines(request) and not names_changes(config, request),
+        operation.delete_only,
+        skips_existing(request),
+        operation.packing,
+        operation.replaces != NOTHING,
+        request.update_columns,
+        skips_unchanged(request),
+    )
 
 
 def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFigures:

@@ -9,18 +9,31 @@ from hudi_engine.telemetry.figures import WriteFigures
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowCounts:
+    """What a commit did, in numbers.
+
+    Args:
+        rows_inserted: Rows with a new key.
+        rows_updated: Rows whose key was in the table.
+        rows_deleted: Rows removed.
+        bytes_written: Bytes of the files written.
+    """
+
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_deleted: int = 0
+    bytes_written: int = 0
+
+
 @dataclass(frozen=True)
-class WriteResult:
+class WriteResult(RowCounts):
     """Counts of one write.
 
     Args:
         instant: Instant time of the commit, None when the write had nothing to do and made none.
         operation: Hudi's operation name, e.g. ``UPSERT``.
-        rows_inserted: Rows with a new key.
-        rows_updated: Rows whose key was in the table.
-        rows_deleted: Rows removed.
         files_written: Base and log files written.
-        bytes_written: Bytes of those files.
         partitions_written: Partition paths touched, sorted.
         services: What services did after the commit, in words such as ``cleaned 3 files``.
         path_taken: How the work was done: ``driver``, ``executors``, ``partitions``, ``bulk``, ``joined`` or ``metadata``.
@@ -32,11 +45,7 @@ class WriteResult:
 
     instant: str | None
     operation: str
-    rows_inserted: int = 0
-    rows_updated: int = 0
-    rows_deleted: int = 0
     files_written: int = 0
-    bytes_written: int = 0
     partitions_written: tuple[str, ...] = ()
     path_taken: str = "metadata"
     services: tuple[str, ...] = ()

@@ -10,7 +10,18 @@ from dbt.adapters.hudi.response import format_bytes, short_number, write_respons
 
 
 def test_the_message_names_instant_rows_files_and_bytes() -> None:
-    response = write_response(WriteResult("20261121101500123", "UPSERT", 120, 30, 2, 3, 1258291, ("a", "b")))
+    response = write_response(
+        WriteResult(
+            "20261121101500123",
+            "UPSERT",
+            3,
+            ("a", "b"),
+            rows_inserted=120,
+            rows_updated=30,
+            rows_deleted=2,
+            bytes_written=1258291,
+        )
+    )
     assert str(response) == "UPSERT 20261121101500123 +120 ~30 -2 rows, 3 files, 1.2 MB"
     assert response.rows_affected == 152
     assert response.to_dict()["rows_updated"] == 30
@@ -22,7 +33,16 @@ def test_a_write_without_a_commit_says_so() -> None:
 
 
 def test_a_rebuilt_table_has_as_many_rows_affected_as_it_has_rows() -> None:
-    response = write_response(WriteResult("20261121101500123", "INSERT_OVERWRITE_TABLE", 3, 0, 3, 1, 10))
+    response = write_response(
+        WriteResult(
+            "20261121101500123",
+            "INSERT_OVERWRITE_TABLE",
+            1,
+            rows_inserted=3,
+            rows_deleted=3,
+            bytes_written=10,
+        )
+    )
     assert (response.rows_affected, response.rows_deleted) == (3, 3)
 
 
@@ -36,7 +56,7 @@ def test_services_that_ran_with_a_write_stand_in_its_line() -> None:
         ("archive: the disk is full",),
         ArchiveResult(("1.commit", "2.commit")),
     )
-    told = str(write_response(WriteResult("1", "UPSERT", 1, files_written=1, services=report.told)))
+    told = str(write_response(WriteResult("1", "UPSERT", 1, rows_inserted=1, services=report.told)))
     assert told == (
         "UPSERT 1 +1 rows, 1 file, 0 B | compacted 3 file groups, planned to compact 1 file group, cleaned 1 file, "
         "archived 2 instants, archive failed"

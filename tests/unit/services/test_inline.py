@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import ServiceError
-from hudi_engine.services import clean, run_after_commit, schedule_compaction
+from hudi_engine.services import Workers, clean, run_after_commit, schedule_compaction
 
 from tests.helpers.handmade import HandmadeTable
 from tests.unit.services import tables
@@ -71,7 +71,7 @@ def test_a_failed_service_is_reported_and_the_next_one_still_runs(table: Handmad
         compact__inline__max__delta__commits=3,
         clean__commits__retained=1,
     )
-    report = run_after_commit(table.storage, chosen, run_tasks=broken)
+    report = run_after_commit(table.storage, chosen, workers=Workers(broken))
     assert len(report.failures) == 1
     assert report.failures[0].startswith("compaction: ")
     assert report.failures[0].endswith("executor lost")
@@ -84,7 +84,7 @@ def test_strict_services_fail_the_call(table: HandmadeTable) -> None:
         compact__inline="true", compact__inline__max__delta__commits=3, engine__services__strict="true"
     )
     with pytest.raises(ServiceError, match="1 table service.s. failed: compaction: .*executor lost"):
-        run_after_commit(table.storage, chosen, run_tasks=broken)
+        run_after_commit(table.storage, chosen, workers=Workers(broken))
     assert rows(table.storage) == MERGED
 
 

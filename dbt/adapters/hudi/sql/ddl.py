@@ -214,13 +214,10 @@ def alter_view(statement: Statement) -> Routed:
 
 def drop_view(statement: Statement) -> Routed | None:
     """DROP VIEW; a temporary view is Spark's."""
-    parts = plans.texts(statement.plan.child().nameParts())
-    if (
-        len(parts) == 1
-        and statement.session._jsparkSession.sessionState().catalog().getTempView(parts[0]).isDefined()
-    ):
+    named = statement.lasting(plans.texts(statement.plan.child().nameParts()))
+    if named is None:
         return None
-    schema, name = statement.names(parts)
+    schema, name = named
     entry = statement.warehouse.entry(statement.session, schema, name)
     if entry is None or not entry.reads_only:
         return None
@@ -264,11 +261,9 @@ def _schema_parts(node: plans.JavaPlan) -> list[str]:
 
 def create_from_columns(statement: Statement) -> Routed | None:
     """CREATE TABLE with columns: a Hudi table when it says USING hudi or nothing."""
-    plan = _table_plan(statement)
-    if plan is None:
-        return None
-    if _exists(statement, plan):
-        return Routed(_OK)
+    plan = _new_table(statement)
+    if plan is None or isinstance(plan, Routed):
+        return plan
     schema = plans.struct_type(statement.plan.tableSchema())
     check_new_columns(schema, f"{plan.schema}.{plan.name}")
     columns = [T.StructField(column.name, _plain_type(column.dataType), True) for column in schema.fields]
@@ -278,11 +273,9 @@ def create_from_columns(statement: Statement) -> Routed | None:
 
 def create_table_as_select(statement: Statement) -> Routed | None:
     """CREATE TABLE AS SELECT: a Hudi table when it says USING hudi or nothing."""
-    plan = _table_plan(statement)
-    if plan is None:
-        return None
-    if _exists(statement, plan):
-        return Routed(_OK)
+    plan = _new_table(statement)
+    if plan is None or isinstance(plan, Routed):
+        return plan
     frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
     definition = with_options(plan, statement.warehouse.options)
     result = rebuild_table(statement.session, plan.base, frame, **definition)
@@ -322,6 +315,12 @@ def _identity(transform: plans.JavaPlan, label: str) -> str:
             f"PARTITIONED BY ({transform.describe()}) of {label} is refused: partition by columns; select it as a column"
         )
     return str(transform.describe()).strip("`")
+
+
+def _new_table(statement: Statement) -> ModelPlan | Routed | None:
+    """Return the plan of a table to make: None when it is not Hudi's, the answer when it is there and may be."""
+    plan = _table_plan(statement)
+    return Routed(_OK) if plan is not None and _exists(statement, plan) else plan
 
 
 def _exists(statement: Statement, plan: ModelPlan) -> bool:

@@ -81,12 +81,10 @@ class Statement:
         """Return the Hudi table the statement is about, None when it is about something else."""
         node = self._target_node()
         parts, alias = plans.target_parts(node)
-        if (
-            len(parts) == 1
-            and self.session._jsparkSession.sessionState().catalog().getTempView(parts[0]).isDefined()
-        ):
+        named = self.lasting(parts)
+        if named is None:
             return None
-        schema, name = self.names(parts)
+        schema, name = named
         base = self.warehouse.hudi_base(self.session, schema, name)
         if base is None:
             return None
@@ -100,6 +98,13 @@ class Statement:
             if plans.hasattr_java(self.plan, method):
                 return getattr(self.plan, method)()
         raise DbtRuntimeError(f"no target found in {self.kind}")
+
+    def lasting(self, parts: list[str]) -> tuple[str, str] | None:
+        """Return schema and name of a table or view, None for a temporary view, which is Spark's."""
+        catalog = self.session._jsparkSession.sessionState().catalog()
+        if len(parts) == 1 and catalog.getTempView(parts[0]).isDefined():
+            return None
+        return self.names(parts)
 
     def names(self, parts: list[str]) -> tuple[str, str]:
         """Return schema and name of a one, two or three part name."""

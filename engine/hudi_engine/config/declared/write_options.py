@@ -116,9 +116,7 @@ class IndexOptions:
         INDEX,
         "Files whose key range excludes the batch's keys are not opened.",
     )
-    BUCKETS = int_option(
-        "hoodie.bucket.index.num.buckets", 4, INDEX, "Buckets of a partition (BUCKET).", minimum=1
-    )
+    BUCKETS = int_option("hoodie.bucket.index.num.buckets", 4, INDEX, "Buckets of a partition.", minimum=1)
     HASH_FIELD = text_option(
         "hoodie.bucket.index.hash.field",
         None,

@@ -12,6 +12,7 @@ import base64
 import binascii
 import math
 import struct
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -33,31 +34,30 @@ _MAX_BITS = (1 << 31) - 1
 Bits = npt.NDArray[np.uint8]
 
 
+@dataclass(eq=False)
 class BloomFilter:
     """A set of record keys that may report a key it does not hold, but never misses one that it holds.
 
     Build one with `sized_for`, `for_keys` or `from_text`.
+
+    Args:
+        kind: Its serialized form.
+        bits: Bits of a row.
+        hashes: How many bits a key sets.
+        rows: The rows, a byte array each.
+        row_capacity: Keys that a row is made for.
+        keys_in_last_row: Keys in the last row.
+        max_entries: A dynamic filter opens no further row once its rows are made for this many keys.
     """
 
-    def __init__(
-        self,
-        kind: BloomFilterType,
-        bits: int,
-        hashes: int,
-        rows: list[Bits],
-        *,
-        row_capacity: int = 0,
-        keys_in_last_row: int = 0,
-        max_entries: int = DEFAULT_MAX_ENTRIES,
-    ) -> None:
-        self.kind = kind
-        self.bits = bits
-        self.hashes = hashes
-        self.row_capacity = row_capacity
-        self.keys_in_last_row = keys_in_last_row
-        self.max_entries = max_entries
-        self._rows = rows
-        self._overflow = -1
+    kind: BloomFilterType
+    bits: int
+    hashes: int
+    rows: list[Bits]
+    row_capacity: int = field(default=0, kw_only=True)
+    keys_in_last_row: int = field(default=0, kw_only=True)
+    max_entries: int = field(default=DEFAULT_MAX_ENTRIES, kw_only=True)
+    _overflow: int = field(default=-1, init=False)
 
     @classmethod
     def sized_for(
@@ -147,8 +147,8 @@ class BloomFilter:
         parts = []
         if self.kind is BloomFilterType.DYNAMIC_V0:
             parts.append(self._row_header())
-            parts.append(_DYNAMIC_HEADER.pack(self.row_capacity, self.keys_in_last_row, len(self._rows)))
-        for row in self._rows:
+            parts.append(_DYNAMIC_HEADER.pack(self.row_capacity, self.keys_in_last_row, len(self.rows)))
+        for row in self.rows:
             parts.append(self._row_header())
             parts.append(row.tobytes())
         return base64.b64encode(b"".join(parts)).decode("ascii")
@@ -156,7 +156,7 @@ class BloomFilter:
     @property
     def row_count(self) -> int:
         """Number of bit rows; 1 unless a dynamic filter overflowed its first row."""
-        return len(self._rows)
+        return len(self.rows)
 
     def copy(self) -> BloomFilter:
         """Make an independent copy."""
@@ -164,7 +164,7 @@ class BloomFilter:
             self.kind,
             self.bits,
             self.hashes,
-            [row.copy() for row in self._rows],
+            [row.copy() for row in self.rows],
             row_capacity=self.row_capacity,
             keys_in_last_row=self.keys_in_last_row,
             max_entries=self.max_entries,
@@ -190,7 +190,7 @@ class BloomFilter:
         """
         found = np.zeros(len(keys), dtype=np.bool_)
         for block in key_blocks(keys):
-            for row in self._rows:
+            for row in self.rows:
                 found[self._survivors(row, block)] = True
         return found
 
@@ -205,9 +205,9 @@ class BloomFilter:
                 f"Bloom filters of different shape cannot be merged: {self._shape()} and {other._shape()}; "
                 "build a new filter from the keys"
             )
-        wide, narrow = (self, other) if len(self._rows) >= len(other._rows) else (other, self)
+        wide, narrow = (self, other) if len(self.rows) >= len(other.rows) else (other, self)
         merged = wide.copy()
-        for row, added in zip(merged._rows, narrow._rows, strict=False):
+        for row, added in zip(merged.rows, narrow.rows, strict=False):
             np.bitwise_or(row, added, out=row)
         # The same key may be in both, so the sum is an upper bound; it only decides when a row counts as
         # full.
@@ -223,20 +223,20 @@ class BloomFilter:
     def _place(self, wanted: int) -> tuple[Bits, int]:
         """Choose the row of the next keys and how many of them go there."""
         if self.kind is BloomFilterType.SIMPLE:
-            return self._rows[-1], wanted
+            return self.rows[-1], wanted
         if self._overflow >= 0:
-            if len(self._rows) == 1:
-                return self._rows[0], wanted
-            row = self._rows[self._overflow % len(self._rows)]
+            if len(self.rows) == 1:
+                return self.rows[0], wanted
+            row = self.rows[self._overflow % len(self.rows)]
             self._overflow += 1
             return row, 1
         if self.keys_in_last_row >= self.row_capacity:
-            if self.row_capacity * len(self._rows) >= self.max_entries:
+            if self.row_capacity * len(self.rows) >= self.max_entries:
                 self._overflow = 0
-                return self._rows[0], 1
-            self._rows.append(_empty_row(self.bits))
+                return self.rows[0], 1
+            self.rows.append(_empty_row(self.bits))
             self.keys_in_last_row = 0
-        return self._rows[-1], min(wanted, self.row_capacity - self.keys_in_last_row)
+        return self.rows[-1], min(wanted, self.row_capacity - self.keys_in_last_row)
 
     def _set_bits(self, row: Bits, keys: pa.Array | pa.ChunkedArray) -> None:
         flags = np.zeros(len(row) * 8, dtype=np.bool_)

@@ -9,6 +9,7 @@ word, longest key first, so that one numpy operation advances every key that sti
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -22,40 +23,37 @@ _WORDS_PER_BLOCK = 1 << 17
 _KEYS_PER_BLOCK = 1 << 14
 
 
+@dataclass(frozen=True, eq=False)
 class KeyBlock:
     """Up to a few thousand keys, ready to be hashed again and again with other seeds.
 
-    Attributes:
+    Args:
         rows: Row number of each key in the column the block was cut from.
+        words: Their full words, the first of every key, the second of every key that has one, and so on.
+        lengths: Their bytes.
+        tail: The bytes after the last full word, mixed as the hash wants them.
+        tail_factor: What the hash is multiplied by after the tail; None when no key has one.
     """
 
-    def __init__(
-        self,
-        rows: npt.NDArray[np.int64],
-        words: list[UInt32s],
-        lengths: UInt32s,
-        tail: UInt32s,
-        tail_factor: UInt32s | None,
-    ) -> None:
-        self.rows = rows
-        self._words = words
-        self._lengths = lengths
-        self._tail = tail
-        self._tail_factor = tail_factor
+    rows: npt.NDArray[np.int64]
+    words: list[UInt32s]
+    lengths: UInt32s
+    tail: UInt32s
+    tail_factor: UInt32s | None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def murmur2(self, seeds: UInt32s) -> UInt32s:
         """Hash every key with its own 32-bit seed; the result may serve as the seeds of the next round."""
-        hashes = np.bitwise_xor(seeds, self._lengths)
-        for word in self._words:
+        hashes = np.bitwise_xor(seeds, self.lengths)
+        for word in self.words:
             part = hashes[: len(word)]
             np.multiply(part, _MULTIPLIER, out=part)
             np.bitwise_xor(part, word, out=part)
-        if self._tail_factor is not None:
-            np.bitwise_xor(hashes, self._tail, out=hashes)
-            np.multiply(hashes, self._tail_factor, out=hashes)
+        if self.tail_factor is not None:
+            np.bitwise_xor(hashes, self.tail, out=hashes)
+            np.multiply(hashes, self.tail_factor, out=hashes)
         np.bitwise_xor(hashes, hashes >> np.uint32(13), out=hashes)
         np.multiply(hashes, _MULTIPLIER, out=hashes)
         np.bitwise_xor(hashes, hashes >> np.uint32(15), out=hashes)
@@ -65,10 +63,10 @@ class KeyBlock:
         """Keep only the keys under the mask; their order stays."""
         return KeyBlock(
             self.rows[mask],
-            [kept for word in self._words if len(kept := word[mask[: len(word)]])],
-            self._lengths[mask],
-            self._tail[mask],
-            None if self._tail_factor is None else self._tail_factor[mask],
+            [kept for word in self.words if len(kept := word[mask[: len(word)]])],
+            self.lengths[mask],
+            self.tail[mask],
+            None if self.tail_factor is None else self.tail_factor[mask],
         )
 
 
@@ -112,26 +110,39 @@ def _array_blocks(array: pa.Array, first_row: int) -> Iterator[KeyBlock]:
     while position < len(order):
         words = int(lengths[order[position]]) // 4 + 1
         rows = order[position : position + max(1, min(_KEYS_PER_BLOCK, _WORDS_PER_BLOCK // words))]
-        yield _block(data, offsets[rows], lengths[rows], rows + first_row)
+        yield _Texts(data, offsets[rows], lengths[rows]).block(rows + first_row)
         position += len(rows)
 
 
-def _block(
-    data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int64],
-    rows: npt.NDArray[np.int64],
-) -> KeyBlock:
-    full_words = lengths // 4
-    words = []
-    for number in range(int(full_words[0])):
-        reach = int(np.searchsorted(-full_words, -number, side="left"))
-        words.append(_gathered_words(data, starts[:reach] + 4 * number))
-    left = lengths - 4 * full_words
-    tail_factor = None
-    if left.any():
-        tail_factor = np.where(left > 0, _MULTIPLIER, np.uint32(1)).astype(np.uint32)
-    return KeyBlock(rows, words, lengths.astype(np.uint32), _tails(data, starts, lengths, left), tail_factor)
+@dataclass(frozen=True, eq=False)
+class _Texts:
+    """Keys as bytes, longest first: where each begins in ``data``, and how long it is."""
+
+    data: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    lengths: npt.NDArray[np.int64]
+
+    def block(self, rows: npt.NDArray[np.int64]) -> KeyBlock:
+        """Lay the keys out word by word."""
+        full_words = self.lengths // 4
+        words = []
+        for number in range(int(full_words[0])):
+            reach = int(np.searchsorted(-full_words, -number, side="left"))
+            words.append(_gathered_words(self.data, self.starts[:reach] + 4 * number))
+        left = self.lengths - 4 * full_words
+        tail_factor = None
+        if left.any():
+            tail_factor = np.where(left > 0, _MULTIPLIER, np.uint32(1)).astype(np.uint32)
+        return KeyBlock(rows, words, self.lengths.astype(np.uint32), self._tails(left), tail_factor)
+
+    def _tails(self, left: npt.NDArray[np.int64]) -> UInt32s:
+        tails = np.zeros(len(self.lengths), dtype=np.int32)
+        signed = self.data.view(np.int8)
+        ends = self.starts + self.lengths
+        for back, shift in ((3, 16), (2, 8), (1, 0)):
+            longer = np.flatnonzero(left >= back)
+            tails[longer] ^= signed[ends[longer] - back].astype(np.int32) << shift
+        return tails.view(np.uint32)
 
 
 def _gathered_words(data: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64]) -> UInt32s:
@@ -141,18 +152,3 @@ def _gathered_words(data: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64
     np.bitwise_xor(word, word >> np.uint32(24), out=word)
     np.multiply(word, _MULTIPLIER, out=word)
     return word
-
-
-def _tails(
-    data: npt.NDArray[np.uint8],
-    starts: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int64],
-    left: npt.NDArray[np.int64],
-) -> UInt32s:
-    tails = np.zeros(len(lengths), dtype=np.int32)
-    signed = data.view(np.int8)
-    ends = starts + lengths
-    for back, shift in ((3, 16), (2, 8), (1, 0)):
-        longer = np.flatnonzero(left >= back)
-        tails[longer] ^= signed[ends[longer] - back].astype(np.int32) << shift
-    return tails.view(np.uint32)

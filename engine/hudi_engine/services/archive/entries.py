@@ -21,22 +21,24 @@ from hudi_engine.timeline.clock import format_instant
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import COMPLETED_ACTION, Instant, State, parse_instant
 
+_PLANNED, _BEGUN = (State.REQUESTED, State.INFLIGHT), (State.INFLIGHT, State.COMPLETED)
+
+
+def _in_states(action: str, states: Iterable[State], entry_field: str) -> dict[tuple[str, State], str]:
+    return {(action, state): entry_field for state in states}
+
+
 _AVRO_FIELDS: Mapping[tuple[str, State], str] = {
-    ("clean", State.REQUESTED): "hoodieCleanerPlan",
-    ("clean", State.INFLIGHT): "hoodieCleanerPlan",
+    **_in_states("clean", _PLANNED, "hoodieCleanerPlan"),
     ("clean", State.COMPLETED): "hoodieCleanMetadata",
     ("rollback", State.COMPLETED): "hoodieRollbackMetadata",
-    ("compaction", State.REQUESTED): "hoodieCompactionPlan",
-    ("compaction", State.INFLIGHT): "hoodieCompactionPlan",
-    ("logcompaction", State.REQUESTED): "hoodieCompactionPlan",
-    ("logcompaction", State.INFLIGHT): "hoodieCompactionPlan",
+    **_in_states("compaction", _PLANNED, "hoodieCompactionPlan"),
+    **_in_states("logcompaction", _PLANNED, "hoodieCompactionPlan"),
     ("replacecommit", State.REQUESTED): "hoodieRequestedReplaceMetadata",
 }
 _COMMIT_FIELDS: Mapping[tuple[str, State], str] = {
-    ("commit", State.INFLIGHT): "hoodieCommitMetadata",
-    ("commit", State.COMPLETED): "hoodieCommitMetadata",
-    ("deltacommit", State.INFLIGHT): "hoodieCommitMetadata",
-    ("deltacommit", State.COMPLETED): "hoodieCommitMetadata",
+    **_in_states("commit", _BEGUN, "hoodieCommitMetadata"),
+    **_in_states("deltacommit", _BEGUN, "hoodieCommitMetadata"),
     ("replacecommit", State.INFLIGHT): "HoodieInflightReplaceMetadata",
     ("replacecommit", State.COMPLETED): "hoodieReplaceCommitMetadata",
 }

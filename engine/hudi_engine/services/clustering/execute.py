@@ -11,7 +11,7 @@ from functools import partial
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
-from hudi_engine.errors import HudiError, ServiceError
+from hudi_engine.errors import ServiceError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
@@ -92,17 +92,9 @@ def run_clustering(
             claim = _claim(storage, options, (instant, plans), publication, stack)
         if isinstance(claim, ClusteringResult):
             return claim
-        try:
-            stats = claim.work(options, workers or Workers())
-            claim.run.commit(options, _metadata(claim.plan, stats))
-        except BaseException as error:
-            claim.run.take_back(options, error)
-            if isinstance(error, HudiError) or not isinstance(error, Exception):
-                raise
-            raise ServiceError(
-                f"clustering {claim.run.instant} of {storage.base!r} failed and was taken back; its plan stands "
-                f"and can be run again: {error}"
-            ) from error
+        stats = claim.run.carry_out(
+            options, lambda: claim.work(options, workers or Workers()), partial(_metadata, claim.plan)
+        )
     publish_service(publication, "clustering", claim.run.instant)
     return replace(
         in_numbers(claim.plan, claim.run.instant, "completed"),

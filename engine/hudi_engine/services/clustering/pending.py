@@ -33,8 +33,8 @@ def show_clusterings(storage: Storage) -> list[PendingClustering]:
             PendingClustering(
                 instant.requested_time,
                 instant.state.value,
-                len(plan.groups),
                 len(plan.slices),
+                len(plan.groups),
                 tuple(sorted(plan.partitions)),
             )
         )

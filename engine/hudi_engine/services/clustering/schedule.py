@@ -102,10 +102,10 @@ def in_numbers(plan: ClusteringPlan, instant: str | None, state: str) -> Cluster
     return ClusteringResult(
         instant,
         state,
-        len(plan.groups),
         len(plan.slices),
-        sum(len(each.names) for each in plan.slices),
-        tuple(sorted(plan.partitions)),
+        groups=len(plan.groups),
+        files_read=sum(len(each.names) for each in plan.slices),
+        partitions=tuple(sorted(plan.partitions)),
     )
 
 

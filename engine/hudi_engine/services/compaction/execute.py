@@ -13,7 +13,7 @@ from functools import partial
 
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
-from hudi_engine.errors import HudiError, ServiceError
+from hudi_engine.errors import ServiceError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.parallel import RunTasks, run_in_threads
@@ -68,26 +68,17 @@ def run_compaction(
             claim = _claim(storage, options, instant, publication, stack)
         if isinstance(claim, CompactionResult):
             return claim
-        try:
-            with under_way(storage.base, "compacted"):
-                stats = claim.work(options, run_tasks or run_in_threads)
-            claim.run.commit(options, _metadata(stats))
-        except BaseException as error:
-            claim.run.take_back(options, error)
-            if isinstance(error, HudiError) or not isinstance(error, Exception):
-                raise
-            raise ServiceError(
-                f"compaction {claim.run.instant} of {storage.base!r} failed and was taken back; its plan stands "
-                f"and can be run again: {error}"
-            ) from error
+        stats = claim.run.carry_out(
+            options, lambda: claim.work(options, run_tasks or run_in_threads), _metadata
+        )
     publish_service(publication, "compaction", claim.run.instant)
     return CompactionResult(
         claim.run.instant,
         "completed",
         len(stats),
-        sum(len(operation.names) for operation in claim.plan.operations),
-        sum(stat.num_writes or 0 for stat in stats),
-        sum(stat.file_size_in_bytes or 0 for stat in stats),
+        rows=sum(stat.num_writes or 0 for stat in stats),
+        bytes_written=sum(stat.file_size_in_bytes or 0 for stat in stats),
+        files_compacted=sum(len(operation.names) for operation in claim.plan.operations),
     )
 
 
@@ -122,7 +113,8 @@ class _Claim:
     def work(self, options: Options, run_tasks: RunTasks) -> list[WriteStat]:
         """Merge all file groups; every operation must come back once."""
         operations = list(self.plan.operations)
-        stats = run_tasks(partial(compact_file_group, self._context(options)), operations)
+        with under_way(self.run.state.storage.base, "compacted"):
+            stats = run_tasks(partial(compact_file_group, self._context(options)), operations)
         if [(stat.partition_path, stat.file_id) for stat in stats] != [_group(each) for each in operations]:
             raise ServiceError(
                 f"compaction {self.run.instant} planned {len(operations)} file groups, {len(stats)} came back, "

@@ -69,7 +69,7 @@ class CompactionPlan(StoredPlan):
     def describe(self, instant: str, state: str) -> CompactionResult:
         """Return the result of scheduling the plan."""
         files = sum(len(operation.names) for operation in self.operations)
-        return CompactionResult(instant, state, len(self.operations), files)
+        return CompactionResult(instant, state, len(self.operations), files_compacted=files)
 
 
 def schedule_compaction(

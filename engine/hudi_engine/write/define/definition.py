@@ -59,23 +59,11 @@ class Definition:
     problems: tuple[str, ...]
 
 
-def read_definition(
-    *,
-    name: str,
-    record_key: Sequence[str] | None,
-    precombine_field: str | Sequence[str] | None,
-    partition_by: Sequence[str] | None,
-    table_type: str | None,
-    options: Mapping[str, str],
-) -> Definition:
+def read_definition(arguments: TableArguments, options: Mapping[str, str]) -> Definition:
     """Take each fact from its argument, or from the option that says it; note where both are given and differ.
 
     Args:
-        name: Table name.
-        record_key: Argument of create, None when not given; so are the next three.
-        precombine_field: One field, or several compared in turn.
-        partition_by: Fields of the partition path.
-        table_type: ``cow`` or ``mor``.
+        arguments: Arguments of create; what is not given is missing or None.
         options: Options of create as text.
     """
     problems: list[str] = []
@@ -95,9 +83,9 @@ def read_definition(
                 found = said
         return found
 
+    name, ordering = arguments["name"], arguments.get("precombine_field")
     fields("name", [name] if isinstance(name, str) else None, NAME_OPTIONS)
-    ordering = [precombine_field] if isinstance(precombine_field, str) else precombine_field
-    kind = table_type
+    kind = arguments.get("table_type")
     for key in TYPE_OPTIONS:
         said_type = options.get(key)
         if said_type is None:
@@ -107,9 +95,9 @@ def read_definition(
         elif TABLE_TYPES.get(str(kind).lower()) != TABLE_TYPES.get(said_type.lower()):
             problems.append(f"table_type is {kind!r}, but {key} is {said_type!r}; leave one of them out")
     return Definition(
-        fields("record_key", record_key, KEY_OPTIONS),
-        fields("precombine_field", ordering, ORDERING_OPTIONS),
-        fields("partition_by", partition_by, PARTITION_OPTIONS),
+        fields("record_key", arguments.get("record_key"), KEY_OPTIONS),
+        fields("precombine_field", [ordering] if isinstance(ordering, str) else ordering, ORDERING_OPTIONS),
+        fields("partition_by", arguments.get("partition_by"), PARTITION_OPTIONS),
         "cow" if kind is None else kind,
         tuple(problems),
     )

@@ -75,12 +75,14 @@ def table_properties(
     except ConfigError as error:
         problems += error.problems
     definition = read_definition(
-        name=name,
-        record_key=record_key,
-        precombine_field=precombine_field,
-        partition_by=partition_by,
-        table_type=table_type,
-        options=resolved.raw,
+        {
+            "name": name,
+            "record_key": record_key,
+            "precombine_field": precombine_field,
+            "partition_by": partition_by,
+            "table_type": table_type,
+        },
+        resolved.raw,
     )
     draft = Draft(
         name,
@@ -92,15 +94,17 @@ def table_properties(
         resolved,
     )
     problems += [*definition.problems, *definition_problems(draft)]
-    if problems:
-        raise ConfigError("; ".join(problems), tuple(problems))
+    _refuse(problems)
     config = TableConfig.from_properties(_properties(draft))
     config.check_writable()
     merge_rule(config)
-    problems = key_generator_problems(config, resolved) + changelog_mode_problems(config)
+    _refuse(key_generator_problems(config, resolved) + changelog_mode_problems(config))
+    return config
+
+
+def _refuse(problems: Sequence[str]) -> None:
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
-    return config
 
 
 def _properties(draft: Draft) -> dict[str, str]:

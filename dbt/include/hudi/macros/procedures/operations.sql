@@ -43,43 +43,38 @@
 
 {% macro hudi_savepoint(table, instant=none, user='', comments='') %}
   {%- do hudi__check_arguments('hudi_savepoint', kwargs, {'table': table}, 'table, instant, user, comments') -%}
-  {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_savepoint(table, instant, user, comments), info=true) %}
-  {% endif %}
+  {% do hudi__do(table, 'hudi_savepoint', {'instant': instant, 'user': user, 'comments': comments}) %}
 {% endmacro %}
 
 {% macro hudi_delete_savepoint(table, instant) %}
   {%- do hudi__check_arguments('hudi_delete_savepoint', kwargs, {'table': table, 'instant': instant}, 'table, instant') -%}
-  {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_delete_savepoint(table, instant), info=true) %}
-  {% endif %}
+  {% do hudi__do(table, 'hudi_delete_savepoint', {'instant': instant}) %}
 {% endmacro %}
 
 {% macro hudi_restore(table, instant, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_restore', kwargs, {'table': table, 'instant': instant}, 'table, instant, dry_run') -%}
-  {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_restore(table, instant, dry_run=dry_run), info=true) %}
-  {% endif %}
+  {% do hudi__do(table, 'hudi_restore', {'instant': instant, 'dry_run': dry_run}) %}
 {% endmacro %}
 
 {% macro hudi_delete_partitions(table, partitions, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_delete_partitions', kwargs, {'table': table, 'partitions': partitions}, 'table, partitions, dry_run') -%}
-  {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_delete_partitions(table, partitions, dry_run=dry_run), info=true) %}
-  {% endif %}
+  {% do hudi__do(table, 'hudi_delete_partitions', {'partitions': partitions, 'dry_run': dry_run}) %}
 {% endmacro %}
 
 {% macro hudi_soft_delete(table, where) %}
   {%- do hudi__check_arguments('hudi_soft_delete', kwargs, {'table': table, 'where': where}, 'table, where') -%}
-  {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_soft_delete(table, where), info=true) %}
-  {% endif %}
+  {% do hudi__do(table, 'hudi_soft_delete', {'where': where}) %}
 {% endmacro %}
 
 {% macro hudi_repair(table, kinds=none, dry_run=true, partitions=none) %}
   {%- do hudi__check_arguments('hudi_repair', kwargs, {'table': table}, 'table, kinds, dry_run, partitions') -%}
+  {% do hudi__do(table, 'hudi_repair', {'kinds': kinds, 'dry_run': dry_run, 'partitions': partitions}) %}
+{% endmacro %}
+
+{#- Have the adapter do something to a table, and print what it says. -#}
+{% macro hudi__do(table, method, given) %}
   {% if execute %}
-    {% do log(table ~ ': ' ~ adapter.hudi_repair(table, kinds, dry_run=dry_run, partitions=partitions), info=true) %}
+    {% do log(table ~ ': ' ~ adapter[method](table, **given), info=true) %}
   {% endif %}
 {% endmacro %}
 

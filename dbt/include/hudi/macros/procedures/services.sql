@@ -5,15 +5,9 @@
 {% macro hudi_compact(table, op='run', options=none) %}
   {%- do hudi__check_arguments('hudi_compact', kwargs, {'table': table}, 'table, op, options') -%}
   {% if execute %}
-    {% if op not in ['run', 'schedule', 'show'] %}
-      {% do exceptions.raise_compiler_error("hudi_compact has op '" ~ op ~ "'; legal values: run, schedule, show") %}
-    {% elif op == 'show' %}
-      {% do log('compactions of ' ~ table ~ ' (newest last):', info=true) %}
-      {% for line in adapter.hudi_compactions(table) %}
-        {% do log('  ' ~ line, info=true) %}
-      {% else %}
-        {% do log('  none, pending or done', info=true) %}
-      {% endfor %}
+    {% do hudi__check_op('hudi_compact', op) %}
+    {% if op == 'show' %}
+      {% do hudi__show_plans('compactions of ' ~ table, adapter.hudi_compactions(table)) %}
     {% else %}
       {% do log('compaction of ' ~ table ~ ': ' ~ adapter.hudi_compact(table, op, options), info=true) %}
     {% endif %}
@@ -23,13 +17,9 @@
 {% macro hudi_cluster(table, columns=none, op='run', strategy=none, partitions=none, where=none, options=none, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_cluster', kwargs, {'table': table}, 'table, columns, op, strategy, partitions, where, options, dry_run') -%}
   {% if execute %}
-    {% if op not in ['run', 'schedule', 'show'] %}
-      {% do exceptions.raise_compiler_error("hudi_cluster has op '" ~ op ~ "'; legal values: run, schedule, show") %}
-    {% elif op == 'show' %}
-      {% do log('clusterings of ' ~ table ~ ' (newest last):', info=true) %}
-      {% for line in adapter.hudi_clusterings(table) %}
-        {% do log('  ' ~ line, info=true) %}
-      {% endfor %}
+    {% do hudi__check_op('hudi_cluster', op) %}
+    {% if op == 'show' %}
+      {% do hudi__show_plans('clusterings of ' ~ table, adapter.hudi_clusterings(table)) %}
     {% else %}
       {#- As the hook of a model that says its columns they need not be said again. -#}
       {%- set by = config.get('cluster_by') if columns is none and config is defined and model is defined else columns -%}
@@ -37,6 +27,23 @@
       {% do log('clustering of ' ~ table ~ ': ' ~ adapter.hudi_cluster(table, 'dry_run' if dry_run else op, asked, options), info=true) %}
     {% endif %}
   {% endif %}
+{% endmacro %}
+
+{#- Refuse a word that no service with a plan knows. -#}
+{% macro hudi__check_op(name, op) %}
+  {% if op not in ['run', 'schedule', 'show'] %}
+    {% do exceptions.raise_compiler_error(name ~ " has op '" ~ op ~ "'; legal values: run, schedule, show") %}
+  {% endif %}
+{% endmacro %}
+
+{#- Print the plans of a table, a line each. -#}
+{% macro hudi__show_plans(what, lines) %}
+  {% do log(what ~ ' (newest last):', info=true) %}
+  {% for line in lines %}
+    {% do log('  ' ~ line, info=true) %}
+  {% else %}
+    {% do log('  none, pending or done', info=true) %}
+  {% endfor %}
 {% endmacro %}
 
 {% macro hudi_clean(table, retain_commits=none, options=none, dry_run=false) %}
