@@ -61,6 +61,8 @@ def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[s
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        # A run of the tests in the background of a shell has interrupts ignored, and its children would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
