@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from hudi_engine.cli.command import Answer, Call
 from hudi_engine.errors import ConfigError
 from hudi_engine.repair import DUPLICATE_KEYS, KINDS
+from hudi_engine.txn.restore_steps import RestoreResult
+from hudi_engine.txn.rollback import RollbackResult
 
 
 def compact_arguments(parser: ArgumentParser) -> None:
@@ -102,13 +104,7 @@ def rollback(call: Call) -> Answer:
         rows += [{"path": path, "what": "its blocks voided"} for path in going.voided_paths]
         return Answer(rows, notes=[f"{going.action} {going.instant} would be undone, in {len(rows)} files"])
     done = call.services.rollback(call.given.instant)
-    facts = {
-        "rolled_back": done.instant,
-        "by": done.rollback_time,
-        "files_deleted": len(done.deleted),
-        "rollback_blocks": len(done.command_blocks),
-    }
-    return Answer(facts=facts)
+    return Answer(facts={"rolled_back": done.instant, "by": done.rollback_time, **_gone(done)})
 
 
 def restore(call: Call) -> Answer:
@@ -120,14 +116,11 @@ def restore(call: Call) -> Answer:
             rows, notes=[f"later instants that would go for good, with the files they wrote: {len(going)}"]
         )
     done = call.services.restore(call.given.instant)
-    facts = {
-        "restored_to": done.target,
-        "by": done.restore_time,
-        "taken_back": len(done.taken_back),
-        "files_deleted": len(done.deleted),
-        "rollback_blocks": len(done.command_blocks),
-    }
-    return Answer(facts=facts, notes=[] if done.restore_time else ["the table is at that commit already"])
+    facts = {"restored_to": done.target, "by": done.restore_time, "taken_back": len(done.taken_back)}
+    return Answer(
+        facts={**facts, **_gone(done)},
+        notes=[] if done.restore_time else ["the table is at that commit already"],
+    )
 
 
 def repair_arguments(parser: ArgumentParser) -> None:
@@ -159,6 +152,10 @@ def repair(call: Call) -> Answer:
 
 def _dry_run(parser: ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would go, and change nothing")
+
+
+def _gone(done: RollbackResult | RestoreResult) -> dict[str, object]:
+    return {"files_deleted": len(done.deleted), "rollback_blocks": len(done.command_blocks)}
 
 
 def _named(done: object, *names: str) -> dict[str, object]:
