@@ -181,9 +181,7 @@ class ArchiveOptions:
         "Completed commits above which older ones are archived.",
         minimum=2,
     )
-    BATCH = int_option(
-        "hoodie.commits.archival.batch", 10, ARCHIVE, "Entries in a block of an archive file.", minimum=1
-    )
+    BATCH = int_option("hoodie.commits.archival.batch", 10, ARCHIVE, "Entries of a file's block.", minimum=1)
     BEYOND_SAVEPOINT = bool_option(
         "hoodie.archive.beyond.savepoint",
         False,

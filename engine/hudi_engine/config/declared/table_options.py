@@ -117,7 +117,7 @@ class TableOptions:
         aliases=("changelog.enabled", CHANGELOG_PROPERTY),
     )
     WRITE_VERSION = int_option(
-        "hoodie.write.table.version", 6, TABLE, "Table version to write; 6.", minimum=1
+        "hoodie.write.table.version", 6, TABLE, "Table version to write; only 6 is written.", minimum=1
     )
     TIMESTAMP_TYPE = text_option(
         "hoodie.keygen.timebased.timestamp.type",

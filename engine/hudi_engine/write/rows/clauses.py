@@ -81,10 +81,8 @@ class MergeClauses:
         """True: a key that another writer adds may be one of the batch's."""
         return True
 
-    @property
-    def reads_all(self) -> bool:
-        """True: whether a row matches depends on all that is stored."""
-        return True
+    reads_all = True
+    """Whether a row matches depends on all that is stored."""
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options

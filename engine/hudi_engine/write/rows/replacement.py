@@ -122,10 +122,8 @@ class Replacement:
         """Whether rows go by their keys."""
         return bool(self.keys)
 
-    @property
-    def reads_all(self) -> bool:
-        """False: what matters of other partitions is said by `replaced`."""
-        return False
+    reads_all = False
+    """What matters of other partitions is said by `replaced`."""
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
