@@ -17,6 +17,8 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.filters.footer import read_key_footer
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
@@ -106,6 +108,40 @@ class TableState:
             memory_limit_bytes=options[MergeOptions.MERGE_MEMORY],
             spill_dir=options[MergeOptions.SPILL_FOLDER],
             schema_history=load_schema_history(self.storage, self.timeline),
+        )
+
+    def write_context(
+        self,
+        options: Options,
+        data_schema: pa.Schema,
+        read: ReadContext,
+        *,
+        instant: str,
+        action: str,
+        operation: str,
+    ) -> WriteContext:
+        """Tell how files of this state are written by an instant.
+
+        Args:
+            options: Options of the write.
+            data_schema: The table's data columns after it.
+            read: How slices are read that the write merges or moves.
+            instant: The instant's time.
+            action: Its action.
+            operation: Hudi's name of the operation.
+        """
+        return WriteContext(
+            storage=self.storage,
+            config=self.config,
+            options=options,
+            instant=instant,
+            action=action,
+            operation=operation,
+            schema=read.schema,
+            avro_schema=full_avro(self.avro_schema(data_schema), self.config),
+            read=read,
+            base_files=BaseFileOptions.from_options(options),
+            average_row_bytes=self.average_row_bytes(options),
         )
 
     def keys_carry_field_name(self) -> bool | None:

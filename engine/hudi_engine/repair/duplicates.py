@@ -17,8 +17,6 @@ import pyarrow as pa
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, ServiceError
-from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.slice_reader import read_slice
@@ -27,7 +25,7 @@ from hudi_engine.repair.surplus import Surplus, find_surplus
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.services.clustering.write_group import ClusteringContext, write_new_group
 from hudi_engine.storage.base import Storage
-from hudi_engine.table_state import TableState, full_avro
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.clustered import closed_groups, refuse_closed
 from hudi_engine.txn.publication import Publication
@@ -103,19 +101,8 @@ def _context(state: TableState, options: Options, transaction: WriteTransaction)
     schema = state.data_schema()
     assert schema is not None
     read = state.read_context(schema, options)
-    write = WriteContext(
-        storage=state.storage,
-        config=state.config,
-        options=options,
-        instant=transaction.instant,
-        action=transaction.action,
-        operation=transaction.operation,
-        schema=read.schema,
-        avro_schema=full_avro(state.avro_schema(schema), state.config),
-        read=read,
-        base_files=BaseFileOptions.from_options(options),
-        average_row_bytes=state.average_row_bytes(options),
-    )
+    instant, action, operation = transaction.instant, transaction.action, transaction.operation
+    write = state.write_context(options, schema, read, instant=instant, action=action, operation=operation)
     return ClusteringContext(write, RowLayout())
 
 

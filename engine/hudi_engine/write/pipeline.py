@@ -24,7 +24,6 @@ from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError
 from hudi_engine.frames.session import prepare_session
-from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import resolve_globally
@@ -40,7 +39,7 @@ from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.fit import FitPolicy
 from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
 from hudi_engine.storage.base import Storage
-from hudi_engine.table_state import TableState, commit_schema_text, full_avro
+from hudi_engine.table_state import TableState, commit_schema_text
 from hudi_engine.telemetry.callback import check_callback
 from hudi_engine.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
@@ -351,22 +350,12 @@ def _has_partition_columns(table: pa.Table, config: TableConfig) -> bool:
 def _context(
     state: TableState, request: WriteRequest, instant: str, action: str, data_schema: pa.Schema
 ) -> WriteContext:
-    avro = state.avro_schema(data_schema)
-    read = state.read_context(data_schema, request.options)
-    return WriteContext(
-        storage=state.storage,
-        config=state.config,
-        options=request.options,
-        instant=instant,
-        action=action,
-        operation=request.operation.name.value,
-        schema=read.schema,
-        avro_schema=full_avro(avro, state.config),
-        read=read,
-        base_files=BaseFileOptions.from_options(request.options),
-        average_row_bytes=state.average_row_bytes(request.options),
-        layout=bulk_layout(request.options, data_schema) if request.operation.bulk else RowLayout(),
+    options, operation = request.options, request.operation
+    read = state.read_context(data_schema, options)
+    context = state.write_context(
+        options, data_schema, read, instant=instant, action=action, operation=operation.name.value
     )
+    return replace(context, layout=bulk_layout(options, data_schema) if operation.bulk else RowLayout())
 
 
 def _units(

@@ -12,8 +12,6 @@ from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
-from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.parallel import RunTasks, run_in_threads
@@ -31,7 +29,7 @@ from hudi_engine.services.opening import open_locked
 from hudi_engine.services.planned import PlanRun, choose_planned, publish_service, take_over
 from hudi_engine.services.result import ClusteringResult
 from hudi_engine.storage.base import Storage
-from hudi_engine.table_state import TableState, full_avro
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.clustered import takes_plans_back
@@ -191,18 +189,13 @@ class _Claim:
     def _context(self, options: Options) -> ClusteringContext:
         state = self.run.state
         read, data_schema = self.run.reading(options)
-        write = WriteContext(
-            storage=state.storage,
-            config=state.config,
-            options=options,
+        write = state.write_context(
+            options,
+            data_schema,
+            read,
             instant=self.run.instant,
             action=self.run.opened.action,
             operation=WriteOperation.CLUSTER.value,
-            schema=read.schema,
-            avro_schema=full_avro(state.avro_schema(data_schema), state.config),
-            read=read,
-            base_files=BaseFileOptions.from_options(options),
-            average_row_bytes=state.average_row_bytes(options),
         )
         return ClusteringContext(write, self.layout, self.plan.preserves_metadata)
 

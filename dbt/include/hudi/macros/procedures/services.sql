@@ -4,46 +4,35 @@
 -#}
 {% macro hudi_compact(table, op='run', options=none) %}
   {%- do hudi__check_arguments('hudi_compact', kwargs, {'table': table}, 'table, op, options') -%}
-  {% if execute %}
-    {% do hudi__check_op('hudi_compact', op) %}
-    {% if op == 'show' %}
-      {% do hudi__show_plans('compactions of ' ~ table, adapter.hudi_compactions(table)) %}
-    {% else %}
-      {% do log('compaction of ' ~ table ~ ': ' ~ adapter.hudi_compact(table, op, options), info=true) %}
-    {% endif %}
+  {% if execute and not hudi__shows_plans('hudi_compact', 'compactions', table, op) %}
+    {% do log('compaction of ' ~ table ~ ': ' ~ adapter.hudi_compact(table, op, options), info=true) %}
   {% endif %}
 {% endmacro %}
 
 {% macro hudi_cluster(table, columns=none, op='run', strategy=none, partitions=none, where=none, options=none, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_cluster', kwargs, {'table': table}, 'table, columns, op, strategy, partitions, where, options, dry_run') -%}
-  {% if execute %}
-    {% do hudi__check_op('hudi_cluster', op) %}
-    {% if op == 'show' %}
-      {% do hudi__show_plans('clusterings of ' ~ table, adapter.hudi_clusterings(table)) %}
-    {% else %}
-      {#- As the hook of a model that says its columns they need not be said again. -#}
-      {%- set by = config.get('cluster_by') if columns is none and config is defined and model is defined else columns -%}
-      {%- set asked = {'columns': by, 'strategy': strategy, 'partitions': partitions, 'where': where} -%}
-      {% do log('clustering of ' ~ table ~ ': ' ~ adapter.hudi_cluster(table, 'dry_run' if dry_run else op, asked, options), info=true) %}
-    {% endif %}
+  {% if execute and not hudi__shows_plans('hudi_cluster', 'clusterings', table, op) %}
+    {#- As the hook of a model that says its columns they need not be said again. -#}
+    {%- set by = config.get('cluster_by') if columns is none and config is defined and model is defined else columns -%}
+    {%- set asked = {'columns': by, 'strategy': strategy, 'partitions': partitions, 'where': where} -%}
+    {% do log('clustering of ' ~ table ~ ': ' ~ adapter.hudi_cluster(table, 'dry_run' if dry_run else op, asked, options), info=true) %}
   {% endif %}
 {% endmacro %}
 
-{#- Refuse a word that no service with a plan knows. -#}
-{% macro hudi__check_op(name, op) %}
+{#- Print the plans of a table where they are asked for, and return whether they were; refuse an unknown word. -#}
+{% macro hudi__shows_plans(name, plans, table, op) %}
   {% if op not in ['run', 'schedule', 'show'] %}
     {% do exceptions.raise_compiler_error(name ~ " has op '" ~ op ~ "'; legal values: run, schedule, show") %}
   {% endif %}
-{% endmacro %}
-
-{#- Print the plans of a table, a line each. -#}
-{% macro hudi__show_plans(what, lines) %}
-  {% do log(what ~ ' (newest last):', info=true) %}
-  {% for line in lines %}
-    {% do log('  ' ~ line, info=true) %}
-  {% else %}
-    {% do log('  none, pending or done', info=true) %}
-  {% endfor %}
+  {% if op == 'show' %}
+    {% do log(plans ~ ' of ' ~ table ~ ' (newest last):', info=true) %}
+    {% for line in adapter['hudi_' ~ plans](table) %}
+      {% do log('  ' ~ line, info=true) %}
+    {% else %}
+      {% do log('  none, pending or done', info=true) %}
+    {% endfor %}
+  {% endif %}
+  {{ return(op == 'show') }}
 {% endmacro %}
 
 {% macro hudi_clean(table, retain_commits=none, options=none, dry_run=false) %}
