@@ -10,7 +10,7 @@ from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_captu
 
 EVENTS = """
 {{ config(materialized='table', event_time='at') }}
-select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at from range(0, 24)
+select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at from range(0, 16)
 """
 BY_DAY = """
 {{ config(
@@ -37,7 +37,7 @@ class TestBatchesBesideEachOther:
             "cow_days.sql": by_day("day", "cow"),
             "mor_days.sql": by_day("day", "mor"),
             "hours_in_one_place.sql": by_day("hour", "cow", "").replace(
-                "'2020-01-01'", "'2020-01-06 12:00:00'"
+                "'2020-01-01'", "'2020-01-04 12:00:00'"
             ),
         }
 
@@ -45,13 +45,13 @@ class TestBatchesBesideEachOther:
         self, project: Any
     ) -> None:
         for _ in range(2):
-            with patch_microbatch_end_time("2020-01-06 22:00:00"):
+            with patch_microbatch_end_time("2020-01-04 18:30:00"):
                 run_dbt(["run"])
             for model in ("cow_days", "mor_days"):
                 found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
-                assert [row[0] for row in found] == list(range(24)), model
+                assert [row[0] for row in found] == list(range(16)), model
             found = project.run_sql("select id from {schema}.hours_in_one_place order by id", fetch="all")
-            assert [row[0] for row in found] == [22, 23]
+            assert [row[0] for row in found] == [14, 15]
         before = dict(project.run_sql("select id, run from {schema}.cow_days", fetch="all"))
         window = ["--event-time-start", "2020-01-02", "--event-time-end", "2020-01-04"]
         run_dbt(["run", "--select", "cow_days", *window])

@@ -27,7 +27,6 @@ class TestSnapshotCheck(BaseSnapshotCheck):
     pass
 
 
-@pytest.mark.core
 class TestSnapshotNewRecordCheckMode(BaseSnapshotNewRecordCheckMode):
     pass
 
@@ -60,5 +59,6 @@ class TestSnapshotDbtValidToCurrent(BaseSnapshotDbtValidToCurrent):
     pass
 
 
+@pytest.mark.core
 class TestSnapshotMultiUniqueKey(BaseSnapshotMultiUniqueKey):
     pass

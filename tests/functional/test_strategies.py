@@ -1,8 +1,9 @@
-"""Every incremental strategy on both table types, and what a second run makes of the table."""
+"""Every incremental strategy, with ``--long`` on both table types, and what a second run makes of the table."""
 
 from __future__ import annotations
 
 import glob
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -98,15 +99,15 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, in
 
 
 class StrategyRuns:
-    """Two runs of one model for each case, in one project."""
+    """Two runs of one model for each case, in one project; the types of tables in turn, or all of one."""
 
-    table_type = "cow"
+    types = ("cow", "mor")
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
-            f"{name}.sql": model(table_type=self.table_type, **config)
-            for name, (config, _, _) in CASES.items()
+            f"{name}.sql": model(table_type=table_type, **config)
+            for (name, (config, _, _)), table_type in zip(CASES.items(), cycle(self.types))
         }
 
     def test_the_second_run_changes_the_table_as_the_strategy_says(self, project: Any) -> None:
@@ -124,13 +125,19 @@ class StrategyRuns:
             assert reported == counts, name
 
 
-class TestStrategiesCopyOnWrite(StrategyRuns):
+@pytest.mark.core
+class TestStrategies(StrategyRuns):
     pass
 
 
-@pytest.mark.core
+@pytest.mark.long
+class TestStrategiesCopyOnWrite(StrategyRuns):
+    types = ("cow",)
+
+
+@pytest.mark.long
 class TestStrategiesMergeOnRead(StrategyRuns):
-    table_type = "mor"
+    types = ("mor",)
 
 
 class TestKeysAndPartitions:
