@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -9,20 +10,32 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from tools.apache_hudi import ensure_apache_hudi
 from tools.changelog import release
 from tools.class_archive import java_variables
-from tools.console import CACHE, SetupError, detail, in_background, kept_back, say, seconds_since, shown
+from tools.console import (
+    CACHE,
+    SetupError,
+    aside,
+    detail,
+    in_background,
+    kept_back,
+    say,
+    seconds_since,
+    shown,
+)
 from tools.environments import MAIN, SPARK35, ensure, for_demo
 from tools.preparation import Preparation
 from tools.scratch import scratch
 from tools.tiers import TIERS, Tier, pick
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
+_PROGRESS = re.compile(r"\[ *\d+%\]\s*$")
+_AT_A_TIME = 2
 _CLOSING = re.compile(r"^=*\s*(\d+ \w+(?:, )?)+ in [\d.]+s")
 
 
@@ -135,8 +148,10 @@ class _Outcome:
     seconds: float = 0.0
     left_out: str | None = None
 
-    def count(self, line: str) -> None:
-        """Add up the counts of pytest's closing line."""
+    def read(self, line: str) -> None:
+        """Add up the counts of pytest's closing line, and show how far it is."""
+        if _PROGRESS.search(line):
+            aside(f"    {self.tier.name:8}{line.strip()[-6:]}")
         plain = re.sub(r"\x1b\[[\d;]*m", "", line).strip()
         if _CLOSING.match(plain):
             for number, word in _COUNT.findall(plain):
@@ -153,8 +168,13 @@ def _test(arguments: list[str]) -> int:
     start = time.monotonic()
     tiers = pick(arguments, complain, long=long)
     preparation = Preparation(tiers)
+    # The first of them is told step by step; what goes wrong here comes up again at each tier that needs it.
+    with contextlib.suppress(SetupError):
+        if any(tier.environment is MAIN for tier in tiers):
+            ensure(MAIN)
+            preparation.main_is_ready()
     with scratch() as variables:
-        outcomes = _run_all(tiers, lambda tier, begun: _run_tier(tier, preparation, variables, begun))
+        outcomes = _run_all(tiers, lambda tier, alone: _run_tier(tier, preparation, variables, alone))
     print(f"\n{'tier':10}{'result':10}{'seconds':>8}  tests", flush=True)
     for outcome in outcomes:
         counts = ", ".join(f"{number} {word}" for word, number in outcome.counts.items())
@@ -173,41 +193,44 @@ def _test(arguments: list[str]) -> int:
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
 
-def _run_all(
-    tiers: Sequence[Tier], run_tier: Callable[[Tier, Callable[[], None]], _Outcome]
-) -> list[_Outcome]:
-    """Run tiers one after the other, some of them beside others; ``run_tier`` says when a tier has what it needs."""
-    asked = {tier.name for tier in tiers}
+def _run_all(tiers: Sequence[Tier], run_tier: Callable[[Tier, bool], _Outcome]) -> list[_Outcome]:
+    """Run tiers two at a time, each in one process; long ones, and one that is asked for by itself, have both cores.
+
+    Args:
+        tiers: The tiers, in the order they are begun.
+        run_tier: Runs one of them; told whether it is alone.
+    """
     outcomes = {tier.name: _Outcome(tier, failed=["was not run to its end"]) for tier in tiers}
+    short = [tier for tier in tiers if not tier.long]
+    waiting = deque(short if len(short) > 1 else ())
 
-    def run_aside(tier: Tier, lines: list[str]) -> None:
-        with kept_back(lines):
-            outcomes[tier.name] = run_tier(tier, lambda: None)
+    def one_after_the_other() -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                run_aside(waiting.popleft())
 
-    for tier in tiers:
-        if tier.beside in asked:
-            continue
-        aside = [(each, list[str]()) for each in tiers if each.beside == tier.name]
-        threads = [threading.Thread(target=run_aside, args=each) for each in aside]
-
-        def begin(
-            threads: list[threading.Thread] = threads, aside: list[tuple[Tier, list[str]]] = aside
-        ) -> None:
-            for thread, (each, _) in zip(threads, aside):
-                detail(f"beside it: {each.name}")
-                thread.start()
-
-        outcomes[tier.name] = run_tier(tier, begin)
-        for thread, (_, lines) in zip(threads, aside):
-            thread.join()
+    def run_aside(tier: Tier) -> None:
+        say(f"{tier.name} begins")
+        lines: list[str] = []
+        try:
+            with kept_back(lines):
+                outcomes[tier.name] = run_tier(tier, False)
+        finally:
             print("\n".join(lines), flush=True)
+
+    lanes = [threading.Thread(target=one_after_the_other, daemon=True) for _ in range(_AT_A_TIME)]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    for tier in tiers:
+        if tier.long or len(short) == 1:
+            outcomes[tier.name] = run_tier(tier, True)
     return [outcomes[tier.name] for tier in tiers]
 
 
-def _run_tier(
-    tier: Tier, preparation: Preparation, variables: dict[str, str], begun: Callable[[], None]
-) -> _Outcome:
-    """Set a tier up and run its commands; ``begun`` is called when it has what it needs."""
+def _run_tier(tier: Tier, preparation: Preparation, variables: dict[str, str], alone: bool) -> _Outcome:
+    """Set a tier up and run its commands."""
     outcome = _Outcome(tier)
     start = time.monotonic()
     say(f"{tier.name}: {tier.what}")
@@ -215,7 +238,6 @@ def _run_tier(
     try:
         # The tests themselves run in the main environment; the other one holds PySpark 3.5.
         env = ensure(tier.environment)
-        preparation.main_is_ready()
         if tier.needs_apache_hudi:
             outcome.left_out = ensure_apache_hudi()
             _announce(outcome.left_out)
@@ -224,12 +246,10 @@ def _run_tier(
         detail(str(error))
         outcome.failed.append("set-up")
         return outcome
-    finally:
-        begun()
-    for command in tier.commands:
+    for command in tier.lines(alone=alone):
         detail("$ " + " ".join(command))
         program = tier.environment.bin / command[0]
-        if shown([str(program), *command[1:]], {**env, **variables, **_quiet()}, outcome.count) != 0:
+        if shown([str(program), *command[1:]], {**env, **variables, **_quiet()}, outcome.read) != 0:
             outcome.failed.append(" ".join(command))
     outcome.seconds = time.monotonic() - start
     return outcome

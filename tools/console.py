@@ -61,6 +61,12 @@ def _tell(line: str) -> None:
         lines.append(line)
 
 
+def aside(text: str) -> None:
+    """Print a line at once where others are kept back, so that somebody who waits sees that it goes on."""
+    if getattr(_background, "lines", None) is not None:
+        print(text, flush=True)
+
+
 def seconds_since(start: float) -> str:
     """Give the seconds since ``start`` (a ``time.monotonic()``) as text."""
     return f"{time.monotonic() - start:.0f} s"

@@ -1,4 +1,4 @@
-"""The tiers of tests, in the order they run: cheap ones first."""
+"""The tiers of tests, in the order they are begun."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from tools.environments import MAIN, SPARK35, Environment
 
+_PYTEST = ("python", "-m", "pytest", "-q")
 # Two processes, each with a Spark session of its own: most tests wait for one core's planning, not for data.
-_PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder")
+_IN_TWO = ("-n", "2", "--dist", "loadscope", "--no-loadscope-reorder")
 # What may go another way on another Spark: its frames and tasks, its catalog, its SQL. The mark `core` says which tests.
 _ON_BOTH_SPARKS = (
     "tests/spark/test_write_operations.py",
@@ -29,8 +30,7 @@ class Tier:
         environment: Where they run.
         needs_apache_hudi: Apache Hudi is set up before, and the tier is told when it cannot be had.
         long: Takes too long for every change; runs when it is named, or with ``--long``.
-        beside: Tier that it runs beside when both are asked for, as it keeps no more than one core busy; what it
-            says is shown when both are through.
+        in_two: Runs in two processes also where another tier runs beside it, as it has no session to start.
     """
 
     name: str
@@ -39,34 +39,32 @@ class Tier:
     environment: Environment = MAIN
     needs_apache_hudi: bool = False
     long: bool = False
-    beside: str = ""
+    in_two: bool = False
+
+    def lines(self, *, alone: bool) -> tuple[tuple[str, ...], ...]:
+        """Give the commands, those of pytest with two processes where the tier has both cores."""
+        more = _IN_TWO if alone or self.in_two else ()
+        return tuple(
+            (*_PYTEST, *more, *each[len(_PYTEST) :]) if each[: len(_PYTEST)] == _PYTEST else each
+            for each in self.commands
+        )
 
 
+# Two run at a time, begun in this order: the long ones early, and at the end short ones that the other core waits for.
 TIERS = (
     Tier(
         "style",
         "ruff, mypy --strict on engine and adapter, import floors",
         (("ruff", "check", "."), ("ruff", "format", "--check", "-q", "."), ("mypy",), ("lint-imports",)),
-        beside="unit",
     ),
+    Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
     Tier(
         "unit",
         "every room of the engine without Spark, and the golden tables",
         ((*_PYTEST, "tests/unit", "tests/golden"),),
-    ),
-    Tier(
-        "faults",
-        "writers killed at every step, two writers at once",
-        ((*_PYTEST, "tests/faults", "tests/reliability"),),
+        in_two=True,
     ),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
-    Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
-    Tier(
-        "spark35",
-        "the core of both on PySpark 3.5",
-        ((*_PYTEST, "-m", "core", *_ON_BOTH_SPARKS), (*_PYTEST, "-m", "core", "tests/functional")),
-        environment=SPARK35,
-    ),
     Tier(
         "judge",
         "Apache Hudi 0.15.0 and 1.2.0 and hudi-rs read and write our tables, and we theirs",
@@ -74,11 +72,21 @@ TIERS = (
         needs_apache_hudi=True,
     ),
     Tier(
+        "spark35",
+        "the core of both on PySpark 3.5",
+        ((*_PYTEST, "-m", "core", *_ON_BOTH_SPARKS), (*_PYTEST, "-m", "core", "tests/functional")),
+        environment=SPARK35,
+    ),
+    Tier(
         "demo",
         "a quarter of the dbt project of integration_tests, read back by three independent readers",
         (("python", "integration_tests/run.py", "--months", "3"),),
         needs_apache_hudi=True,
-        beside="judge",
+    ),
+    Tier(
+        "faults",
+        "writers killed at every step, two writers at once",
+        ((*_PYTEST, "tests/faults", "tests/reliability"),),
     ),
     Tier(
         "conformance",

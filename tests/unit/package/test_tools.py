@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,52 +39,65 @@ def test_the_long_tier_runs_what_the_others_leave_out() -> None:
     assert not [tier for tier in TIERS if not tier.long and any("--long" in each for each in tier.commands)]
 
 
-def test_a_tier_beside_another_begins_when_that_is_set_up_and_is_told_of_after_it(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    begun = threading.Event()
+def test_two_tiers_run_at_a_time_and_what_one_says_stays_together(capsys: pytest.CaptureFixture[str]) -> None:
+    both, third = threading.Barrier(2), threading.Event()
+    whole: dict[str, bool] = {}
 
-    def run_tier(tier: Tier, ready: Callable[[], None]) -> commands._Outcome:
-        console.say(f"{tier.name} begins")
-        ready()
-        if tier.name == "style":
-            begun.set()
-        assert tier.name != "unit" or begun.wait(20)
+    def run_tier(tier: Tier, alone: bool) -> commands._Outcome:
+        whole[tier.name] = alone
+        console.say(f"{tier.name} works")
+        if tier is TIERS[2]:
+            third.set()
+        else:
+            both.wait(20)
+        # The first ends only when the third has come after the second.
+        assert tier is not TIERS[0] or third.wait(20)
+        console.aside(f"{tier.name} is half through")
         console.say(f"{tier.name} ends")
         return commands._Outcome(tier, seconds=1)
 
     found = commands._run_all(TIERS[:3], run_tier)
-    lines = [line.removeprefix("==> ") for line in capsys.readouterr().out.splitlines()]
+    lines = capsys.readouterr().out.splitlines()
 
-    assert lines == [
-        "unit begins", "    beside it: style", "unit ends", "style begins", "style ends", "faults begins", "faults ends",
-    ]  # fmt: skip
-    assert [(each.tier.name, each.failed) for each in found] == [("style", []), ("unit", []), ("faults", [])]
+    for tier in TIERS[:3]:
+        at = lines.index(f"==> {tier.name} works")
+        assert lines[at + 1] == f"==> {tier.name} ends"
+        assert lines.index(f"==> {tier.name} begins") < lines.index(f"{tier.name} is half through") < at
+    assert [(each.tier, each.failed) for each in found] == [(tier, []) for tier in TIERS[:3]]
+    assert whole == {tier.name: False for tier in TIERS[:3]}
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_tier_beside_another_that_breaks_has_failed() -> None:
-    def run_tier(tier: Tier, ready: Callable[[], None]) -> commands._Outcome:
-        ready()
-        assert tier.name == "unit"
+def test_a_tier_that_breaks_has_failed_and_the_others_run(capsys: pytest.CaptureFixture[str]) -> None:
+    def run_tier(tier: Tier, alone: bool) -> commands._Outcome:
+        console.say(f"{tier.name} works")
+        assert tier is not TIERS[0]
         return commands._Outcome(tier)
 
-    style, unit = commands._run_all(TIERS[:2], run_tier)
+    found = commands._run_all(TIERS[:4], run_tier)
 
-    assert (style.failed, unit.failed) == (["was not run to its end"], [])
+    assert [each.failed for each in found] == [["was not run to its end"], [], [], []]
+    assert f"==> {TIERS[0].name} works" in capsys.readouterr().out
 
 
-def test_a_tier_runs_by_itself_when_the_one_that_it_runs_beside_is_not_asked_for(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def run_tier(tier: Tier, ready: Callable[[], None]) -> commands._Outcome:
-        console.say(tier.name)
-        ready()
-        return commands._Outcome(tier)
+def test_a_tier_by_itself_and_a_long_one_have_both_cores() -> None:
+    def whole(*words: str, long: bool = False) -> dict[str, bool]:
+        seen: dict[str, bool] = {}
 
-    commands._run_all([tier for tier in TIERS if tier.name in ("style", "faults")], run_tier)
+        def run_tier(tier: Tier, alone: bool) -> commands._Outcome:
+            seen[tier.name] = alone
+            return commands._Outcome(tier)
 
-    assert capsys.readouterr().out == "==> style\n==> faults\n"
+        commands._run_all([tier for tier in TIERS if tier.name in words], run_tier)
+        return seen
+
+    assert whole("spark") == {"spark": True}
+    assert whole("spark", "dbt", "long") == {"spark": False, "dbt": False, "long": True}
+    by_name = {tier.name: tier for tier in TIERS}
+    assert all("-n" in command for command in by_name["spark"].lines(alone=True))
+    assert not any("-n" in command for command in by_name["spark"].lines(alone=False))
+    assert all("-n" in command for command in by_name["unit"].lines(alone=False)), "it starts no session"
+    assert by_name["style"].lines(alone=True) == by_name["style"].commands
 
 
 def test_tables_of_tests_are_kept_in_memory_only_where_there_is_room(
