@@ -30,6 +30,7 @@ from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.merge.stored_columns import partition_values
 from hudi_engine.merge.table_reader import as_its_readers_do
 from hudi_engine.parallel import run_in_threads
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_array
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.storage.factory import open_storage
@@ -87,8 +88,8 @@ def read(
         raise ConfigError(
             f"columns is {list(wanted)}; give at least one name and each once, or None for the table's own"
         )
-    exact = {name.lower(): name for name in context.schema.names}
-    wanted = tuple(exact.get(str(name).lower(), name) for name in wanted)
+    exact = spellings(context.schema.names)
+    wanted = tuple(exact.get(str(name), name) for name in wanted)
     select_schema(context.schema, wanted)
     expression = None if filters is None else as_expression(filters, context.schema)
     return Rows(state, context, wanted, expression)

@@ -8,6 +8,7 @@ from typing import Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.any_case import AnyCase
 from pyspark.sql.types import _parse_datatype_string
 
 from dbt.adapters.hudi.column import HudiColumn, same_stored_type, stored_type
@@ -53,10 +54,10 @@ class ColumnChanges(metaclass=AdapterMeta):
         self, source_columns: Iterable[HudiColumn], target_columns: Iterable[HudiColumn]
     ) -> list[dict[str, str]]:
         """Columns whose type in the query is not what the table holds for that type."""
-        targets = {column.name.lower(): column for column in target_columns}
+        targets = AnyCase((column.name, column) for column in target_columns)
         changes = []
         for column in source_columns:
-            target = targets.get(column.name.lower())
+            target = targets.get(column.name)
             if target is None or same_stored_type(column.dtype, target.dtype):
                 continue
             old, new = (_parse_datatype_string(each.dtype) for each in (target, column))

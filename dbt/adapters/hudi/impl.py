@@ -19,6 +19,7 @@ from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.any_case import AnyCase
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit
@@ -171,7 +172,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str]
     ) -> AdapterResponse:
         """Load a seed in one commit."""
-        given = {name.lower(): kind for name, kind in (column_types or {}).items()}
+        given = AnyCase((column_types or {}).items())
         for name, near in nearly_named(column_types or {}, list(agate_table.column_names)).items():
             logger.warning(
                 "column_types of {} names {!r}, which the file does not have; did you mean {!r}?",
@@ -180,7 +181,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                 near,
             )
         types = {
-            name: given.get(name.lower()) or str(self.convert_type(agate_table, number))
+            name: given.get(name) or str(self.convert_type(agate_table, number))
             for number, name in enumerate(agate_table.column_names)
         }
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:

@@ -50,6 +50,7 @@ from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.publish.native import AS_STORED
 from hudi_engine.publish.sidecar import CHUNK_COLUMN, WORDS_COLUMN
+from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage
 
@@ -375,8 +376,8 @@ def _keep_statistics(
 
 
 def _columns(schema: pa.Schema, comments: Mapping[str, str]) -> list[Column]:
-    by_name = {name.lower(): text for name, text in comments.items()}
+    by_name = AnyCase(comments.items())
     return [
-        Column(field.name, type_text(field.dataType), by_name.get(field.name.lower(), ""))
+        Column(field.name, type_text(field.dataType), by_name.get(field.name, ""))
         for field in arrow_to_spark(schema).fields
     ]

@@ -12,6 +12,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.reads import Reads
+from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.callback import call_back
@@ -225,11 +226,11 @@ class Writes(Reads):
         base = TableState.load(self.storage)
         self._check_assignments(base, assignments)
         rows = self._rows_where(base, condition)
-        lowered = {name.lower(): expression for name, expression in assignments.items()}
+        given = AnyCase(assignments.items())
         columns = []
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             for field in rows.schema.fields:
-                expression = lowered.get(field.name.lower())
+                expression = given.get(field.name)
                 column = F.col("`" + field.name.replace("`", "``") + "`")
                 if expression is not None:
                     column = F.expr(str(expression)).cast(field.dataType).alias(field.name)

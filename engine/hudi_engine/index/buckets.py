@@ -20,6 +20,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError
 from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 _PRIME = np.uint32(31)
@@ -65,10 +66,8 @@ def bucket_ids(batch: pa.Table, config: TableConfig, buckets: int, options: Opti
     """
     named = options[IndexOptions.HASH_FIELD] or ""
     key_fields = config.record_key_fields
-    spelled = {field.lower(): field for field in key_fields}
-    index_fields = [
-        spelled.get(field.strip().lower(), field.strip()) for field in named.split(",") if field.strip()
-    ]
+    spelled = spellings(key_fields)
+    index_fields = [spelled.get(field.strip(), field.strip()) for field in named.split(",") if field.strip()]
     keys = batch.column(RECORD_KEY)
     if len(key_fields) > 1:
         return hashed_buckets(keys, buckets, key_fields=key_fields, index_fields=index_fields)

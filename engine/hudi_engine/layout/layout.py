@@ -16,6 +16,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.layout.curves import sort_by_place
 from hudi_engine.layout.grid import fit_grid
 from hudi_engine.layout.words import is_orderable
+from hudi_engine.schema.any_case import spellings
 
 SORT_COLUMNS = ClusteringOptions.SORT_COLUMNS
 STRATEGY = LayoutOptions.STRATEGY
@@ -80,10 +81,10 @@ class RowLayout:
         Raises:
             ConfigError: A column is not there, is named twice, or has a type without an order.
         """
-        by_lower = {name.lower(): name for name in reversed(schema.names)}
+        spelled = spellings(reversed(schema.names))
         found = []
         for name in self.columns:
-            known = name if name in schema.names else by_lower.get(name.lower())
+            known = name if name in schema.names else spelled.get(name)
             if known is None:
                 raise ConfigError(
                     f"{what} names {name!r}; the table's columns are: {', '.join(schema.names)}"

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import META_FIELDS
 
 OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
@@ -58,7 +59,7 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
     if isinstance(filters, (str, bytes)) or not isinstance(filters, Sequence) or not filters:
         raise ConfigError(_how(filters))
     alternatives = filters if isinstance(filters[0], list) else [filters]
-    exact = {name.lower(): name for name in schema.names}
+    exact = spellings(schema.names)
     for alternative in alternatives:
         if not isinstance(alternative, Sequence) or not alternative:
             raise ConfigError(_how(filters))
@@ -67,7 +68,7 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
                 raise ConfigError(_how(each))
             _check(each, exact)
     typed = [
-        [_typed((exact[str(name).lower()], operator, value), schema) for name, operator, value in alternative]
+        [_typed((exact[str(name)], operator, value), schema) for name, operator, value in alternative]
         for alternative in alternatives
     ]
     try:
@@ -78,9 +79,9 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
 
 
 def _check(given: tuple[Any, ...], exact: Mapping[str, str]) -> None:
-    """Refuse a filter that says nothing; ``exact`` has the table's columns by their names in small letters."""
+    """Refuse a filter that says nothing; ``exact`` has the table's columns by name."""
     name, operator, value = given
-    if str(name).lower() not in exact:
+    if str(name) not in exact:
         own = [each for each in exact.values() if each not in META_FIELDS]
         raise SchemaError(f"the filter {given!r} names an unknown column; the table has {', '.join(own)}")
     if operator in ("in", "not in") and isinstance(value, (str, bytes)):

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hudi_engine.config.enums import SchemaChange
 from hudi_engine.errors import SchemaError
+from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.evolution import evolve
 from hudi_engine.schema.spark_types import arrow_to_spark
 
@@ -101,15 +102,15 @@ def fit_frame(
     """
     from pyspark.sql import functions as F
 
-    given = {name.lower(): name for name in names}
-    source_types = {field.name.lower(): field.dataType for field in frame.schema.fields}
+    given = spellings(names)
+    source_types = AnyCase((field.name, field.dataType) for field in frame.schema.fields)
     columns = []
     for field in arrow_to_spark(schema).fields:
-        name = given.get(field.name.lower())
+        name = given.get(field.name)
         if name is None:
             column = F.lit(None).cast(field.dataType)
         else:
-            source = source_types[name.lower()]
+            source = source_types[name]
             column = fit_value(F.col(quoted(name)), source, field.dataType, field.name, overflow)
         columns.append(column.alias(field.name))
     return frame.select(*columns, *[F.col(quoted(name)) for name in kept])
@@ -133,10 +134,10 @@ def fit_value(
     if given == wanted:
         return value
     if isinstance(given, T.StructType) and isinstance(wanted, T.StructType):
-        fields = {field.name.lower(): field for field in given.fields}
+        fields = AnyCase((field.name, field) for field in given.fields)
         parts = []
         for field in wanted.fields:
-            source = fields.get(field.name.lower())
+            source = fields.get(field.name)
             part = F.lit(None).cast(field.dataType)
             if source is not None:
                 inner = value.getField(source.name)
@@ -170,10 +171,10 @@ def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
         known: Type of the table's column.
     """
     if pa.types.is_struct(given) and pa.types.is_struct(known):
-        fields = {field.name.lower(): field for field in known}
+        fields = AnyCase((field.name, field) for field in known)
         spelled = []
         for field in given:
-            same = fields.get(field.name.lower())
+            same = fields.get(field.name)
             if same is not None:
                 field = pa.field(same.name, spelled_type(field.type, same.type))
             spelled.append(field)
@@ -244,5 +245,5 @@ def _changed(path: str, old: pa.DataType, new: pa.DataType) -> list[tuple[str, p
 
 
 def _spelled(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:
-    spelled = {name.lower(): name for name in names}
-    return pa.schema([field.with_name(spelled.get(field.name.lower(), field.name)) for field in incoming])
+    spelled = spellings(names)
+    return pa.schema([field.with_name(spelled.get(field.name, field.name)) for field in incoming])

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.evolution import cast_table
 from hudi_engine.schema.fit import fit_frame, fit_schema
 from hudi_engine.schema.meta_fields import PARTITION_PATH
@@ -150,8 +151,8 @@ _DEFINITION = (
 
 
 def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:
-    spelled = {name.lower(): name for name in schema.names}
-    data = table.select(came.names).rename_columns([spelled[name.lower()] for name in came.names])
+    spelled = spellings(schema.names)
+    data = table.select(came.names).rename_columns([spelled[name] for name in came.names])
     data = cast_table(data, schema)
     for name in table.column_names:
         if name not in names:

@@ -8,6 +8,7 @@ from hudi_engine.changes.read import changes_between
 from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.table_state import TableState
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -33,7 +34,7 @@ def compared_with(
     rows = changes_between(session, source, options, Span(None, end))
     assert rows is not None, "a table that was read before has columns"
     keys = [name.lower() for name in target.config.record_key_fields]
-    given = {name.lower(): name for name in rows.columns}
+    given = spellings(rows.columns)
     missing = [name for name in keys if name not in given]
     if missing or not keys:
         raise DbtRuntimeError(
@@ -42,12 +43,11 @@ def compared_with(
             "model with --full-refresh"
         )
     stored = snapshot_frame(session, target, options)
-    known = {name.lower(): name for name in stored.columns}
-    quoted = {key: f"`{name}`" for key, name in known.items()}
-    same = [F.col(f"stored.{quoted[key]}") == F.col(f"given.`{given[key]}`") for key in keys]
+    known = spellings(stored.columns)
+    same = [F.col(f"stored.`{known[key]}`") == F.col(f"given.`{given[key]}`") for key in keys]
     gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")
     columns = [
-        (F.col(quoted[field.name.lower()]) if field.name.lower() in known else F.lit(None))
+        (F.col(f"`{known[field.name]}`") if field.name in known else F.lit(None))
         .cast(field.dataType)
         .alias(field.name)
         for field in rows.schema.fields

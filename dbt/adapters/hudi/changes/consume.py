@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from hudi_engine.config.declared.write_options import IndexOptions
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import DELETES
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -30,7 +31,7 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
 
     A change type that is none fails the write.
     """
-    names = {name.lower(): name for name in frame.columns}
+    names = spellings(frame.columns)
     kind = names.get(CHANGE_TYPE)
     if kind is None or not plan.table.record_key or plan.merge.strategy not in MERGING:
         return frame

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -49,10 +50,10 @@ def fit_to_table(frame: DataFrame, table: T.StructType, *, fill_missing: bool = 
         table: The table's columns.
         fill_missing: Columns the query lacks become null; otherwise they stay away.
     """
-    given = {column.name.lower(): column for column in frame.schema.fields}
+    given = AnyCase((column.name, column) for column in frame.schema.fields)
     selected: list[Column] = []
     for target in table.fields:
-        source = given.get(target.name.lower())
+        source = given.get(target.name)
         if source is not None:
             selected.append(exact_cast(source.name, source.dataType, target.dataType, target.name))
         elif fill_missing:

@@ -11,6 +11,7 @@ from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
+from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.meta_fields import DELETES
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
@@ -158,7 +159,7 @@ def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) 
     update = plan.merge.columns_to_update(columns)
     if plan.merge.update_columns is not None:
         check_named_columns(frame.columns, {"merge_update_columns": plan.merge.update_columns})
-    known = list({name.lower(): name for name in (*frame.columns, *columns)}.values())
+    known = list(spellings((*frame.columns, *columns)).values())
     check_named_columns(known, {"merge_exclude_columns": plan.merge.exclude_columns or ()})
     absent = missing_columns(frame, schema)
     # a matched row keeps what the model no longer selects
@@ -269,9 +270,9 @@ def changed_schema(
         retype: Columns that get another type.
     """
     gone = {name.lower() for name in remove}
-    types = {name.lower(): kind for name, kind in retype.items()}
+    types = AnyCase(retype.items())
     kept = [
-        T.StructField(column.name, types.get(column.name.lower(), column.dataType), True)
+        T.StructField(column.name, types.get(column.name, column.dataType), True)
         for column in schema.fields
         if column.name.lower() not in gone
     ]

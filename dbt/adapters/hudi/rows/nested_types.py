@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.any_case import AnyCase
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -45,12 +46,10 @@ def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str)
 def with_new_fields(old: T.DataType, new: T.DataType) -> T.DataType:
     """Return a table's type with the fields that structs of a query have besides; everything else stays as it is."""
     if isinstance(old, T.StructType) and isinstance(new, T.StructType):
-        found = {field.name.lower(): field.dataType for field in new.fields}
+        found = AnyCase((field.name, field.dataType) for field in new.fields)
         known = {field.name.lower() for field in old.fields}
         kept = [
-            T.StructField(
-                field.name, with_new_fields(field.dataType, found.get(field.name.lower(), field.dataType))
-            )
+            T.StructField(field.name, with_new_fields(field.dataType, found.get(field.name, field.dataType)))
             for field in old.fields
         ]
         return T.StructType([*kept, *(field for field in new.fields if field.name.lower() not in known)])
@@ -79,8 +78,8 @@ def in_order_of(old: T.DataType, new: T.DataType) -> T.DataType:
 
 
 def _struct(value: Column, given: T.StructType, wanted: T.StructType, path: str) -> Column:
-    fields = {field.name.lower(): field for field in given.fields}
-    absent = [field.name for field in wanted.fields if field.name.lower() not in fields]
+    fields = AnyCase((field.name, field) for field in given.fields)
+    absent = [field.name for field in wanted.fields if field.name not in fields]
     if absent:
         raise DbtRuntimeError(
             f"{path} lacks the field {', '.join(absent)} that the table has ({wanted.simpleString()}); select it, null will "
@@ -88,7 +87,7 @@ def _struct(value: Column, given: T.StructType, wanted: T.StructType, path: str)
         )
     made = []
     for field in wanted.fields:
-        source = fields[field.name.lower()]
+        source = fields[field.name]
         item = nested_cast(
             value.getField(source.name), source.dataType, field.dataType, f"{path}.{field.name}"
         )

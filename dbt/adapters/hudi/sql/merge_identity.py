@@ -15,6 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.config.options import Options
 from hudi_engine.index.lookup.kinds import index_kind
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.write.rows.settled import ACTION, DELETE
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -48,15 +49,15 @@ class Identity:
             DbtRuntimeError: One of the columns is inside a struct.
         """
         fields = () if index_kind(options).is_global else table.config.partition_fields
-        exact = {name.lower(): name for name in data_columns(table).names}
+        exact = spellings(data_columns(table).names)
         names = [*table.config.record_key_fields, *(each.name for each in fields)]
-        inside = [name for name in names if name.lower() not in exact]
+        inside = [name for name in names if name not in exact]
         if inside:
             raise DbtRuntimeError(
                 f"MERGE INTO {label} is refused: {', '.join(inside)}, by which rows are found, is no column of its own; "
                 "use an incremental model or HudiTable.merge"
             )
-        found = tuple(dict.fromkeys(exact[name.lower()] for name in names))
+        found = tuple(dict.fromkeys(exact[name] for name in names))
         return cls(label, found[: len(table.config.record_key_fields)], found)
 
     def is_compared_by(self, condition: plans.JavaPlan) -> bool:

@@ -15,6 +15,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.write.define.definition import TABLE_TYPES
 
@@ -200,8 +201,7 @@ def _key_type_problems(schema: pa.Schema, fields: Sequence[str]) -> list[str]:
 
 def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
     """Say why a column cannot order rows; empty when it can."""
-    names = {name.lower(): name for name in schema.names}
-    found = names.get(field.lower())
+    found = spellings(schema.names).get(field)
     if found is None:
         return []
     kind = schema.field(found).type

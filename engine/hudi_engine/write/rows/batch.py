@@ -14,6 +14,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import DELETES, META_FIELDS, OPERATION
@@ -104,11 +105,11 @@ def select_columns(frame: DataFrame, names: Sequence[str], what: str) -> DataFra
     """Pick columns by name without regard to case; raises SchemaError naming what is missing."""
     from pyspark.sql import functions as F
 
-    given = {name.lower(): name for name in frame.columns}
-    missing = [name for name in names if name.lower() not in given]
+    given = spellings(frame.columns)
+    missing = [name for name in names if name not in given]
     if missing:
         raise SchemaError(f"{what}: column(s) {missing} are not in the data; it has {frame.columns}")
-    return frame.select(*[F.col(quoted(given[name.lower()])).alias(name) for name in names])
+    return frame.select(*[F.col(quoted(given[name])).alias(name) for name in names])
 
 
 def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:

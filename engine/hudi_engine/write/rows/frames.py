@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import arrow_to_spark
 
 if TYPE_CHECKING:
@@ -102,16 +103,16 @@ def _arrow(rows: object) -> pa.Table:
 
 def _fitted(table: pa.Table, known: pa.Schema | None, pandas: bool) -> pa.Table:
     """Return the rows with whole numbers in the types of the table's columns, and without columns that have no type."""
-    types = {} if known is None else {field.name.lower(): field.type for field in known}
+    types = AnyCase((field.name, field.type) for field in known or ())
     typeless = [field.name for field in table.schema if pa.types.is_null(field.type)]
-    new = [name for name in typeless if name.lower() not in types]
+    new = [name for name in typeless if name not in types]
     if new and table.num_rows:
         raise SchemaError(
             f"column(s) {', '.join(map(repr, new))} of the rows have no value and no type, and the table does not have them; "
             "give them a type, such as astype('string') of pandas or cast(pl.String) of Polars, or leave them out"
         )
     columns = {
-        field.name: _whole_numbers(column, types.get(field.name.lower()), pandas)
+        field.name: _whole_numbers(column, types.get(field.name), pandas)
         for field, column in zip(table.schema, table.columns)
         if not pa.types.is_null(field.type)
     }

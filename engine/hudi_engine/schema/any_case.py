@@ -1,0 +1,34 @@
+"""Names matched without regard to case, as Spark and Hudi match columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+V = TypeVar("V")
+
+
+class AnyCase(Mapping[str, V]):
+    """Values by name, found under every spelling of it; of names that differ in case only the last counts.
+
+    Args:
+        named: Names with their values.
+    """
+
+    def __init__(self, named: Iterable[tuple[str, V]]) -> None:
+        self._values = {name.lower(): value for name, value in named}
+
+    def __getitem__(self, name: str) -> V:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names in lower case."""
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+def spellings(names: Iterable[str]) -> AnyCase[str]:
+    """Return names as they are spelled, by any spelling."""
+    return AnyCase((name, name) for name in names)
