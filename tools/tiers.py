@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from tools.environments import MAIN, SPARK35, Environment
 
+GATE_SECONDS = 1200
+"""What all tiers but the long ones are to take on two idle cores, environments made anew."""
+
 _PYTEST = ("python", "-m", "pytest", "-q")
 # Two processes, each with a Spark session of its own: most tests wait for one core's planning, not for data.
 _IN_TWO = ("-n", "2", "--dist", "loadscope", "--no-loadscope-reorder")
