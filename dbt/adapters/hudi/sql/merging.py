@@ -10,16 +10,7 @@ from hudi_engine import HudiTable
 from hudi_engine.config.options import resolve_options
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.rows.settled import (
-    ACTION,
-    DELETE,
-    INSERT,
-    OLD_KEY,
-    OLD_PARTITION,
-    OLDER,
-    UPDATE,
-    UPDATE_UNMATCHED,
-)
+from hudi_engine.write.rows import settled
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -33,8 +24,8 @@ from dbt.adapters.hudi.sql.targets import Statement, Target
 _STORED, _CAME = "__dbt_hudi_matched", "__dbt_hudi_came"
 _CLAUSE = "__dbt_hudi_clause"
 _SETTLED = T.StructType(
-    [T.StructField(name, T.StringType()) for name in (ACTION, OLD_KEY, OLD_PARTITION)]
-    + [T.StructField(OLDER, T.BooleanType())]
+    [T.StructField(name, T.StringType()) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)]
+    + [T.StructField(settled.OLDER, T.BooleanType())]
 )
 
 
@@ -76,8 +67,8 @@ def merge_decision(
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
         source, source_name = _source(statement)
         sides = _Sides(target.alias or target.name, source_name)
-        rows = stored.withColumnsRenamed({RECORD_KEY: OLD_KEY, PARTITION_PATH: OLD_PARTITION})
-        rows = rows.select(*map(quoted, schema.names), OLD_KEY, OLD_PARTITION)
+        rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
+        rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
         joined = (
             rows.alias(sides.target)
             .withColumn(_STORED, F.lit(True))
@@ -96,8 +87,8 @@ def merge_decision(
         new = {**values, **known}
         changed = checked.select(
             *(new[name].alias(name) for name in schema.names),
-            *(F.col(name) for name in (ACTION, OLD_KEY, OLD_PARTITION)),
-            _older(new, sides, table.config.ordering_fields).alias(OLDER),
+            *(F.col(name) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)),
+            _older(new, sides, table.config.ordering_fields).alias(settled.OLDER),
         )
         return fit_to_table(changed, T.StructType([*schema.fields, *_SETTLED.fields]))
 
@@ -127,7 +118,7 @@ def _taken(
     for number in reversed(range(len(clauses))):
         clause = F.when(clauses[number].rows, F.lit(number)).otherwise(clause)
     taken = joined.withColumn(_CLAUSE, clause).where(F.col(_CLAUSE).isNotNull())
-    taken = taken.withColumn(ACTION, by_clause([F.lit(each.action) for each in clauses]))
+    taken = taken.withColumn(settled.ACTION, by_clause([F.lit(each.action) for each in clauses]))
     return taken, {name: by_clause([each.values[name] for each in clauses]) for name in schema.names}
 
 
@@ -155,9 +146,9 @@ def _clauses(statement: Statement, columns: Sequence[str], sides: _Sides) -> lis
     plan = statement.plan
     stored, came = F.col(_STORED).isNotNull(), F.col(_CAME).isNotNull()
     kinds = (
-        (plan.matchedActions(), stored & came, UPDATE),
-        (plan.notMatchedActions(), came & ~stored, INSERT),
-        (plan.notMatchedBySourceActions(), stored & ~came, UPDATE_UNMATCHED),
+        (plan.matchedActions(), stored & came, settled.UPDATE),
+        (plan.notMatchedActions(), came & ~stored, settled.INSERT),
+        (plan.notMatchedBySourceActions(), stored & ~came, settled.UPDATE_UNMATCHED),
     )
     return [
         _clause(statement, action, rows, columns, sides, said)
@@ -208,7 +199,7 @@ def _clause(
     kind = plans.kind(action)
     kept = {column: F.col(f"{quoted(sides.target)}.{quoted(column)}") for column in columns}
     if kind == "DeleteAction":
-        return _Clause(rows, DELETE, kept)
+        return _Clause(rows, settled.DELETE, kept)
     if kind in ("UpdateStarAction", "InsertStarAction"):
         return _Clause(
             rows, said, {column: F.col(f"{quoted(sides.source)}.{quoted(column)}") for column in columns}
@@ -222,5 +213,5 @@ def _clause(
         raise DbtRuntimeError(
             f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(columns)}"
         )
-    others = kept if said != INSERT else dict.fromkeys(columns, F.lit(None))
+    others = kept if said != settled.INSERT else dict.fromkeys(columns, F.lit(None))
     return _Clause(rows, said, {column: given.get(column.lower(), others[column]) for column in columns})

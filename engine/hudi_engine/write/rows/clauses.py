@@ -14,7 +14,6 @@ from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
-from hudi_engine.txn.replaced import Replaced
 from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_keys_of
@@ -29,6 +28,7 @@ from hudi_engine.write.rows.settled import (
     OLDER,
     UPDATE,
     UPDATE_UNMATCHED,
+    OfTheWholeTable,
     settled,
 )
 
@@ -40,7 +40,7 @@ _KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
 
 
 @dataclass(frozen=True)
-class MergeClauses:
+class MergeClauses(OfTheWholeTable):
     """What becomes of rows that match, and of those on either side that do not.
 
     A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold.
@@ -70,19 +70,6 @@ class MergeClauses:
     by_source_condition: str | None = None
     source: str = SOURCE
     target: str = TARGET
-
-    @property
-    def replaced(self) -> Replaced:
-        """Not told apart from what others replace."""
-        return Replaced()
-
-    @property
-    def by_key(self) -> bool:
-        """True: a key that another writer adds may be one of the batch's."""
-        return True
-
-    reads_all = True
-    """Whether a row matches depends on all that is stored."""
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options

@@ -31,8 +31,19 @@ ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
 _LEAVES = "__hudi_leaves"
 
 
+class OfTheWholeTable:
+    """Changes of which any stored row may have a part: two writers that make such cannot both be right."""
+
+    replaced = Replaced()
+    """Not told apart from what others replace."""
+    by_key = True
+    """A key that another writer adds may be one of the rows'."""
+    reads_all = True
+    """What becomes of a row may depend on all that is stored."""
+
+
 @dataclass(frozen=True)
-class Decided:
+class Decided(OfTheWholeTable):
     """Changes that the caller makes of the table's rows, looked at anew whenever the write begins anew.
 
     Args:
@@ -42,21 +53,6 @@ class Decided:
     """
 
     decide: Callable[[DataFrame], DataFrame]
-
-    @property
-    def replaced(self) -> Replaced:
-        """Not told apart from what others replace."""
-        return Replaced()
-
-    @property
-    def by_key(self) -> bool:
-        """True: a key that another writer adds may be one of the rows'."""
-        return True
-
-    @property
-    def reads_all(self) -> bool:
-        """True: what becomes of a row may depend on all that is stored."""
-        return True
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
