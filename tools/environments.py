@@ -39,6 +39,8 @@ _FOREIGN = (
     # Each of the many processes of a run would compile the same sources again.
     "PYTHONDONTWRITEBYTECODE",
 )
+_making: dict[str, threading.Lock] = {}
+"""By folder: two tiers that need the same environment do not make it at once."""
 _ONE_AT_A_TIME = threading.Lock()
 """Environments are made beside each other, but for what writes into the checkout or asks the operating system's packages."""
 
@@ -96,14 +98,15 @@ def ensure(environment: Environment) -> dict[str, str]:
         SetupError: It cannot be made; the message says the next step.
     """
     stamp = environment.path / "dbt-hudi.stamp"
-    found = stamp.read_text() if stamp.exists() and environment.python.exists() else ""
     full = replace(environment, requirements=Environment.requirements)
-    if found not in (_fingerprint(environment), _fingerprint(full)):
-        if found != _fingerprint(for_demo(environment)):
-            with _ONE_AT_A_TIME:
-                _make(environment)
-        _install(environment)
-        stamp.write_text(_fingerprint(environment))
+    with _making.setdefault(environment.folder, threading.Lock()):
+        found = stamp.read_text() if stamp.exists() and environment.python.exists() else ""
+        if found not in (_fingerprint(environment), _fingerprint(full)):
+            if found != _fingerprint(for_demo(environment)):
+                with _ONE_AT_A_TIME:
+                    _make(environment)
+            _install(environment)
+            stamp.write_text(_fingerprint(environment))
     with _ONE_AT_A_TIME:
         java_home = ensure_java(environment.python)
     return variables(environment, java_home)
