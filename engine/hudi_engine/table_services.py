@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hudi_engine import services
+from hudi_engine.clone import CloneResult, clone_table
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions
 from hudi_engine.config.enums import CleanPolicy
@@ -23,8 +24,10 @@ from hudi_engine.publish.publication import publication_of
 from hudi_engine.repair import Repair, repair
 from hudi_engine.services.clean.execute import make_plan
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.phases import phase
+from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.recovery import next_instant, rollback_write, to_roll_back
 from hudi_engine.txn.restore import plan_restore, restore
 from hudi_engine.txn.restore_steps import RestoreResult
@@ -247,6 +250,22 @@ class TableServices:
         if found and not dry_run:
             self.publish_or_warn()
         return found
+
+    def clone(
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        at: Moment | None = None,
+        replace: bool = False,
+        copy: bool = False,
+    ) -> CloneResult:
+        """Make a table that shares this one's base files, and publish it; see `hudi_engine.clone.make.clone_table`."""
+        result = clone_table(self.storage, path, name=name, at=at, replace=replace, copy=copy)
+        TableServices(
+            open_storage(result.path), self.options, run_sidecars=self.run_sidecars
+        ).publish_or_warn()
+        return result
 
     def publish(self) -> None:
         """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""

@@ -30,7 +30,6 @@ NOT_APPLICABLE = {
     "BaseDataTypeMacro": "parent of other classes, without models of its own",
     "BaseCurrentTimestamp": "parent of other classes, without models of its own",
     "UDAFBase": "parent of other classes, without models of its own",
-    "BaseClonePossible": "either this or BaseCloneNotPossible: dbt clone makes views",
     "BaseCurrentTimestampAware": "either this or BaseCurrentTimestampNaive",
     "PythonUDFSupported": "either this or PythonUDFNotSupported: Spark SQL keeps no Python function",
     "PythonUDFDefaultArgSupport": "Spark SQL keeps no Python function",

@@ -23,10 +23,11 @@ from hudi_engine.report import default_name, write_report
 from hudi_engine.table_state import TableState
 from hudi_engine.write.metadata_only import partitions_there
 
-from dbt.adapters.hudi.table_services import TableServiceMethods, listed
+from dbt.adapters.hudi.cloning import CloneMethods
+from dbt.adapters.hudi.table_services import listed
 
 
-class Operations(TableServiceMethods):
+class Operations(CloneMethods):
     """What one can see of a table and do to it, beside its services."""
 
     @available.parse(lambda *_, **__: {"lines": [], "ok": True})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from hudi_engine.cli.command import Answer, Call
 from hudi_engine.errors import ConfigError
@@ -148,6 +149,24 @@ def repair(call: Call) -> Answer:
     )
     rows = [{"kind": each.kind, "path": each.path, "what": each.done} for each in found]
     return Answer(rows, notes=[f"{len(rows)} repairs {'would be made' if given.dry_run else 'made'}"])
+
+
+def clone_arguments(parser: ArgumentParser) -> None:
+    """Declare the folder, its name, the instant, and what may happen to get there."""
+    parser.add_argument("path", help="folder of the clone, on the same file system or in the same bucket")
+    parser.add_argument("--name", help="name of the clone; else the last part of the path")
+    parser.add_argument("--at", help="instant, moment or savepoint; else the newest commit")
+    parser.add_argument("--replace", action="store_true", help="replace a table that is there")
+    parser.add_argument("--copy", action="store_true", help="copy files that cannot be shared")
+
+
+def clone(call: Call) -> Answer:
+    """Make a table that shares the base files of this one."""
+    given = call.given
+    done = call.services.clone(
+        given.path, name=given.name, at=given.at, replace=given.replace, copy=given.copy
+    )
+    return Answer(facts=asdict(done))
 
 
 def _dry_run(parser: ArgumentParser) -> None:

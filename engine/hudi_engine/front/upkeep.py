@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hudi_engine.clone import CloneResult
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.front.base import RawOptions, TableBase
@@ -14,8 +16,10 @@ from hudi_engine.repair import Repair
 from hudi_engine.report import write_report
 from hudi_engine.services import result
 from hudi_engine.services.clustering.asked import clustering_options
+from hudi_engine.storage.given import public_location
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.consumers import Consumer, forget_consumer, list_consumers, register_consumer
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult
@@ -77,6 +81,33 @@ class Upkeep(TableBase):
             TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
         """
         return self.services(options).restore(str(instant))
+
+    def clone(
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        at: Moment | None = None,
+        replace: bool = False,
+        copy: bool = False,
+    ) -> CloneResult:
+        """Make a table that shares the base files of this one, and from then on goes its own way.
+
+        Args:
+            path: Folder of the clone, on the same file system or in the same bucket.
+            name: Its name; None for the last part of the path.
+            at: Instant, moment or savepoint; None for the newest commit.
+            replace: Whether a table that is there is replaced, at once for its readers.
+            copy: Whether bytes may be copied where files cannot be shared.
+
+        Raises:
+            ConfigError: The path is this table's, or inside it.
+            TableExistsError: A table is there and is not to be replaced, or a folder with other files.
+            TimelineError: A clean has deleted files of ``at``, or it has left the active timeline.
+            StorageError: The files cannot be shared, or the storage failed.
+        """
+        chosen = public_location(os.fspath(path))
+        return self.services().clone(chosen, name=name, at=at, replace=replace, copy=copy)
 
     def schedule_compaction(self, *, options: RawOptions | None = None) -> result.CompactionResult:
         """Plan a compaction of the slices that have logs; ``instant`` of the result is None when none has.

@@ -146,6 +146,15 @@ class Storage(ABC):
         """Copy a file over another; the target is whole or as it was. Raises FileNotFoundError when missing."""
         self.replace(target, self.read(source))
 
+    def share(self, source: str, target: str) -> None:
+        """Give a file that never changes a second path, that stays when the first goes; no bytes pass through this process.
+
+        Raises:
+            FileNotFoundError: when the source is missing.
+            StorageError: when this storage cannot.
+        """
+        raise StorageError(f"this storage gives {source!r} no second path {target!r}")
+
     @abstractmethod
     def make_dirs(self, path: str) -> None:
         """Make a folder and its parents; nothing happens when it is there."""

@@ -124,6 +124,16 @@ class LocalStorage(Storage):
             os.unlink(old)
         _sync(os.path.dirname(new))
 
+    def share(self, source: str, target: str) -> None:
+        old, new = self._absolute(source), self._mutable(target)
+        self._make_parent(new)
+        try:
+            os.link(os.path.realpath(old), new)
+        except OSError as error:
+            if error.errno in {*_NO_LINKS, errno.EXDEV}:
+                raise StorageError(f"no hard link can be made ({error.strerror})") from error
+            raise
+
     def make_dirs(self, path: str) -> None:
         os.makedirs(self._mutable(path), exist_ok=True)
 

@@ -158,6 +158,9 @@ class ObjectStorage(SpooledStorage):
         with self._client.errors(old):
             obstore.copy(self._client.store, old, new)
 
+    def share(self, source: str, target: str) -> None:
+        self.copy(source, target)
+
     def make_dirs(self, path: str) -> None:
         if self.stat(path) is None:
             replace_object(self._client, self._full(paths.join(path, _FOLDER_MARK)), b"")

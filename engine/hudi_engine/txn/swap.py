@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import CorruptTableError, StorageError, WriteConflictError
+from hudi_engine.errors import CorruptTableError, StorageError, TableExistsError, WriteConflictError
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.read_only import ReadOnlyStorage
@@ -159,6 +159,27 @@ def swap(base: str, side: str) -> None:
             f"the storage failed while the rebuilt table was put in the place of {base}: {error}. If {place.record!r} "
             "is beside it the new table counts, and the next to open it finishes the move; else the old one stands"
         ) from error
+
+
+def place_new(base: str, side: str) -> None:
+    """Put the table built in ``side`` where nothing is yet.
+
+    Raises:
+        TableExistsError: Another process has put something there meanwhile.
+    """
+    place = _place(base)
+    assert place is not None, "side_folder has refused it"
+    if not place.parent.renames_folders:
+        swap(base, side)
+        return
+    try:
+        place.parent.rename(_name(side), place.name)
+    except FileExistsError as error:
+        raise TableExistsError(
+            f"something has come to be at {base} meanwhile; choose another path"
+        ) from error
+    with suppress(OSError):
+        place.parent.delete(f"{place.name}/{_BUILDER}")
 
 
 def is_switched(base: str, side: str) -> bool:

@@ -57,6 +57,7 @@ USED: tuple[str, ...] = (
     "pre_commit_tests",
     "location_root",
     "catalog_name",
+    "clone_copy",
 )
 # Read by dbt itself, on every adapter.
 OF_DBT: tuple[str, ...] = (

@@ -1,4 +1,4 @@
-{#- A clone is a view over the other environment's relation: no second copy of a Hudi table shares its files. -#}
+{#- The clone of a Hudi table is a table that shares its base files; of anything else it is a view. -#}
 {%- materialization clone, adapter='hudi' -%}
   {%- if not defer_relation -%}
     {{ log("No relation found in state manifest for " ~ model.unique_id, info=True) }}
@@ -9,20 +9,31 @@
     {{ log("Relation " ~ existing_relation ~ " already exists", info=True) }}
     {{ return({'relations': []}) }}
   {%- endif -%}
-  {%- set target_relation = this.incorporate(type='view') -%}
-  {%- if target_relation.render() == defer_relation.render() -%}
-    {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ target_relation.render()) }}
+  {%- if this.render() == defer_relation.render() -%}
+    {{ log("Target relation and defer relation are the same, skipping clone for relation: " ~ this.render()) }}
     {{ return({'relations': []}) }}
   {%- endif -%}
-  {%- if existing_relation is not none and not existing_relation.is_view -%}
+
+  {%- set is_table = can_clone_table() and adapter.is_hudi_table(defer_relation) -%}
+  {%- set target_relation = this.incorporate(type='table', is_hudi=true) if is_table else this.incorporate(type='view') -%}
+  {#- A Hudi table is replaced at once by its successor; what is of another kind goes first. -#}
+  {%- set replaces = is_table and adapter.is_hudi_table(existing_relation) -%}
+  {%- if existing_relation is not none and not replaces and not (existing_relation.is_view and not is_table) -%}
     {% do adapter.drop_relation(existing_relation) %}
   {%- endif -%}
-  {% call statement('main') -%}
-    {{ get_create_view_as_sql(target_relation, 'select * from ' ~ defer_relation.render()) }}
-  {%- endcall %}
+  {%- if is_table -%}
+    {%- set plan = adapter.hudi_plan(this, model) -%}
+    {%- set response = adapter.hudi_clone_model(plan, defer_relation, replace=replaces, copy=config.get('clone_copy', false)) -%}
+    {% do store_result('main', response=response, agate_table=none) %}
+    {% do persist_docs(target_relation, model) %}
+  {%- else -%}
+    {% call statement('main') -%}
+      {{ get_create_view_as_sql(target_relation, 'select * from ' ~ defer_relation.render()) }}
+    {%- endcall %}
+  {%- endif -%}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization -%}
 
 {% macro hudi__can_clone_table() %}
-  {{ return(False) }}
+  {{ return(True) }}
 {% endmacro %}

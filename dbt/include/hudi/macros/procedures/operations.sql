@@ -78,6 +78,12 @@
   {% endif %}
 {% endmacro %}
 
+{% macro hudi_clone(table, clone, at=none, replace=false, copy=false) %}
+  {% if execute %}
+    {% do log(adapter.hudi_clone_table(table, clone, at, replace=replace, copy=copy), info=true) %}
+  {% endif %}
+{% endmacro %}
+
 {#- Print what a look at a table answers, and return whether the answer is yes. -#}
 {% macro hudi__say(table, what, given) %}
   {% if execute %}

@@ -1,0 +1,80 @@
+"""Clones as methods of the adapter: for ``dbt clone``, for hooks and ``run-operation``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.connection import AdapterResponse
+from hudi_engine.catalog import TableName
+
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.table_services import TableServiceMethods
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a clone goes: its name, its folder, and whether the folder is one that the name does not say."""
+
+    name: TableName
+    base: str
+    own_location: bool = False
+
+
+class CloneMethods(TableServiceMethods):
+    """Tables that share the base files of others."""
+
+    @available.parse_none
+    def hudi_clone_model(
+        self, plan: ModelPlan, original: BaseRelation, *, replace: bool = False, copy: bool = False
+    ) -> AdapterResponse:
+        """Make a model's table a clone of another.
+
+        Args:
+            plan: The model's plan.
+            original: The table of the other environment.
+            replace: Whether a table that is there is replaced.
+            copy: Whether bytes may be copied where files cannot be shared.
+        """
+        place = _Place(TableName(plan.schema, plan.name), plan.base, plan.own_location)
+        return self._clone(original, place, None, replace=replace, copy=copy)
+
+    @available.parse_none
+    def hudi_clone_table(
+        self,
+        relation: BaseRelation | str,
+        clone: BaseRelation | str,
+        at: str | None = None,
+        *,
+        replace: bool = False,
+        copy: bool = False,
+    ) -> str:
+        """Clone a table under another name of the warehouse, as it is or as it was at an instant or savepoint."""
+        name = self._names(clone)
+        base = self.connections.warehouse.places.default_base(name.database, name.name)
+        place, when = _Place(name, base), None if at is None else str(at)
+        return str(self._clone(relation, place, when, replace=replace, copy=copy))
+
+    def _clone(
+        self,
+        original: BaseRelation | str,
+        place: _Place,
+        at: str | None,
+        *,
+        replace: bool,
+        copy: bool,
+    ) -> AdapterResponse:
+        """Clone a table and give the clone its name in the catalog."""
+        warehouse, name = self.connections.warehouse, place.name
+        with self._table(original, f"clone into {name.label}") as (session, table):
+            warehouse.create_schema(session, name.database)
+            with warehouse.one_writer(session, place.base):
+                done = table.clone(place.base, name=name.name, at=at, replace=replace, copy=copy)
+                if place.own_location and warehouse.directory is not None:
+                    warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
+                warehouse.register(session, name.database, name.name, warehouse.table(session, place.base))
+        return AdapterResponse(
+            f"CLONE of {self._names(original).label} at {done.instant}: {done.files_shared} files "
+            f"({done.bytes_shared} bytes) shared, {done.files_copied} ({done.bytes_copied} bytes) copied"
+        )

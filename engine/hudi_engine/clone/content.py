@@ -1,0 +1,166 @@
+"""What of a table belongs to it at one instant: data files, the parts of logs that count, timeline files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from hudi_engine.errors import TimelineError, WriteConflictError
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
+from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.logformat.format import BlockPlace, BlockType
+from hudi_engine.logformat.reader import scan_blocks
+from hudi_engine.logformat.source import BytesSource
+from hudi_engine.publish.manifest_file import CATALOG_FOLDER
+from hudi_engine.services.archive.entries import files_of
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.archive_files import list_archive_files
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
+
+_SCHEMA_FOLDER = ".hoodie/.schema"
+_NOTES = f"{CATALOG_FOLDER}/entry.json"
+
+
+@dataclass(frozen=True)
+class Content:
+    """The files of a table at one instant.
+
+    Args:
+        state: The table, from before its files were listed.
+        view: Its slices.
+        later: The timeline, from after that.
+        as_of: Newest requested time that counts, None for now.
+    """
+
+    state: TableState
+    view: FileSystemView
+    later: Timeline
+    as_of: str | None
+
+    @classmethod
+    def of(cls, state: TableState, as_of: str | None) -> Content:
+        """List what a table holds.
+
+        Raises:
+            TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
+        """
+        timeline = state.timeline
+        timeline.check_readable(as_of)
+        writes = timeline.completed_writes
+        if as_of is not None and writes and as_of < writes[0].requested_time:
+            raise TimelineError(
+                f"the oldest write on the active timeline of {state.storage.base!r} is {writes[0].requested_time}, so it cannot be "
+                f"cloned as of {as_of}; name that write or a later one"
+            )
+        view = state.view(as_of=as_of)
+        return cls(state, view, Timeline.load(state.storage, state.config), as_of)
+
+    @property
+    def newest(self) -> str | None:
+        """Requested time of the newest write, None for a table without any."""
+        found = [each.requested_time for each in self._instants if each.action in WRITE_ACTIONS]
+        return found[-1] if found else None
+
+    @cached_property
+    def base_files(self) -> list[tuple[str, int]]:
+        """Paths and bytes of the base files, older versions and replaced file groups too."""
+        bases = [each.base_file for each in self._slices if each.base_file is not None]
+        return sorted({(base.path, base.size) for base in bases})
+
+    @cached_property
+    def logs(self) -> list[str]:
+        """Paths of logs of which something may belong to the table, change data too."""
+        return sorted({log.path for each in self._slices for log in (*each.log_files, *each.cdc_files)})
+
+    def log_bytes(self, path: str) -> bytes:
+        """Return what of a log belongs to the table; nothing for one of a write that does not.
+
+        Raises:
+            WriteConflictError: Blocks of a write under way lie between those of others.
+        """
+        data = self.state.storage.read(path)
+        if self._is_still:
+            return data
+        places = list(scan_blocks(BytesSource(data)))
+        voided = {each.target_instant_time for each in places if each.is_rollback and self._counts(each)}
+        known = [
+            each.kind is BlockType.CORRUPT or self._counts(each) or each.instant_time in voided
+            for each in places
+        ]
+        end = known.index(False) if False in known else len(known)
+        if any(known[end:]):
+            raise WriteConflictError(
+                f"log {path!r} has blocks of a write that is not done between those of others; clone the table when it is done"
+            )
+        return data if end == len(places) else data[: places[end].offset]
+
+    def other_files(self) -> list[str]:
+        """Return paths of small files: of partitions, schemas, comments, the archive, and of the timeline.
+
+        Raises:
+            FileNotFoundError: An instant has left the timeline since it was listed.
+        """
+        storage, config = self.state.storage, self.state.config
+        found = [
+            each.path
+            for partition in self.view.partitions
+            for each in self.view.files(partition)
+            if each.name in PARTITION_METADATA_NAMES
+        ]
+        found += [each.path for each in storage.list(_SCHEMA_FOLDER) if not each.is_dir]
+        found += [each.path for each in list_archive_files(storage, config.archive_folder)]
+        found += [_NOTES] if storage.exists(_NOTES) else []
+        files = files_of(storage, config, self._instants)
+        done = {
+            (each.instant.requested_time, each.instant.action) for each in files if each.instant.is_completed
+        }
+        gone = [each for each in self._instants if (each.requested_time, each.action) not in done]
+        if gone:
+            raise FileNotFoundError(f"{gone[0].file_name} has left the timeline")
+        return [*found, *(each.path for each in files), *self._plans()]
+
+    @cached_property
+    def _instants(self) -> list[Instant]:
+        return [each for each in self.state.timeline.completed if self._is_in_time(each.requested_time)]
+
+    @cached_property
+    def _slices(self) -> list[FileSlice]:
+        return [
+            each
+            for partition in self.view.partitions
+            for slices in self.view.all_slices(partition).values()
+            for each in slices
+        ]
+
+    @cached_property
+    def _is_still(self) -> bool:
+        """Whether every block of a log counts: nobody wrote while files were listed, and the newest state is meant."""
+        before, after = (
+            [each for each in timeline.instants if each.action in WRITE_ACTIONS]
+            for timeline in (self.state.timeline, self.later)
+        )
+        return self.as_of is None and before == after and all(each.is_completed for each in before)
+
+    @cached_property
+    def _done(self) -> frozenset[str]:
+        return frozenset(each.requested_time for each in self.state.timeline.completed)
+
+    def _counts(self, block: BlockPlace) -> bool:
+        """Tell whether a block is of an action that is done, by the moment that is meant."""
+        time, first = block.instant_time, self.state.timeline.first_write_time
+        if not block.is_rollback:
+            return self.state.timeline.committed(self.as_of)(time)
+        return self._is_in_time(time) and (time in self._done or (first is not None and time < first))
+
+    def _is_in_time(self, requested_time: str) -> bool:
+        return self.as_of is None or requested_time <= self.as_of
+
+    def _plans(self) -> Iterator[str]:
+        """Yield the plans of pending compactions: logs carry their names by now, and readers look for them."""
+        for each in self.state.timeline.pending:
+            if each.action == "compaction" and self._is_in_time(each.requested_time):
+                name = timeline_file_name(each.requested_time, each.action, State.REQUESTED)
+                yield f"{self.state.config.timeline_path}/{name}"

@@ -1,0 +1,155 @@
+"""Making a clone: beside its place, then renamed, so that one that was killed is no table.
+
+On a disk the base files are hard links: a file goes when neither table has it any more, so a clean of one never breaks the
+other. An object store copies them by itself. Logs are copied, since another writer may append to the original's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hudi_engine.clone.content import Content
+from hudi_engine.config.properties import TABLE_NAME_KEY
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.errors import ConfigError, StorageError
+from hudi_engine.inspect.as_of import instant_as_of
+from hudi_engine.parallel import on_threads
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.sharing import Sharing
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import Moment
+from hudi_engine.txn.metadata_table import METADATA_PROPERTIES
+from hudi_engine.txn.storage_errors import storage_errors
+from hudi_engine.txn.swap import (
+    is_switched,
+    mark_builder,
+    place_new,
+    recover_swap,
+    remove_side,
+    side_folder,
+    swap,
+)
+from hudi_engine.write.define.create_table import FOLDERS, check_absent
+
+_TRIES = 4
+
+
+@dataclass(frozen=True)
+class CloneResult:
+    """What a clone is made of.
+
+    Args:
+        path: Its folder.
+        instant: Its newest write, None for a table without any.
+        files_shared: Base files that did not pass through this process.
+        bytes_shared: Their bytes.
+        files_copied: Logs, and base files that could not be shared.
+        bytes_copied: Their bytes.
+    """
+
+    path: str
+    instant: str | None
+    files_shared: int = 0
+    bytes_shared: int = 0
+    files_copied: int = 0
+    bytes_copied: int = 0
+
+
+def clone_table(
+    storage: Storage,
+    path: str,
+    *,
+    name: str | None = None,
+    at: Moment | None = None,
+    replace: bool = False,
+    copy: bool = False,
+) -> CloneResult:
+    """Make a table that shares the base files of another, and from then on goes its own way.
+
+    Args:
+        storage: The original's storage.
+        path: Folder of the clone.
+        name: Its name; None for the last part of the path.
+        at: Instant, moment or savepoint of the original; None for its newest commit.
+        replace: Whether a table that is there is replaced, at once for its readers.
+        copy: Whether bytes may be copied where files cannot be shared.
+
+    Raises:
+        ConfigError: The path is the original's, or inside it.
+        TableExistsError: A table is there and is not to be replaced, or a folder with other files.
+        TimelineError: A clean has deleted files of ``at``, or it has left the active timeline.
+        UnsupportedTableError: A table that this engine does not write.
+        StorageError: The files cannot be shared, or the storage failed.
+    """
+    target = open_storage(path)
+    if f"{target.base}/".startswith(f"{storage.base}/") or f"{storage.base}/".startswith(f"{target.base}/"):
+        raise ConfigError(
+            f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
+        )
+    recover_swap(target.base)
+    if not (replace and target.exists(PROPERTIES_PATH)):
+        check_absent(target)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            with storage_errors(storage, "clone a table"):
+                return _attempt(storage, target, name, at, copy=copy)
+        except StorageError as error:
+            # A clean, archive or rollback of the original went by meanwhile: look at it anew.
+            if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
+                raise
+    raise AssertionError("the last try raises")
+
+
+def _attempt(
+    storage: Storage, target: Storage, name: str | None, at: Moment | None, *, copy: bool
+) -> CloneResult:
+    """Build the clone in a side folder and put it in its place."""
+    state = TableState.load(storage)
+    state.config.check_writable()
+    content = Content.of(state, None if at is None else instant_as_of(state, at))
+    side = side_folder(target.base)
+    try:
+        clone = open_storage(side)
+        mark_builder(clone)
+        result = _fill(clone, content, Sharing(storage, clone, copy=copy), target.base)
+        named = {TABLE_NAME_KEY: name or target.base.rpartition("/")[2]}
+        clone.create(PROPERTIES_PATH, state.config.with_properties(named, METADATA_PROPERTIES).to_bytes())
+        if target.exists(""):
+            swap(target.base, side)
+        else:
+            place_new(target.base, side)
+    except BaseException:
+        if not is_switched(target.base, side):
+            remove_side(side)
+        raise
+    # What earlier tries have left, if they died.
+    recover_swap(target.base)
+    return result
+
+
+def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> CloneResult:
+    """Fill a folder with all but the properties; raises FileNotFoundError for a file that has gone since it was listed."""
+    for folder in FOLDERS if clone.renames_folders else ():
+        clone.make_dirs(folder)
+
+    def copy_log(path: str) -> int:
+        data = content.log_bytes(path)
+        if data:
+            clone.create(path, data)
+        return len(data)
+
+    shared = on_threads(lambda base: sharing.share(base[0]), content.base_files)
+    sizes = {True: [0], False: [0]}
+    for (_, size), is_shared in zip(content.base_files, shared, strict=True):
+        sizes[is_shared].append(size)
+    sizes[False] += [size for size in on_threads(copy_log, content.logs) if size]
+    on_threads(sharing.copy, content.other_files())
+    return CloneResult(
+        path,
+        content.newest,
+        len(sizes[True]) - 1,
+        sum(sizes[True]),
+        len(sizes[False]) - 1,
+        sum(sizes[False]),
+    )

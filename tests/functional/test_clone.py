@@ -1,0 +1,94 @@
+"""`dbt clone` gives tables that share base files with the original's and go their own way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClone, BaseClonePossible
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+ORDERS = """
+{{ config(materialized='incremental', unique_key='id', partition_by='day', table_type=var('type', 'mor')) }}
+{% if is_incremental() %} select 2 as id, 'changed' as name, 'x' as day union all select 3, 'new', 'y'
+{% else %} select 1 as id, 'a' as name, 'x' as day union all select 2, 'b', 'x' {% endif %}
+"""
+COUNTED = "{{ config(materialized='table') }} select count(*) as n from {{ ref('orders') }}"
+FIRST = [(1, "a"), (2, "b")]
+SECOND = [(1, "a"), (2, "changed"), (3, "new")]
+
+
+@pytest.fixture(scope="class")
+def writes_artifacts() -> bool:
+    return True
+
+
+class TestClonePossible(BaseClonePossible):
+    pass
+
+
+class TestSlimRun(BaseClone):
+    """A change is tried on clones of what production has."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "counted.sql": COUNTED}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {}
+
+    def test_clones_share_files_and_go_their_own_way(self, project: Any, other_schema: str) -> None:
+        project.create_test_schema(other_schema)
+        there = ["--state", "state", "--target", "otherschema"]
+        run_dbt(["run", "--exclude", "counted"])
+        self.copy_state(project.project_root)
+
+        _, output = run_dbt_and_capture(["clone", *there, "--log-format", "json"])
+        original, clone = self.folders(project, "orders", other_schema)
+        shared = inodes(clone)
+        assert shared and shared == inodes(original)
+        # an incremental run on top of the clone, deferring what is not cloned
+        run_dbt(["run", *there, "--defer"])
+        assert self.rows(project, other_schema) == rows_by_hudi_rs(str(clone), ["id", "name"]) == SECOND
+        assert (
+            self.rows(project, project.test_schema) == rows_by_hudi_rs(str(original), ["id", "name"]) == FIRST
+        )
+        assert project.run_sql(f"select n from {other_schema}.counted", fetch="one")[0] == 3
+
+        run_dbt(["clone", *there])  # it is there: nothing happens
+        assert self.rows(project, other_schema) == SECOND
+        run_dbt(["clone", *there, "--full-refresh"])
+        assert self.rows(project, other_schema) == FIRST
+
+        run_dbt(["run", "--exclude", "counted"])
+        name = project.test_schema
+        called = (
+            f"{{table: {name}.orders, clone: {other_schema}.earlier, at: '{self.first_instant(original)}'}}"
+        )
+        run_dbt(["run-operation", "hudi_clone", "--args", called])
+        assert self.rows(project, other_schema, "earlier") == FIRST
+        assert self.rows(project, name) == SECOND
+
+    def folders(self, project: Any, name: str, other_schema: str) -> tuple[Path, Path]:
+        root = Path(project.project_root) / "warehouse"
+        return root / project.test_schema / name, root / other_schema / name
+
+    def rows(self, project: Any, schema: str, name: str = "orders") -> list[tuple[Any, ...]]:
+        found = project.run_sql(f"select id, name from {schema}.{name} order by id", fetch="all")
+        return [tuple(row) for row in found]
+
+    def first_instant(self, table: Path) -> str:
+        return min(each.name.partition(".")[0] for each in (table / ".hoodie").glob("*.deltacommit"))
+
+
+def inodes(table: Path) -> set[int]:
+    return {os.stat(each).st_ino for each in table.rglob("*.parquet") if ".hoodie" not in each.parts}
