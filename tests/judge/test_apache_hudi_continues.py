@@ -88,6 +88,35 @@ def test_a_metadata_table_that_apache_hudi_built_does_not_hide_our_next_write(
     assert_all_read(path, oracle.rows(), apache_hudi)
 
 
+@pytest.mark.parametrize(("shape", "version"), in_turn((SHAPES[3], SHAPES[0]), VERSIONS), ids=named)
+def test_original_and_clone_go_their_own_way_under_apache_hudi_and_us(
+    shape: Shape, version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
+) -> None:
+    hudi, path, twin = apache_hudi(version), tmp_path / "t", tmp_path / "twin"
+    table, oracle = shape.create(HudiTable, spark, str(path)), shape.oracle()
+    first = [row(number, 10) for number in range(6)]
+    later = [row(3, 20, price=7.0), row(6, 20)]
+    for rows in (first, later):
+        table.upsert(spark.createDataFrame(rows, COLUMNS))
+        oracle.upsert(rows)
+    table.clone(str(twin))
+    assert_all_read(twin, oracle.rows(), apache_hudi)
+
+    options = shape.hudi_options() | {"hoodie.table.name": "twin"}
+    theirs = [row(0, 30, price=1.0), row(7, 30)]
+    hudi.upsert(twin, arrow(theirs), options)
+    ours = [row(1, 30, price=2.0), row(8, 30)]
+    table.upsert(spark.createDataFrame(ours, COLUMNS))
+    table.clean(retain_commits=1)
+    changed = shape.oracle()
+    changed.upsert([*first, *later, *theirs])
+    oracle.upsert(ours)
+
+    assert_ours(HudiTable.open(spark, str(twin)), changed.rows())
+    assert_all_read(twin, changed.rows(), apache_hudi)
+    assert_all_read(path, oracle.rows(), apache_hudi)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_apache_hudis_procedures_understand_our_timeline(
     version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
