@@ -172,6 +172,24 @@ class TestStatements:
             project.run_sql(statement)
         assert len(self.rows(project)) == 2
 
+    def test_the_information_schema_that_packages_ask_tells_the_names(self, project: Any) -> None:
+        project.run_sql("create view {schema}.looked as select * from {schema}.orders")
+        found = project.run_sql(
+            "select distinct table_name as `table_name`, case table_type when 'BASE TABLE' then 'table' else lower(table_type) "
+            "end as `table_type` from None.information_schema.tables t where t.table_schema ilike '{schema}' order by 1",
+            fetch="all",
+        )
+        assert [tuple(row) for row in found] == [
+            ("keyless", "table"),
+            ("looked", "view"),
+            ("orders", "table"),
+        ]
+        known = project.run_sql("select schema_name from information_schema.schemata", fetch="all")
+        assert (project.test_schema.lower(),) in [tuple(row) for row in known]
+        with pytest.raises(DbtBaseException, match="stands in a view"):
+            project.run_sql("create view {schema}.names as select * from information_schema.tables")
+        project.run_sql("drop view {schema}.looked")
+
     def test_statements_spark_may_run_are_left_to_it(self, project: Any) -> None:
         project.run_sql("alter table {schema}.orders set tblproperties ('owner.team' = 'data')")
         project.run_sql("analyze table {schema}.orders compute statistics; refresh table {schema}.orders")

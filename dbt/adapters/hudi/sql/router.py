@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import ddl, dml, functions, not_null, plans, procedures
+from dbt.adapters.hudi.sql import ddl, dml, functions, information_schema, not_null, plans, procedures
 from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import Statement, Target
@@ -98,7 +98,8 @@ class StatementRouter:
         self._states = EarlierStates(warehouse)
 
     def with_states(self, session: SparkSession, statement: str, track_view: Callable[[str], None]) -> str:
-        """Return a statement with temporary names in place of other states of Hudi tables; see `EarlierStates`."""
+        """Return a statement with temporary names for other states of tables (`EarlierStates`) and for what Spark has not."""
+        statement = information_schema.named_in(self._warehouse, session, statement, track_view)
         return self._states.named_in(session, statement, track_view)
 
     def route(self, session: SparkSession, statement: str) -> Routed | None:
