@@ -47,12 +47,14 @@ from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns
+from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows, functions
 from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
+from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 if TYPE_CHECKING:
@@ -230,12 +232,17 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             code: Compiled SQL or Python.
             language: ``sql`` or ``python``.
         """
-        name = named(relation).name
-        with self._work(code) as session:
+        name, handle = named(relation).name, self.connections.get_thread_connection().handle
+
+        def stage(session: SparkSession) -> None:
             frame = self._frame(session, name, code, language)
             frame = frame if plan is None else consumed(plan, frame, self.feed_of(plan), rebuilds=False)
             frame.createOrReplaceTempView(name)
-        self.connections.get_thread_connection().handle.track_view(name)
+
+        with self._work(code) as session:
+            stage(session)
+        handle.track_view(name)
+        handle.staged[name] = stage
 
     def _frame(self, session: SparkSession, name: str, code: str, language: str) -> DataFrame:
         if language == "python":
@@ -257,13 +264,17 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             empty: Keep the columns and no rows.
         """
         with self._work(code) as session:
-            frame = self._frame(session, plan.name, code, language)
-            if model["config"].get("materialized") == "incremental":
-                frame = consumed(plan, frame, self.feed_of(plan), rebuilds=True)
-            frame, plan = frame.limit(0) if empty else frame, self.feed_of(plan).noted_in(plan, rebuilds=True)
-            rows = builds.ModelRows(frame, read_constraints(model))
-            with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                return builds.rebuild_model(self._warehouse, session, plan, rows)
+
+            def write() -> HudiAdapterResponse:
+                frame = self._frame(session, plan.name, code, language)
+                if model["config"].get("materialized") == "incremental":
+                    frame = consumed(plan, frame, self.feed_of(plan), rebuilds=True)
+                noted = self.feed_of(plan).noted_in(plan, rebuilds=True)
+                rows = builds.ModelRows(frame.limit(0) if empty else frame, read_constraints(model))
+                with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
+                    return builds.rebuild_model(self._warehouse, session, noted, rows)
+
+            return evaluated_again(write, lambda: invalidate_cached_tables(session), plan.conflict_retries)
 
     @available.parse_none
     def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
@@ -294,18 +305,29 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             return HudiAdapterResponse(_message=feed.said_of_nothing, code="OK")
         plan = feed.noted_in(plan, rebuilds=False)
         with self._work(f"{operation} into {plan.schema}.{plan.name}") as session:
-            frame = drop_meta_columns(session.table(named(source).name))
+            name = named(source).name
+            frame = drop_meta_columns(session.table(name))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
                 raise DbtRuntimeError(
                     f"the model no longer selects {', '.join(absent)} of {plan.schema}.{plan.name} and on_schema_change is "
                     "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
                 )
-            rows = builds.ModelRows(frame.select(*wanted), read_constraints(model))
-            if builds.side_by_side(plan):
-                return builds.write_model(self._warehouse, session, plan, rows)
-            with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
-                return builds.write_model(self._warehouse, session, plan, rows)
+
+            def write() -> HudiAdapterResponse:
+                # by name: the query may have been evaluated anew
+                staged = drop_meta_columns(session.table(name)).select(*wanted)
+                rows = builds.ModelRows(staged, read_constraints(model))
+                if builds.side_by_side(plan):
+                    return builds.write_model(self._warehouse, session, plan, rows)
+                with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
+                    return builds.write_model(self._warehouse, session, plan, rows)
+
+            return evaluated_again(write, lambda: self._stage_again(session, name), plan.conflict_retries)
+
+    def _stage_again(self, session: SparkSession, name: str) -> None:
+        invalidate_cached_tables(session)
+        self.connections.get_thread_connection().handle.staged[name](session)
 
     @available.parse_none
     def hudi_snapshot(

@@ -58,6 +58,7 @@ USED: tuple[str, ...] = (
     "location_root",
     "catalog_name",
     "clone_copy",
+    "conflict_retries",
 )
 # Read by dbt itself, on every adapter.
 OF_DBT: tuple[str, ...] = (

@@ -22,7 +22,7 @@ from dbt.adapters.hudi.model.engine_options import (
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
-from dbt.adapters.hudi.model.reading import Problems, mapping
+from dbt.adapters.hudi.model.reading import Problems, mapping, whole_number
 from dbt.adapters.hudi.model.services import ServicesConfig, in_words_of_a_model, read_services
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
 
@@ -70,6 +70,7 @@ class ModelPlan:
         run_notes: What the commits say of the run, under keys that go into a commit.
         audit: The tests it asks for before its commits.
         tests: Those tests, compiled.
+        conflict_retries: How often the query is evaluated again when another writer overtook its write.
     """
 
     schema: str
@@ -85,6 +86,7 @@ class ModelPlan:
     run_notes: Mapping[str, str] = field(default_factory=dict)
     audit: AuditConfig = AuditConfig()
     tests: tuple[AuditTest, ...] = ()
+    conflict_retries: int = 0
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -164,6 +166,7 @@ def resolve_plan(
     merge = read_merge(raw, table, own_strategies)
     services = read_services(raw, table)
     audit = read_audit(config, merge, problems)
+    retries = whole_number("conflict_retries", config.get("conflict_retries"), problems)
     location = _own_location(config, places, problems)
     _check_format(config, problems)
     check_column_types(config, problems)
@@ -187,6 +190,7 @@ def resolve_plan(
         given_options=dict(raw.options),
         properties=dict(raw.properties),
         audit=audit,
+        conflict_retries=retries,
     )
     problems.extend(engine_problems(plan.definition))
     problems.raise_if_any(what)

@@ -69,6 +69,17 @@ def boolean(key: str, value: object, problems: Problems, default: bool | None = 
     return default
 
 
+def whole_number(key: str, value: object, problems: Problems) -> int:
+    """Return a whole number of at least 0, given also as text; None means 0."""
+    if value is None:
+        return 0
+    text = "" if isinstance(value, bool) else str(value).strip()
+    if not text.isdecimal():
+        problems.add(f"{key} is {value!r}; legal values: whole numbers of at least 0")
+        return 0
+    return int(text)
+
+
 def choice(
     key: str, value: object, legal: Mapping[str, str] | Iterable[str], problems: Problems
 ) -> str | None:

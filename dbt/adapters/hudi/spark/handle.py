@@ -74,6 +74,8 @@ class HudiHandle:
         self._views: set[str] = set()
         # what the models of this connection take of their inputs, by schema and name
         self.feeds: dict[tuple[str, str], Any] = {}
+        # how the staged query of each temporary name is evaluated anew
+        self.staged: dict[str, Callable[[SparkSession], None]] = {}
         self._closed = threading.Event()
         self._cancelled = False
         self._watched = False

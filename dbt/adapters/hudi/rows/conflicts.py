@@ -1,0 +1,33 @@
+"""A model whose write another writer overtook is evaluated again, as often as its config says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hudi_engine.txn.retry import retried
+
+Result = TypeVar("Result")
+
+
+def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object], retries: int) -> Result:
+    """Write a model's rows; after each conflict evaluate its query anew, as its rows may come from the table.
+
+    Args:
+        write: Writes what the query gives.
+        evaluate: Evaluates the query anew.
+        retries: How often (``conflict_retries``).
+
+    Raises:
+        WriteConflictError: The last attempt was overtaken too.
+    """
+    tried = False
+
+    def attempt() -> Result:
+        nonlocal tried
+        if tried:
+            evaluate()
+        tried = True
+        return write()
+
+    return retried(attempt, retries)
