@@ -326,7 +326,7 @@ def test_the_clone_of_a_clone_and_of_an_archived_table_is_whole(tmp_path: Path) 
     storage = mini.create_table(str(tmp_path / "orders"), COW)
     for number in range(8):
         mini.write(storage, {"a": {f"k{number}": number}})
-    services(storage).archive(2, 3)
+    TableServices(storage, mini.options(hoodie__clean__commits__retained=1)).archive(2, 3)
     again, _ = cloned(cloned(storage)[0])
     assert mini.content(again) == mini.content(storage)
     archived = TableState.load(again).timeline.archived.completed_writes
