@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
 from hudi_engine.write import pipeline
 
@@ -48,4 +49,7 @@ class TestConflictRetries:
         others[:] = [20]
         self.run(1)
         assert self.rows(project) == [(1, 21)]
-        assert "conflict_retries is 'often'; legal values: whole numbers" in self.run("often", passes=False)
+        with pytest.raises(
+            DbtBaseException, match="conflict_retries is 'often'; legal values: whole numbers"
+        ):
+            self.run("often")
