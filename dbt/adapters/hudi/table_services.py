@@ -16,10 +16,10 @@ from hudi_engine.catalog import TableName
 from hudi_engine.config.declared.service_options import ArchiveOptions, ServiceOptions
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
+from hudi_engine.inspect import InstantFacts, instant_facts
 from hudi_engine.services.result import PendingClustering, PendingCompaction
 from hudi_engine.table_services import TableServices as Services
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.instant import Instant
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.connections import HudiConnectionManager
@@ -199,10 +199,10 @@ class TableServiceMethods(metaclass=AdapterMeta):
         return self._change(relation, "roll back", lambda table: undone(table, str(instant)))
 
     @available.parse_list
-    def hudi_timeline(self, relation: BaseRelation | str) -> list[Instant]:
-        """Instants of a table, newest last."""
+    def hudi_timeline(self, relation: BaseRelation | str) -> list[InstantFacts]:
+        """Instants of a table with their times, newest last."""
         with self._look(relation, "timeline of") as services:
-            return list(TableState.load(services.storage).timeline.instants)
+            return instant_facts(TableState.load(services.storage))
 
 
 def _options(options: Mapping[str, Any] | None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shlex
@@ -99,7 +100,12 @@ class Shell:
         result = dbtRunner(callbacks=[note]).invoke([*words, *self._options])
         if result.exception is not None and not said:
             _say(str(result.exception))
-        return bool(result.success)
+        good = bool(result.success)
+        if not good:
+            # a run that an error ends leaves its pool of threads to be collected, which must not wait for the very end
+            del result
+            gc.collect()
+        return good
 
     def _help(self, words: list[str]) -> bool:
         if len(words) > 1:

@@ -66,7 +66,9 @@
     {%- set actions = commits | map(attribute='action') | unique | sort | join(', ') -%}
     {%- set shown = [] -%}
     {% for commit in commits if action is none or commit.action == action %}
-      {% do shown.append(commit.requested_time ~ '  ' ~ commit.action ~ '  ' ~ commit.state.name) %}
+      {%- set took = '  %.1f s' % commit.seconds if commit.seconds is not none else '' -%}
+      {%- set done = '  ' ~ commit.completed_at.strftime('%Y-%m-%d %H:%M:%S') if commit.completed_at is not none else '' -%}
+      {% do shown.append(commit.instant ~ '  ' ~ commit.action ~ '  ' ~ commit.state ~ done ~ took) %}
     {% endfor %}
     {% do log('timeline of ' ~ table ~ ' (newest last):', info=true) %}
     {% for line in shown[-limit:] %}
