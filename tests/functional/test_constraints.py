@@ -102,6 +102,7 @@ class TestConstraintsGuardTheCommit:
             command = ["run", "-s", f"{kind}_model", "--vars", f"{{id: '{value}'}}"]
             (result,) = run_dbt(command, expect_pass=False)
             assert f"constraint violated: {message}" in result.message
+            assert f'a row that breaks it: {{"id":{value},"name":"a"}}' in result.message
         rows = project.run_sql(f"select id, name from {{schema}}.{kind}_model", fetch="all")
         assert [tuple(row) for row in rows] == [(1, "a")]
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dbt.adapters.events.logging import AdapterLogger
+from hudi_engine.schema.fit import quoted
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 logger = AdapterLogger("Hudi")
+_SHOWN = 300
 _ENFORCED = ("not_null", "check")
 
 
@@ -40,12 +42,16 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
 
 
 def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
-    """Return the same rows; reading one that breaks a constraint fails with the constraint's name."""
+    """Return the same rows; reading one that breaks a constraint fails with the constraint's name and that row."""
     for constraint in constraints:
         met = F.coalesce(F.expr(constraint.condition), F.lit(True))
-        broken = F.raise_error(F.lit(f"constraint violated: {constraint.name}: {constraint.condition}")).cast(
-            "boolean"
+        told = F.concat(
+            F.lit(f"constraint violated: {constraint.name}: {constraint.condition}; a row that breaks it: "),
+            F.substring(
+                F.to_json(F.struct(*map(quoted, frame.columns)), {"ignoreNullFields": "false"}), 1, _SHOWN
+            ),
         )
+        broken = F.raise_error(told).cast("boolean")
         frame = frame.where(F.when(met, F.lit(True)).otherwise(broken))
     return frame
 

@@ -104,7 +104,7 @@ class HudiHandle:
                 return
             self._watched = True
             try:
-                with LONG_WORK.watched(self._session, self.group):
+                with LONG_WORK.watched(self._session, self.group, description):
                     yield self._session
             finally:
                 self._watched = False

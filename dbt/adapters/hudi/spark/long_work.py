@@ -18,6 +18,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.response import counted, short_number
 
 EVERY_S = 15.0
+_WHAT_LENGTH = 60
 
 
 @dataclass(eq=False)
@@ -59,14 +60,15 @@ class LongWork:
         self._thread: threading.Thread | None = None
 
     @contextmanager
-    def watched(self, session: SparkSession, group: str) -> Iterator[None]:
+    def watched(self, session: SparkSession, group: str, what: str = "dbt") -> Iterator[None]:
         """Say every now and then how far the work inside the block is.
 
         Args:
             session: Where its Spark jobs run.
             group: The group they run in.
+            what: The work in words or SQL, for work that is no node's.
         """
-        label = str(get_node_info().get("node_name") or "dbt")
+        label = str(get_node_info().get("node_name") or " ".join(what.split())[:_WHAT_LENGTH])
         work = _Work(
             session, group, label, threading.get_ident(), contextvars.copy_context(), time.monotonic()
         )
