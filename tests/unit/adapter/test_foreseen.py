@@ -17,7 +17,7 @@ def config(root: Path, which: str = "run", **args: Any) -> Any:
     (root / "models" / "staging").mkdir(parents=True, exist_ok=True)
     (root / "models" / "staging" / "orders.sql").write_text("select 1")
     (root / "target").mkdir(exist_ok=True)
-    nodes = {"model.shop.old": {"name": "old", "tags": ["daily"], "fqn": ["shop", "old"]}}
+    nodes = {"model.shop.old": {"name": "old", "tags": ["daily"], "description": "", "fqn": ["shop", "old"]}}
     (root / "target" / "manifest.json").write_text(json.dumps({"nodes": nodes}))
     return SimpleNamespace(
         project_root=str(root),
@@ -42,6 +42,8 @@ def config(root: Path, which: str = "run", **args: Any) -> Any:
         (("staging",), True),
         (("shop.staging.orders",), True),
         (("old",), True),
+        (("orders.sql",), True),
+        (("customers.sql",), False),
         (("tag:daily",), True),
         (("config.materialized:view",), True),
         (("path:models/x.sql",), True),

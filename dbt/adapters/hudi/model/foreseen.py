@@ -79,6 +79,7 @@ class _Names:
         return any(word in self._files or f'"{word}"' in self._manifest for word in _spellings(plain[1]))
 
 
-def _spellings(name: str) -> tuple[str, str]:
-    """Return a name, and its last part: ``package.folder.model``."""
-    return name, name.rpartition(".")[2]
+def _spellings(name: str) -> set[str]:
+    """Return a name, its last part (``package.folder.model``) and what comes before the last dot (``model.sql``)."""
+    before, _, last = name.rpartition(".")
+    return {name, before, last} - {""}
