@@ -4,6 +4,6 @@ Names and columns are those of Apache Hudi 0.15, and of 1.2 for procedures that 
 """
 
 from hudi_engine.procedures.procedure import Call, Procedure
-from hudi_engine.procedures.registry import PROCEDURES, find_procedure
+from hudi_engine.procedures.registry import PROCEDURES, find_procedure, help_text
 
-__all__ = ["PROCEDURES", "Call", "Procedure", "find_procedure"]
+__all__ = ["PROCEDURES", "Call", "Procedure", "find_procedure", "help_text"]

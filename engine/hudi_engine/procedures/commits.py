@@ -18,6 +18,12 @@ TOTALS = (
 )
 COMMITS = f"commit_time string, state_transition_time string, action string, {TOTALS}"
 ARCHIVED = f"commit_time string, state_transition_time string, {TOTALS}"
+_FILE_OF_COMMIT = (
+    "partition string, file_id string, previous_commit string, num_writes long, num_inserts long, num_deletes long, "
+    "num_update_writes long, total_errors long, total_log_blocks long, total_corrupt_log_blocks long, "
+    "total_rollback_blocks long, total_log_records long, total_updated_records_compacted long, total_bytes_written long"
+)
+COMMITS_METADATA = f"commit_time string, state_transition_time string, action string, {_FILE_OF_COMMIT}"
 COMMIT_FILES = (
     "action string, partition_path string, file_id string, previous_commit string, total_records_updated long, "
     "total_records_written long, total_bytes_written long, total_errors long, file_size long"
@@ -57,6 +63,60 @@ def show_archived_commits(call: Call) -> list[Row]:
             *_totals(archived.commit_metadata(each)),
         )
         for each in _newest(writes, call.number("limit", 10))
+    ]
+
+
+def show_commits_metadata(call: Call) -> list[Row]:
+    """Return the files of the completed writes, newest write first."""
+    done = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
+    zone = call.state.timeline.zone
+    rows: list[Row] = []
+    for write in reversed(call.state.timeline.completed_writes):
+        moment = done[write.requested_time, write.action]
+        changed = "" if moment is None else format_instant(moment, zone)
+        rows += _files_of(
+            (write.requested_time, changed, write.action), call.state.timeline.commit_metadata(write)
+        )
+        if len(rows) >= call.number("limit", 10):
+            break
+    return rows[: call.number("limit", 10)]
+
+
+def show_archived_commits_metadata(call: Call) -> list[Row]:
+    """Return the files of the archived writes within a range of times, newest write first."""
+    archived = call.state.timeline.archived
+    start, end = call.text("start_ts"), call.text("end_ts", "99999999999999999")
+    rows: list[Row] = []
+    for write in reversed(archived.completed_writes):
+        if start <= write.requested_time <= end:
+            told = (write.requested_time, archived.changed_at(write), write.action)
+            rows += _files_of(told, archived.commit_metadata(write))
+        if len(rows) >= call.number("limit", 10):
+            break
+    return rows[: call.number("limit", 10)]
+
+
+def _files_of(commit: Row, metadata: CommitMetadata) -> list[Row]:
+    """Return a row for each file that a commit wrote, the commit's own columns first."""
+    return [
+        (
+            *commit,
+            partition,
+            stat.file_id,
+            stat.prev_commit,
+            stat.num_writes or 0,
+            stat.num_inserts or 0,
+            stat.num_deletes or 0,
+            stat.num_update_writes or 0,
+            stat.total_write_errors or 0,
+            stat.total_log_blocks or 0,
+            stat.total_corrupt_log_block or 0,
+            stat.total_rollback_blocks or 0,
+            stat.total_log_records or 0,
+            stat.total_updated_records_compacted or 0,
+            stat.total_write_bytes or 0,
+        )
+        for partition, stat in metadata.write_stats()
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from hudi_engine.errors import ConfigError
-from hudi_engine.procedures import clustering, commits, repair, services
+from hudi_engine.procedures import clustering, commits, files, history, logs, repair, services, whole_table
 from hudi_engine.procedures.procedure import Procedure
 
 _INSTANT = ("instant_time",)
@@ -22,6 +22,42 @@ _LOOKING = (
         commits.show_archived_commits,
         ("table", "limit", "start_ts", "end_ts"),
     ),
+    Procedure("show_commits_metadata", commits.COMMITS_METADATA, commits.show_commits_metadata),
+    Procedure(
+        "show_archived_commits_metadata",
+        commits.COMMITS_METADATA,
+        commits.show_archived_commits_metadata,
+        ("table", "limit", "start_ts", "end_ts"),
+    ),
+    Procedure("show_fsview_all", files.SLICES, files.show_fsview_all, files.IN_PARTITION),
+    Procedure("show_fsview_latest", files.LATEST_SLICES, files.show_fsview_latest, files.IN_PARTITION),
+    Procedure("stats_file_sizes", files.SIZES, files.stats_file_sizes, ("table", "partition_path", "limit")),
+    Procedure("show_invalid_parquet", files.INVALID, files.show_invalid_parquet),
+    Procedure(
+        "show_logfile_metadata",
+        logs.BLOCKS,
+        logs.show_logfile_metadata,
+        logs.ARGUMENTS,
+        ("log_file_path_pattern",),
+    ),
+    Procedure(
+        "show_logfile_records",
+        logs.RECORDS,
+        logs.show_logfile_records,
+        logs.ARGUMENTS,
+        ("log_file_path_pattern",),
+    ),
+    Procedure(
+        "show_file_group_history",
+        history.HISTORY,
+        history.show_file_group_history,
+        history.HISTORY_ARGUMENTS,
+        ("file_group_id",),
+    ),
+    Procedure(
+        "commits_compare", "compare_detail string", history.commits_compare, ("table", "path"), ("path",)
+    ),
+    Procedure("show_clean_plans", history.CLEAN_PLANS, history.show_clean_plans),
     Procedure("show_commit_files", commits.COMMIT_FILES, commits.show_commit_files, _ONE_COMMIT, _INSTANT),
     Procedure(
         "show_commit_partitions",
@@ -101,6 +137,51 @@ _CHANGING = (
         _INSTANT,
         changes=True,
     ),
+    Procedure(
+        "restore_to_instant",
+        whole_table.RESTORED,
+        whole_table.restore_to_instant,
+        _AT_INSTANT,
+        _INSTANT,
+        changes=True,
+    ),
+    Procedure(
+        "drop_partition",
+        "result string",
+        whole_table.drop_partition,
+        ("table", "partition"),
+        ("partition",),
+        changes=True,
+    ),
+    Procedure(
+        "truncate_table",
+        whole_table.TRUNCATED,
+        whole_table.truncate_table,
+        ("table", "partitions"),
+        changes=True,
+    ),
+    Procedure(
+        "delete_marker",
+        "delete_marker_result boolean",
+        whole_table.delete_marker,
+        _AT_INSTANT,
+        _INSTANT,
+        changes=True,
+    ),
+    Procedure(
+        "delete_metadata_table",
+        "result string",
+        whole_table.delete_metadata_table,
+        ("table",),
+        changes=True,
+    ),
+    Procedure(
+        "repair_orphan_files",
+        repair.ORPHANS,
+        repair.repair_orphan_files,
+        ("table", "partition", "dry_run", "backup_path"),
+        changes=True,
+    ),
     Procedure("archive_commits", "result int", services.archive_commits, _ARCHIVED, changes=True),
     Procedure(
         "repair_add_partition_meta",
@@ -135,6 +216,30 @@ def find_procedure(name: str) -> Procedure:
         ConfigError: There is none; the message names those there are.
     """
     found = PROCEDURES.get(name.lower())
+    if found is None and "metadata_table" in name.lower():
+        raise ConfigError(
+            f"procedure {name!r} is about the metadata table, which this engine does not keep; legal of these: "
+            "delete_metadata_table"
+        )
     if found is None:
         raise ConfigError(f"procedure {name!r} is not known; legal: {', '.join(sorted(PROCEDURES))}")
     return found
+
+
+def help_text(command: str | None = None) -> str:
+    """Return what the procedures do, a line each, or arguments and columns of one.
+
+    Args:
+        command: A procedure; None for all.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    if command is None:
+        known = sorted(PROCEDURES.values(), key=lambda each: each.name)
+        lines = [f"call {each.name}(...): {(each.run.__doc__ or '').splitlines()[0]}" for each in known]
+        return "\n".join([*lines, "call help(cmd => 'show_commits') names arguments and columns of one"])
+    found = find_procedure(command.strip())
+    needed = ("table", *found.required)
+    arguments = ", ".join(f"{name} (required)" if name in needed else name for name in found.arguments)
+    return f"{found.name}\narguments: {arguments}\ncolumns: {found.columns}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.repair import DUPLICATE_KEYS
 from hudi_engine.storage.paths import join
 
+ORPHANS = "partition string, file_name string, instant_time string, backup_path string, status string"
 DEDUPLICATED = "result string"
 DEDUPLICATE_ARGUMENTS = (
     "table",
@@ -54,3 +56,23 @@ def repair_deduplicate(call: Call) -> list[Row]:
     found = call.services.repair((DUPLICATE_KEYS,), dry_run=dry_run, partitions=[partition])
     said = "; ".join(each.done for each in found) or "every key is there once"
     return [(f"dry run: {said}" if dry_run and found else said,)]
+
+
+def repair_orphan_files(call: Call) -> list[Row]:
+    """Delete base files that no commit names; with ``dry_run``, Hudi's default, only name them."""
+    if call.text("backup_path"):
+        raise ConfigError(
+            "backup_path is set, but orphan files are deleted and nothing is copied; leave it out, and copy what dry_run names"
+        )
+    dry_run, wanted = call.truth("dry_run", True), call.given.get("partition")
+    if wanted is not None and not dry_run:
+        raise ConfigError("partition narrows only what dry_run names; leave it out, or leave dry_run at true")
+    found = call.services.repair(("orphan_files",), dry_run=dry_run)
+    rows: list[Row] = []
+    for each in found:
+        partition, _, name = each.path.rpartition("/")
+        if wanted is None or partition == wanted.strip("/"):
+            file = parse_base_file(name, partition)
+            instant = "" if file is None else file.instant
+            rows.append((partition, name, instant, "", "IDENTIFIED" if dry_run else "DELETED"))
+    return rows

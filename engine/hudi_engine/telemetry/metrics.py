@@ -53,6 +53,9 @@ def commit_metrics(
         "totalInsertRecordsWritten": sum(stat.num_inserts or 0 for stat in stats),
         "totalRecordsDeleted": sum(stat.num_deletes or 0 for stat in stats),
         "totalBytesWritten": sum(stat.total_write_bytes or 0 for stat in stats),
+        "totalCompactedRecordsUpdated": sum(stat.total_updated_records_compacted or 0 for stat in stats),
+        "totalLogFilesCompacted": sum(stat.total_log_files_compacted or 0 for stat in stats),
+        "totalLogFilesSize": sum(stat.total_log_size_compacted or 0 for stat in stats),
         "totalBytesRewritten": sum(stat.total_write_bytes or 0 for stat in stats if replaces_file(stat)),
         **{f"{name}.duration": round(taken * 1000) for name, taken in seconds.items()},
     }

@@ -11,6 +11,7 @@ leftover: their service carries them out.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, HudiError, TimelineError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
+from hudi_engine.telemetry.services import Done, measured, report_service
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
@@ -98,7 +100,9 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
     living = Liveness(storage, config, options)
     for instant in reversed(failed_writes(timeline, living, options)):
         logger.warning("rolling back %s %s, whose writer is gone", instant.action, instant.requested_time)
-        rollback_instant(storage, config, instant, publication)
+        begun = time.monotonic()
+        done = rollback_instant(storage, config, instant, publication)
+        report_service(storage, options, _told(done), time.monotonic() - begun)
         rolled_back.append(instant.requested_time)
         timeline = Timeline.load(storage, config)
     timeline = _without_dead_savepoints(storage, config, timeline, living)
@@ -106,6 +110,11 @@ def recover(storage: Storage, config: TableConfig, options: Options, publication
     return Recovery(timeline, tuple(rolled_back))
 
 
+def _told(result: RollbackResult) -> Done:
+    return Done("rollback", {"numFilesDeleted": len(result.deleted)})
+
+
+@measured(_told)
 def rollback_write(
     storage: Storage, options: Options, publication: Publication, instant_time: str | None = None
 ) -> RollbackResult:

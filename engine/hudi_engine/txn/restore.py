@@ -6,6 +6,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
 from hudi_engine.storage.base import Storage
+from hudi_engine.telemetry.services import Done, measured
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
@@ -15,6 +16,12 @@ from hudi_engine.txn.restore_steps import RestorePlan, RestoreResult, carry_out_
 from hudi_engine.txn.savepoint import check_not_cleaned, completed_write, read_savepoint
 
 
+def _told(result: RestoreResult) -> Done | None:
+    # Hudi counts a restore among the rollbacks.
+    return None if result.restore_time is None else Done("rollback", {"numFilesDeleted": len(result.deleted)})
+
+
+@measured(_told)
 def restore(storage: Storage, options: Options, publication: Publication, instant_time: str) -> RestoreResult:
     """Take the table back to a commit, under its lock.
 

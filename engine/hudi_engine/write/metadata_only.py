@@ -68,6 +68,29 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
     return _committed(storage, options, change)
 
 
+def empty_table(storage: Storage, options: Options) -> WriteResult:
+    """Take every file group out of the table in one replace instant.
+
+    Args:
+        storage: The table's storage.
+        options: Options of the call.
+
+    Raises:
+        WriteConflictError: Another writer committed first.
+    """
+    return _committed(
+        storage,
+        options,
+        lambda _: _Change(
+            WriteOperation.INSERT_OVERWRITE_TABLE,
+            "replacecommit",
+            lambda now: CommitMetadata(
+                extra_metadata=_schema(now), partition_to_replace_file_ids=_file_ids(now, None)
+            ),
+        ),
+    )
+
+
 def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> WriteResult:
     """Give the table another set of columns in one commit; data files stay as they are.
 
@@ -186,9 +209,9 @@ def rows_of_groups(state: TableState, groups: Mapping[str, Sequence[str]]) -> in
     return rows
 
 
-def _file_ids(state: TableState, partitions: Iterable[str]) -> dict[str, list[str]]:
+def _file_ids(state: TableState, partitions: Iterable[str] | None) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for each in state.view(list(partitions)).latest_slices():
+    for each in state.view(partitions).latest_slices():
         found.setdefault(each.partition, []).append(each.file_id)
     return {partition: sorted(ids) for partition, ids in found.items()}
 

@@ -8,7 +8,7 @@ import pytest
 from hudi_engine.cli.ask import ask
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError
-from hudi_engine.procedures import PROCEDURES, find_procedure
+from hudi_engine.procedures import PROCEDURES, find_procedure, help_text
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
@@ -34,7 +34,13 @@ def test_every_row_has_a_value_for_each_column(name: str, services: TableService
     services.compact()
     services.clean(1)
     procedure = PROCEDURES[name]
-    given = {"instant_time": newest(services)} if "instant_time" in procedure.required else {}
+    known = {
+        "instant_time": newest(services),
+        "log_file_path_pattern": "*",
+        "file_group_id": services.storage.base,
+        "path": services.storage.base,
+    }
+    given = {name: known[name] for name in procedure.required}
     for row in procedure.call(services, given):
         assert len(row) == len(procedure.columns.split(", "))
 
@@ -81,3 +87,13 @@ def test_looks_of_the_command_line_can_be_asked_by_a_program(services: TableServ
         ask(services, "stats", {"how": "many"})
     with pytest.raises(ConfigError, match="'clean' is no look; legal values: timeline, commits"):
         ask(services, "clean", {})
+
+
+def test_help_names_every_procedure_and_what_one_takes() -> None:
+    told = help_text()
+    for procedure in PROCEDURES.values():
+        assert f"call {procedure.name}(...): " in told
+        assert procedure.columns in help_text(procedure.name.upper())
+    assert "arguments: table (required), instant_time (required)" in help_text("restore_to_instant")
+    with pytest.raises(ConfigError, match="procedure 'nothing' is not known"):
+        help_text("nothing")

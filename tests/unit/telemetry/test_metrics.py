@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from hudi_engine.config.options import resolve_options
+from hudi_engine.table_services import TableServices
 from hudi_engine.telemetry import phases
 from hudi_engine.telemetry.figures import WriteFigures
 from hudi_engine.telemetry.metrics import commit_metrics, report
@@ -107,3 +109,67 @@ def test_phases_are_spans_where_opentelemetry_is_installed(monkeypatch):
     assert (commit.name, write.name) == ("hudi.commit", "hudi.write")
     assert commit.parent.span_id == write.context.span_id
     assert write.attributes["hudi.operation"] == "UPSERT"
+
+
+def figures_of(folder, prefix="handmade"):
+    text = (folder / f"{prefix}.prom").read_text()
+    found = (line.split(" ") for line in text.splitlines() if not line.startswith("#"))
+    return {name.removeprefix(f"{prefix}_"): int(value) for name, value in found}
+
+
+def test_every_service_reports_under_hudis_names(tmp_path):
+    folder = tmp_path / "metrics"
+    storage = tables.merge_on_read(tmp_path / "t").storage
+    options = tables.options(
+        metrics__on="true",
+        engine__metrics__textfile__dir=str(folder),
+        keep__min__commits="2",
+        keep__max__commits="3",
+        clean__commits__retained="1",
+        compact__inline__max__delta__commits="1",
+    )
+    services = TableServices(storage, options)
+
+    services.compact()
+    found = figures_of(folder)
+    assert (found["compaction_totalLogFilesCompacted"], found["compaction_totalRecordsWritten"]) == (3, 3)
+    assert found["compaction_totalBytesWritten"] > 0 and found["compaction_totalLogFilesSize"] > 0
+
+    assert services.cluster().rows == figures_of(folder)["replacecommit_totalRecordsWritten"] > 0
+    assert services.clean(1).files_deleted == figures_of(folder)["clean_numFilesDeleted"] > 0
+    assert len(services.archive().instants) == figures_of(folder)["archive_numInstantsArchived"] > 0
+    done = services.rollback(tables.writes(storage)[-1])
+    assert figures_of(folder)["rollback_numFilesDeleted"] == len(done.deleted) > 0
+    for action in ("compaction", "replacecommit", "clean", "archive", "rollback"):
+        assert figures_of(folder)[f"{action}_duration"] >= 0
+
+
+def test_what_did_nothing_and_what_nobody_wants_to_know_is_not_reported(tmp_path):
+    table = tables.copy_on_write(tmp_path / "t", 1)
+    folder = tmp_path / "metrics"
+    options = tables.options(metrics__on="true", engine__metrics__textfile__dir=str(folder))
+    TableServices(table.storage, options).clean()
+    TableServices(table.storage, options).archive(dry_run=True)
+    assert not folder.exists()
+    silent = options.merged({"hoodie.metrics.on": "false"})
+    TableServices(table.storage, silent).rollback(tables.writes(table.storage)[-1])
+    assert not folder.exists()
+
+
+def test_metrics_that_cannot_be_written_stop_no_service(tmp_path, caplog):
+    storage = tables.merge_on_read(tmp_path / "t").storage
+    (tmp_path / "file").write_text("")
+    options = tables.options(metrics__on="true", engine__metrics__textfile__dir=str(tmp_path / "file" / "x"))
+    assert TableServices(storage, options).compact().state == "completed"
+    assert "metrics of handmade could not be written" in caplog.text
+
+
+def test_a_write_of_the_dead_that_is_rolled_back_is_reported(tmp_path):
+    table = tables.copy_on_write(tmp_path / "t", 1)
+    instant = table.next_instant()
+    table.storage.create(f".hoodie/{instant}.commit.requested", b"")
+    os.utime(tmp_path / "t/.hoodie" / f"{instant}.commit.requested", (1, 1))
+    folder = tmp_path / "metrics"
+    options = tables.options(metrics__on="true", engine__metrics__textfile__dir=str(folder))
+    TableServices(table.storage, options).savepoint()
+    assert figures_of(folder)["rollback_numFilesDeleted"] == 0

@@ -23,6 +23,7 @@ from hudi_engine.services.opening import open_locked
 from hudi_engine.services.result import ArchiveResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.telemetry.services import Done, measured
 from hudi_engine.timeline.archive_files import archived_since, create_archive_file, list_archive_files
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
@@ -34,6 +35,11 @@ from hudi_engine.txn.storage_errors import storage_errors
 logger = logging.getLogger(__name__)
 
 
+def _done(result: ArchiveResult) -> Done | None:
+    return None if result.file is None else Done("archive", {"numInstantsArchived": len(result.instants)})
+
+
+@measured(_done)
 def archive(
     storage: Storage,
     options: Options,

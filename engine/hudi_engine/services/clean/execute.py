@@ -30,6 +30,7 @@ from hudi_engine.services.result import CleanResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.table_state import TableState
+from hudi_engine.telemetry.services import Done, measured
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA
@@ -47,6 +48,11 @@ _MANY_PARTITIONS = 200
 _METADATA_VERSION = 2
 
 
+def _told(result: CleanResult) -> Done | None:
+    return None if result.instant is None else Done("clean", {"numFilesDeleted": result.files_deleted})
+
+
+@measured(_told)
 def clean(
     storage: Storage,
     options: Options,

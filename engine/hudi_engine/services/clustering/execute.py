@@ -30,6 +30,7 @@ from hudi_engine.services.planned import PlanRun, choose_planned, publish_servic
 from hudi_engine.services.result import ClusteringResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.telemetry.services import Done, measured
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.clustered import takes_plans_back
@@ -55,6 +56,13 @@ class Workers:
     run_large: RunLarge | None = None
 
 
+def _told(result: ClusteringResult) -> Done | None:
+    if result.instant is None or result.state != "completed":
+        return None
+    return Done("replacecommit", commit=("replacecommit", result.instant))
+
+
+@measured(_told)
 def run_clustering(
     storage: Storage,
     options: Options,
