@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.spark.folders import make_root
+from dbt.adapters.hudi.spark.folders import make_root, remove_at_exit_if_empty
 
 
 def test_a_root_that_is_made_is_left_out_of_a_repository(tmp_path: Path) -> None:
@@ -26,3 +27,22 @@ def test_a_place_where_tables_cannot_be_is_refused_with_what_to_do(tmp_path: Pat
     (tmp_path / "file").write_text("")
     with pytest.raises(DbtRuntimeError, match=r"tables cannot be kept there: .*Name a folder or URI"):
         make_root(str(tmp_path / name))
+
+
+def test_a_warehouse_that_was_not_there_and_is_empty_at_the_end_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_exit: list[Callable[[], None]] = []
+    monkeypatch.setattr("atexit.register", at_exit.append)
+    for name in ("empty", "used", "before"):
+        if name == "before":
+            (tmp_path / name).mkdir()
+        remove_at_exit_if_empty(str(tmp_path / name))
+        (tmp_path / name).mkdir(exist_ok=True)
+    (tmp_path / "used" / "analytics").mkdir()
+    remove_at_exit_if_empty("s3://bucket/warehouse")
+
+    for each in at_exit:
+        each()
+
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["before", "used"]
