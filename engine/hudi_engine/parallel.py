@@ -126,6 +126,11 @@ def raise_worker_error(error: BaseException) -> None:
         raise Failure.from_json(base64.b64decode(data).decode()).error() from error
 
 
+def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Run one after the other, here."""
+    return [function(item) for item in items]
+
+
 def run_in_threads(
     function: Callable[[Item], Result],
     items: Sequence[Item],
@@ -149,7 +154,7 @@ def on_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 def _in_threads(function: Callable[[Item], Result], items: Sequence[Item], most: int) -> list[Result]:
     if len(items) < 2:
-        return [function(item) for item in items]
+        return in_turn(function, items)
     with ThreadPoolExecutor(min(len(items), most), thread_name_prefix="hudi-engine") as pool:
         return list(pool.map(function, items))
 

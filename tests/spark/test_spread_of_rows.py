@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.index.lookup.unit import BUCKET
-from hudi_engine.index.new_rows import NEW_ROWS, spread_new_rows
+from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}
@@ -21,6 +21,15 @@ def file_names(table):
     return [row[0] for row in table.snapshot().select("_hoodie_file_name").distinct().collect()]
 
 
+def tasks_of(names):
+    """Numbers of the tasks that wrote some base files."""
+    return {name.split("_")[1].split("-")[0] for name in names}
+
+
+def rows_of(table, *columns):
+    return sorted(tuple(row) for row in table.snapshot().select(*columns).collect())
+
+
 @pytest.mark.parametrize("operation", ["upsert", "insert"])
 def test_rows_of_one_partition_are_written_by_as_many_tasks_as_they_fill_files(spark, tmp_path, operation):
     table = create(spark, tmp_path)
@@ -28,7 +37,7 @@ def test_rows_of_one_partition_are_written_by_as_many_tasks_as_they_fill_files(s
     options = {**EXECUTORS, "hoodie.parquet.max.file.size": "100000"}
     getattr(table, operation)(rows, options=options)
     names = file_names(table)
-    tasks = {name.split("_")[1].split("-")[0] for name in names}
+    tasks = tasks_of(names)
     assert len(tasks) > 1
     assert len(tasks) <= len(names) <= 2 * len(tasks)
     assert table.snapshot().count() == 6000
@@ -68,8 +77,82 @@ def test_without_an_ordering_field_the_later_row_of_the_dataframe_stands(spark, 
     ]
 
 
+def of_numbers(spark, *numbers, v):
+    return spark.createDataFrame([(number, v) for number in numbers], "id long, v string")
+
+
+def test_buckets_of_one_partition_are_shared_by_tasks_and_each_stays_one_file_group(spark, tmp_path):
+    table = create(
+        spark, tmp_path, options={"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "5"}
+    )
+    rows = spark.range(0, 3000, 1, 3).selectExpr("id", "sha2(string(id), 256) as v")
+    options = {**EXECUTORS, "hoodie.parquet.max.file.size": "50000"}
+    for step in (0, 1500):
+        table.upsert(rows.selectExpr(f"id + {step} as id", f"concat(v, '{step}') as v"), options=options)
+        names = file_names(table)
+        assert len(tasks_of(names)) > 1
+        assert sorted(name[:8] for name in names) == [f"{number:08d}" for number in range(5)]
+    table.upsert(of_numbers(spark, 7, 1507, 9999, v="small"), options={**QUIET})
+    found = dict(rows_of(table, "id", "v"))
+    assert len(found) == table.snapshot().count() == 4501
+    assert [found[each] for each in (7, 1507, 9999)] == ["small"] * 3
+    assert found[1400].endswith("0") and found[1600].endswith("1500")
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_files_of_one_partition_are_shared_by_tasks_when_a_small_batch_meets_many_bytes(
+    spark, tmp_path, kind
+):
+    table = create(spark, tmp_path, table_type=kind)
+    no_packing = {**QUIET, "hoodie.parquet.small.file.limit": "0"}
+    for first in (0, 10, 20):
+        table.insert(spark.range(first, first + 10).selectExpr("id", "'old' as v"), options=no_packing)
+    batch = of_numbers(spark, 1, 11, 21, 30, v="new")
+    table.upsert(batch, options={**QUIET, "hoodie.engine.driver.merge.bytes": "0"})
+    assert rows_of(table, "id", "v") == [
+        (number, "new" if number in (1, 11, 21, 30) else "old") for number in range(31)
+    ]
+    if kind == "cow":
+        assert len(tasks_of(file_names(table))) == 3
+
+
+def test_new_rows_of_a_wide_partition_go_to_its_small_file(spark, tmp_path):
+    table = create(spark, tmp_path)
+    table.insert(spark.range(0, 100).selectExpr("id", "'old' as v"), options=QUIET)
+    rows = spark.range(90, 300, 1, 3).selectExpr("id", "'new' as v")
+    assert table.upsert(rows, options=WIDE).path_taken == "joined"
+    assert len(file_names(table)) == 1
+    assert rows_of(table, "id", "v") == [(each, "old" if each < 90 else "new") for each in range(300)]
+
+
+def test_new_rows_of_a_wide_partition_that_has_no_room_for_all_fill_its_files_and_new_ones(spark, tmp_path):
+    table = create(spark, tmp_path)
+    size = {"hoodie.parquet.max.file.size": "60000", "hoodie.copyonwrite.record.size.estimate": "60"}
+    table.insert(
+        spark.range(0, 300).selectExpr("id", "sha2(string(id), 256) as v"), options={**QUIET, **size}
+    )
+    before = file_names(table)
+    rows = spark.range(200, 4000, 1, 3).selectExpr("id", "sha2(string(id), 256) as v")
+    table.upsert(rows, options={**WIDE, **size})
+    counts = {
+        row[0].split("_")[0]: row[1]
+        for row in table.snapshot().groupBy("_hoodie_file_name").count().collect()
+    }
+    assert counts[before[0].split("_")[0]] > 300
+    assert 3 <= len(counts) <= 12 and min(counts.values()) > 100
+    assert table.snapshot().select("id").distinct().count() == table.snapshot().count() == 4000
+
+
+def test_new_rows_of_merge_on_read_go_to_the_smallest_file_also_when_it_has_logs(spark, tmp_path):
+    table = create(spark, tmp_path, table_type="mor")
+    for number in range(4):
+        table.upsert(of_numbers(spark, 0, number, v=f"at {number}").distinct(), options=QUIET)
+    assert len(file_names(table)) == 1
+    assert rows_of(table, "id", "v") == [(0, "at 3"), (1, "at 1"), (2, "at 2"), (3, "at 3")]
+
+
 def test_thousands_of_partitions_with_several_files_each_make_no_deep_plan(spark):
-    parts = {f"p{number}": 2 for number in range(2000)}
+    parts = {f"p{number}": new_row_buckets(f"p{number}", 2) for number in range(2000)}
     frame = spark.range(0, 4000).selectExpr(
         f"concat('{NEW_ROWS}p', id % 2000) as {BUCKET}", f"string(id) as {RECORD_KEY}"
     )

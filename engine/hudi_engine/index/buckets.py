@@ -51,6 +51,12 @@ def java_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:
     return hashes
 
 
+def bucket_of_file(file_id: str, buckets: int) -> int:
+    """Return the bucket whose number is in a file id, -1 when it is of no bucket of ``buckets``."""
+    bucket = int(file_id[:8]) if file_id[:8].isdigit() else -1
+    return bucket if bucket < buckets else -1
+
+
 def bucket_ids(batch: pa.Table, config: TableConfig, buckets: int, options: Options) -> pa.Int32Array:
     """Give every row of a batch its bucket.
 

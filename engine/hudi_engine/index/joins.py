@@ -5,7 +5,7 @@ Stored keys are read natively by Spark (two meta columns of the base files); sli
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 _STORED_PREFIX = "__hudi_stored_"
 _KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
 _ALIVE, _LIVES, _FIRST = "__hudi_alive", "__hudi_lives", "__hudi_first"
+_SHARES = 128
+"""How finely the new rows of a partition are divided over files with room and new ones."""
+
+PlacesOfNew = Callable[[PartitionUnit, int], tuple[Sequence[tuple[str, int]], int]]
+"""For a partition and the number of its new rows: file ids of small files with the rows each takes, and how many new files."""
+
 _STORED_SCHEMA = pa.schema(
     [(_KEY, pa.string()), (_OLD, pa.string()), (_FILE, pa.string()), (_ALIVE, pa.bool_())]
 )
@@ -205,9 +211,9 @@ def tag_files(
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     batch: tuple[DataFrame, Mapping[str, int], list[DataFrame]],
-    per_file: int,
+    places: PlacesOfNew,
 ) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
-    """Wide partitions: a bucket is a file group, and new rows are spread over new files.
+    """Wide partitions: a bucket is a file group, and new rows are spread over small files with room and new files.
 
     Args:
         spark: The session.
@@ -215,7 +221,7 @@ def tag_files(
         plan: How rows are treated.
         units: Every partition of the batch.
         batch: The rows, their number by partition, and the list that takes frames that are cached here.
-        per_file: Rows of a new file.
+        places: Where new rows of a partition go.
 
     Returns:
         Rows with their bucket, what is known of each bucket, and the buckets, largest first.
@@ -238,30 +244,57 @@ def tag_files(
     tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE, _ALIVE).persist()
     kept.append(tagged)
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
-    buckets, known, parts = _plan_buckets(units, counts, per_file)
+    buckets, known, parts = _plan_buckets(units, counts, places)
     return spread_new_rows(tagged, parts), known, buckets
 
 
 def _plan_buckets(
-    units: Mapping[str, PartitionUnit], counts: Mapping[str, int], per_file: int
-) -> tuple[list[str], dict[str, PartitionUnit], dict[str, int]]:
-    """Return the buckets, largest first, what is known of each, and how many each partition's new rows are spread over."""
+    units: Mapping[str, PartitionUnit], counts: Mapping[str, int], places: PlacesOfNew
+) -> tuple[list[str], dict[str, PartitionUnit], dict[str, list[str]]]:
+    """Return the buckets, largest first, what is known of each, and those that each partition's new rows are spread over."""
     sizes: dict[str, float] = {}
     known: dict[str, PartitionUnit] = {}
-    parts: dict[str, int] = {}
+    parts: dict[str, list[str]] = {}
     slices = {
         f"u:{unit.partition}|{each.file_id}": (unit, each) for unit in units.values() for each in unit.slices
     }
-    for bucket, count in counts.items():
+
+    def add(bucket: str, rows: float, new: PartitionUnit) -> None:
+        known[bucket] = new
         if bucket in slices:
             unit, chosen = slices[bucket]
-            known[bucket] = replace(unit, slices=(chosen,), frozen=(), exists=True)
-            sizes[bucket] = (chosen.base_file.size if chosen.base_file else 0) + count
-            continue
+            known[bucket] = replace(unit, slices=(chosen,), exists=True)
+            sizes.setdefault(bucket, chosen.base_file.size if chosen.base_file else 0)
+        sizes[bucket] = sizes.get(bucket, 0) + rows
+
+    for bucket, count in counts.items():
         partition = bucket.removeprefix(NEW_ROWS)
         unit = units.get(partition) or PartitionUnit(partition)
-        parts[partition] = -(-count // per_file)
-        for name in new_row_buckets(partition, parts[partition]):
-            known[name] = PartitionUnit(partition, exists=unit.exists)
-            sizes[name] = count / parts[partition]
+        new = PartitionUnit(partition, exists=unit.exists)
+        if bucket in slices:
+            add(bucket, count, new)
+            continue
+        rooms, several = places(unit, count)
+        files = [(f"u:{partition}|{file_id}", rows) for file_id, rows in rooms]
+        parts[partition] = _weighted(files, new_row_buckets(partition, several), count)
+        for each in dict.fromkeys(parts[partition]):
+            add(each, count * parts[partition].count(each) / len(parts[partition]), new)
     return sorted(sizes, key=lambda each: (-sizes[each], each)), known, parts
+
+
+def _weighted(rooms: Sequence[tuple[str, int]], new: Sequence[str], count: int) -> list[str]:
+    """Return buckets, each as often as its share of the rows asks; a file with room gets rather less than it takes.
+
+    Args:
+        rooms: Buckets of files with room, and the rows they take.
+        new: Buckets of new files, none where all rows have room.
+        count: Rows to be shared.
+    """
+    if not rooms:
+        return list(new)
+    if not new:
+        new, rooms = [rooms[-1][0]], rooms[:-1]
+    shares = [(bucket, int(_SHARES * (rows - 3 * rows**0.5) / count)) for bucket, rows in rooms]
+    weighted = [bucket for bucket, share in shares for _ in range(share)]
+    rest = max(len(new), _SHARES - len(weighted))
+    return [*weighted, *(new[number % len(new)] for number in range(rest))]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hudi_engine.index.lookup.unit import BUCKET
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 NEW_ROWS = "i:"
 """What the bucket of new rows begins with, before the partition path."""
@@ -21,24 +21,32 @@ def new_row_buckets(partition: str, parts: int) -> list[str]:
     return [f"{NEW_ROWS}{partition}|{number}" for number in range(parts)]
 
 
-def spread_new_rows(frame: DataFrame, parts: Mapping[str, int]) -> DataFrame:
-    """Give rows whose bucket is that of a partition's new rows one of `new_row_buckets`; rows of a key get the same.
+def spread_new_rows(
+    frame: DataFrame, parts: Mapping[str, Sequence[str]], spread: Column | None = None
+) -> DataFrame:
+    """Give rows whose bucket is that of a partition's new rows one of several; rows of a key get the same.
 
     Args:
         frame: Rows with their bucket; other buckets stay.
-        parts: Number of buckets by partition path. However many there are, the plan stays small: they are joined.
+        parts: The buckets by partition path; one that is named several times takes as many shares of the rows. However many
+            partitions there are, the plan stays small: they are joined.
+        spread: A number of each row that decides where it goes, modulo the shares; None for a hash of the key.
     """
     from pyspark.sql import functions as F
 
     columns = frame.columns
-    several = [(f"{NEW_ROWS}{partition}", count) for partition, count in parts.items() if count > 1]
-    number = F.lit(0)
-    if several:
-        sizes = frame.sparkSession.createDataFrame(several, f"{_OF} string, {_PARTS} int")
-        frame = frame.join(F.broadcast(sizes), F.col(BUCKET) == F.col(_OF), "left")
-        spread = F.xxhash64(RECORD_KEY) if RECORD_KEY in columns else F.monotonically_increasing_id()
-        number = F.coalesce(F.pmod(spread, F.col(_PARTS).cast("long")), F.lit(0))
-    bucket = F.when(
-        F.col(BUCKET).startswith(NEW_ROWS), F.concat(F.col(BUCKET), F.lit("|"), number.cast("string"))
-    ).otherwise(F.col(BUCKET))
+    own = [
+        (f"{NEW_ROWS}{name}", list(found))
+        for name, found in parts.items()
+        if list(found) != new_row_buckets(name, 1)
+    ]
+    target = F.concat(F.col(BUCKET), F.lit("|0"))
+    if own:
+        targets = frame.sparkSession.createDataFrame(own, f"{_OF} string, {_PARTS} array<string>")
+        frame = frame.join(F.broadcast(targets), F.col(BUCKET) == F.col(_OF), "left")
+        if spread is None:
+            spread = F.xxhash64(RECORD_KEY) if RECORD_KEY in columns else F.monotonically_increasing_id()
+        place = F.pmod(spread.cast("long"), F.size(_PARTS).cast("long")).cast("int")
+        target = F.coalesce(F.col(_PARTS)[place], target)
+    bucket = F.when(F.col(BUCKET).startswith(NEW_ROWS), target).otherwise(F.col(BUCKET))
     return frame.select(*[bucket.alias(name) if name == BUCKET else f"`{name}`" for name in columns])

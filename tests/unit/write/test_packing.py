@@ -23,6 +23,7 @@ T = "20260101000000000"
 @dataclass
 class Config:
     table_type: TableType
+    keeps_operations: bool = False
 
 
 @dataclass
@@ -76,9 +77,18 @@ def test_file_groups_under_compaction_or_clustering_take_no_rows():
     assert shares(found) == [(None, 10)]
 
 
-def test_merge_on_read_offers_its_smallest_file_without_logs_only():
+def test_merge_on_read_offers_its_smallest_file_only_its_logs_counted():
     slices = [slice_of("logged", MB, logs=1), slice_of("b", 3 * MB), slice_of("a", 2 * MB)]
+    assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("logged", 10)]
+    slices = [slice_of("logged", MB, logs=1), slice_of("a", MB)]
     assert shares(share_inserts(context("MERGE_ON_READ"), slices, 10)) == [("a", 10)]
+
+
+def test_logs_that_keep_every_change_are_not_ended_by_new_rows():
+    changelog = context("MERGE_ON_READ")
+    changelog.config.keeps_operations = True
+    slices = [slice_of("logged", MB, logs=1), slice_of("a", 2 * MB)]
+    assert shares(share_inserts(changelog, slices, 10)) == [("a", 10)]
 
 
 @pytest.mark.parametrize(("size", "target"), [(3 * MB, "a"), (5 * MB, None)])

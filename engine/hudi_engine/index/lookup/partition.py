@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.lookup.tagging import SliceTag, live_keys, tag_slice
+from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, live_keys, tag_slice
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.merge.modes.registry import combine_batch
+from hudi_engine.parallel import in_turn
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
+
+StoredSlice = tuple[FileSlice, StoredKeys]
+"""A slice, and which of its keys count."""
+
+LookAtSlices = Callable[
+    [Callable[[StoredSlice], SliceTag | None], Sequence[StoredSlice]], "list[SliceTag | None]"
+]
+"""Calls a function for every slice and returns the tags in the order of the slices."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +47,26 @@ class TaggedUnit:
         """Rows of the batch whose key is in the table."""
         return sum(len(tag.matched) for tag in self.tags)
 
+    def only(self, keep: npt.NDArray[np.bool_]) -> TaggedUnit:
+        """Return some of the rows, and the tags with their new numbers; tags without rows are left out."""
+        if keep.all():
+            return self
+        numbers = pa.array(np.cumsum(keep) - 1, pa.int32(), mask=~keep)
+        tags = []
+        for tag in self.tags:
+            matched = numbers.take(tag.matched).drop_null()
+            if len(matched):
+                tags.append(SliceTag(tag.file_slice, numbers.take(tag.batch_rows), matched))
+        return replace(self, batch=self.batch.filter(pa.array(keep)), tags=tuple(tags))
 
-def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> TaggedUnit:
+
+def tag_unit(
+    context: WriteContext,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    batch: pa.Table,
+    run: LookAtSlices = in_turn,
+) -> TaggedUnit:
     """Combine rows with the same key and look the keys up; reads key columns only, writes nothing.
 
     Args:
@@ -44,27 +74,32 @@ def tag_unit(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: 
         plan: How rows are treated.
         unit: The partition.
         batch: Its rows: key columns and data columns of the table's schema.
+        run: Looks at the slices.
     """
+    tags_of = partial(_tags, context, plan, unit, run=run)
     if plan.combine and batch.num_rows:
         batch = combine_batch(batch, context.config)
     if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
         return TaggedUnit(unit, batch, ())
-    tags = _tags(context, plan, unit, batch)
+    tags = tags_of(batch)
     if not plan.combine and tags and OPERATION not in batch.column_names:
         combined = _combine_known(context, batch, tags)
         if combined.num_rows < batch.num_rows:
-            batch, tags = combined, _tags(context, plan, unit, combined)
+            batch, tags = combined, tags_of(combined)
     if plan.skip_existing and tags:
-        batch, tags = _unknown_rows(context, plan, unit, batch, tags)
+        batch, tags = _unknown_rows(context, batch, tags, tags_of)
     tags = _without_dead(context, batch, tags)
     unit.refuse_closed(tag.file_slice.file_id for tag in tags if len(tag.matched))
     return TaggedUnit(unit, batch, tuple(tags))
 
 
-def _tags(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table) -> list[SliceTag]:
-    keys = lookup_keys(batch)
+def _tags(
+    context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, *, run: LookAtSlices
+) -> list[SliceTag]:
+    keys, read = lookup_keys(batch), context.read
     pruning = plan.index.pruning(context.options)
-    found = (tag_slice(context.read, each, keys, pruning, unit.stored_keys(each)) for each in unit.slices)
+    slices = [(each, unit.stored_keys(each)) for each in unit.slices]
+    found = run(lambda each: tag_slice(read, each[0], keys, pruning, each[1]), slices)
     tags = [tag for tag in found if tag is not None]
     return [_every_row(tag, batch) for tag in tags] if OPERATION in batch.column_names else tags
 
@@ -87,7 +122,10 @@ def _combine_known(context: WriteContext, batch: pa.Table, tags: Sequence[SliceT
 
 
 def _unknown_rows(
-    context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tags: Sequence[SliceTag]
+    context: WriteContext,
+    batch: pa.Table,
+    tags: Sequence[SliceTag],
+    tags_of: Callable[[pa.Table], list[SliceTag]],
 ) -> tuple[pa.Table, list[SliceTag]]:
     """Return rows whose key is not in the table; a key that only logs deleted is tagged, so that it comes back in its place."""
     known = np.zeros(batch.num_rows, dtype=bool)
@@ -97,7 +135,7 @@ def _unknown_rows(
         return batch, list(tags)
     batch = batch.filter(pa.array(~known))
     logged = any(tag.file_slice.log_files for tag in tags)
-    return batch, _tags(context, plan, unit, batch) if logged and batch.num_rows else []
+    return batch, tags_of(batch) if logged and batch.num_rows else []
 
 
 def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTag]) -> list[SliceTag]:

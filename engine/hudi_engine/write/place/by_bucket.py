@@ -16,7 +16,7 @@ from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.index.buckets import bucket_ids
+from hudi_engine.index.buckets import bucket_ids, bucket_of_file
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
@@ -33,18 +33,18 @@ def write_buckets(
     if batch.num_rows == 0:
         return
     buckets = bucket_ids(batch, task.context.config, count, task.context.options)
-    by_bucket = {} if plan.replaces else _slices_by_bucket(unit, count)
+    by_bucket = {} if plan.replaces else slices_by_bucket(unit, count)
     for bucket in np.unique(np.asarray(buckets)):
         rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))
         yield from _run_bucket(task, plan, unit, int(bucket), by_bucket.get(int(bucket)), rows)
 
 
-def _slices_by_bucket(unit: PartitionUnit, count: int) -> dict[int, FileSlice]:
+def slices_by_bucket(unit: PartitionUnit, count: int) -> dict[int, FileSlice]:
     """Return slices by the bucket in their file id; refuses file groups that another index or another number of buckets made."""
     found: dict[int, FileSlice] = {}
     for each in unit.slices:
-        bucket = int(each.file_id[:8]) if each.file_id[:8].isdigit() else -1
-        if not 0 <= bucket < count or bucket in found:
+        bucket = bucket_of_file(each.file_id, count)
+        if bucket < 0 or bucket in found:
             raise ConfigError(
                 f"file group {each.file_id!r} of partition {unit.partition!r} is no bucket of {count}: the table was written with "
                 "another index or another hoodie.bucket.index.num.buckets. Use the index it was made with, or rebuild it"

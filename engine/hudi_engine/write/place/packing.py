@@ -1,7 +1,7 @@
 """Where new rows go: first into small files that have room, then into new file groups.
 
 Room of a small file is (target size - its size) / average row size, as in Hudi's upsert partitioner. Merge-on-read offers
-only its smallest file without logs, and only up to a price: a large base file is not rewritten for a few rows.
+only its smallest file, whose logs are merged in then, and only up to a price: many bytes are not rewritten for a few rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def share_inserts(
     for small in small_files(context, slices, frozen):
         if left == 0:
             break
-        room = context.file_size.room_in(_size(small))
+        room = context.file_size.room_in(small.size)
         if room <= 0:
             continue
         taken = min(left, room)
@@ -61,20 +61,18 @@ def small_files(
     limit = context.options[FileOptions.SMALL_FILE_LIMIT]
     if limit == 0:
         return []
-    merge_on_read = context.config.table_type is TableType.MERGE_ON_READ
+    config = context.config
+    merge_on_read = config.table_type is TableType.MERGE_ON_READ
     if merge_on_read:
         limit = min(limit, context.options[EngineOptions.PACKING_MAX_BYTES])
     found = [
         each
         for each in slices
         if each.base_file is not None
-        and each.base_file.size < limit
+        and each.size < limit
         and (each.partition, each.file_id) not in frozen
-        and not (merge_on_read and each.log_files)
+        # Changelog mode keeps changes in logs, which a rewritten base file would end.
+        and not (config.keeps_operations and each.log_files)
     ]
-    found.sort(key=lambda each: (_size(each), each.file_id))
+    found.sort(key=lambda each: (each.size, each.file_id))
     return found[:1] if merge_on_read else found
-
-
-def _size(file_slice: FileSlice) -> int:
-    return file_slice.base_file.size if file_slice.base_file is not None else 0

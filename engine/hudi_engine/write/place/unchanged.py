@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -43,7 +41,7 @@ def without_unchanged(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit)
     unchanged = (stored > 0) & (stored == equal) & ~_marked(batch, context)
     if not unchanged.any():
         return tagged
-    return _kept(tagged, ~unchanged)
+    return tagged.only(~unchanged)
 
 
 def _count(
@@ -75,14 +73,3 @@ def _marked(batch: pa.Table, context: WriteContext) -> Mask:
         if flag in batch.column_names:
             marked |= np.asarray(pc.fill_null(batch.column(flag), False)).astype(bool)
     return marked
-
-
-def _kept(tagged: TaggedUnit, keep: Mask) -> TaggedUnit:
-    """Return the rows that stay, and the tags with their numbers."""
-    numbers = pa.array(np.cumsum(keep) - 1, pa.int32(), mask=~keep)
-    tags = []
-    for tag in tagged.tags:
-        matched = numbers.take(tag.matched).drop_null()
-        if len(matched):
-            tags.append(SliceTag(tag.file_slice, numbers.take(tag.batch_rows), matched))
-    return replace(tagged, batch=tagged.batch.filter(pa.array(keep)), tags=tuple(tags))

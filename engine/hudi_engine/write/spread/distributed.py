@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,13 +15,9 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import DataError, InvalidKeyError
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.frames.collect import to_arrow
-from hudi_engine.handles.sizing import SAMPLE_ROWS
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.joins import combine_by_key, locate, tag_files
-from hudi_engine.index.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
-from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.index.lookup.unit import ORDER, PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -34,6 +31,14 @@ from hudi_engine.write.rows.key_columns import with_key_columns
 from hudi_engine.write.rows.source_plan import is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk
 from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
+from hudi_engine.write.spread.parts import (
+    is_wide,
+    parts_by_bucket,
+    parts_by_rows,
+    places_of_new,
+    rows_of_a_file,
+    without_keys,
+)
 from hudi_engine.write.spread.shuffle import shuffle_by_bucket
 
 if TYPE_CHECKING:
@@ -206,62 +211,22 @@ def write_distributed(
             state = TableState(context.storage, context.config, transaction.timeline)
             frame, rows = locate(spark, state, context, plan, units, frame, batch.kept)
         plan = replace(plan, combine=False)
-    per_file = _rows_of_a_task(context, plan, frame, rows)
-    if plan.lookup and plan.index.buckets is None and _is_wide(spark, context, units, rows, per_file):
-        frame, units, buckets = tag_files(spark, context, plan, units, (frame, rows, batch.kept), per_file)
-        plan = replace(plan, combine=False, packing=False)
+    keys = None if everywhere else batch.generator
+    if plan.index.buckets is not None:
+        bucketed, units, buckets = parts_by_bucket(spark, context, plan, frame, keys, units, rows)
+        shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
+        return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
+    per_file = rows_of_a_file(context, frame, rows)
+    if plan.lookup and is_wide(spark, context, units, rows, per_file):
+        places = partial(places_of_new, context, plan, per_file)
+        frame, units, buckets = tag_files(spark, context, plan, units, (frame, rows, batch.kept), places)
+        plan = replace(plan, combine=False)
         return "joined", run_buckets(
             spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
         )
-    keys = None if everywhere else batch.generator
-    bucketed, units, buckets = _buckets(frame, keys, units, rows, per_file)
+    bucketed, units, buckets = parts_by_rows(frame, keys, units, rows, per_file)
     shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
     return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
-
-
-def _rows_of_a_task(context: WriteContext, plan: UnitPlan, frame: DataFrame, rows: Mapping[str, int]) -> int:
-    """Rows of a partition that one task takes: those of a file, measured where what commits tell would cut them."""
-    most = max(rows.values(), default=0)
-    if plan.index.buckets is not None:
-        return max(1, most)
-    per_file = context.file_size.rows_per_file()
-    if most <= per_file:
-        return per_file
-    return context.file_size.rows_per_file(to_arrow(frame.drop(ORDER).limit(SAMPLE_ROWS)))
-
-
-def _buckets(
-    frame: DataFrame,
-    keys: KeyGenerator | None,
-    units: Mapping[str, PartitionUnit],
-    rows: Mapping[str, int],
-    per_file: int,
-) -> tuple[DataFrame, Mapping[str, PartitionUnit], list[str]]:
-    """Rows with their bucket: their partition, or a part of it where its new rows fill several files.
-
-    Small files of such a partition take rows of its first part.
-    """
-    from pyspark.sql import functions as F
-
-    parts = {partition: -(-count // per_file) for partition, count in rows.items()}
-    if all(count < 2 for count in parts.values()):
-        bucketed = _without_keys(frame, keys).withColumnRenamed(PARTITION_PATH, BUCKET)
-        return bucketed, units, sorted(rows, key=lambda each: (-rows[each], each))
-    known: dict[str, PartitionUnit] = {}
-    sizes: dict[str, float] = {}
-    for partition, count in parts.items():
-        unit = units.get(partition) or PartitionUnit(partition)
-        for number, name in enumerate(new_row_buckets(partition, count)):
-            known[name] = unit if number == 0 else PartitionUnit(partition, exists=unit.exists)
-            sizes[name] = rows[partition] / count
-    frame = frame.withColumn(BUCKET, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
-    spread = _without_keys(spread_new_rows(frame, parts), keys)
-    return spread, known, sorted(sizes, key=lambda each: (-sizes[each], each))
-
-
-def _without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
-    """Return rows without the record key when the task that writes them makes it: it need not go through the shuffle."""
-    return frame if keys is None else frame.drop(RECORD_KEY)
 
 
 def _write_bulk(
@@ -277,32 +242,8 @@ def _write_bulk(
         frame, keys = combine_by_key(frame, context, plan), None
     if context.options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS:
         keys = None
-    return run_bulk(spark, context, ordered_for_bulk(_without_keys(frame, keys), context, batch.source), keys)
+    return run_bulk(spark, context, ordered_for_bulk(without_keys(frame, keys), context, batch.source), keys)
 
 
 def _tasks(context: WriteContext) -> int:
     return context.options[WriteOptions.UPSERT_PARALLELISM]
-
-
-def _is_wide(
-    spark: SparkSession,
-    context: WriteContext,
-    units: Mapping[str, PartitionUnit],
-    rows: Mapping[str, int],
-    per_file: int,
-) -> bool:
-    """Whether partitions, or their shares of the batch, are too big, or too few for the machine, to be one task each."""
-    if any(count > per_file and units[name].slices for name, count in rows.items() if name in units):
-        return True
-    touched = [units[partition] for partition in rows if partition in units]
-    sizes = [sum(_size(each) for each in unit.slices) for unit in touched]
-    limit = context.options[EngineOptions.WIDE_PARTITION_BYTES]
-    if any(size > limit for size in sizes):
-        return True
-    files = sum(len(unit.slices) for unit in touched)
-    cores = spark.sparkContext.defaultParallelism
-    return len(rows) < cores and files > len(rows) and sum(sizes) > 64 * 1024 * 1024
-
-
-def _size(file_slice: FileSlice) -> int:
-    return file_slice.base_file.size if file_slice.base_file is not None else 0

@@ -1,8 +1,9 @@
-"""The bounded small-batch path: the batch is in memory on the driver, threads tag and write."""
+"""The bounded small-batch path: the batch is in memory on the driver, threads tag and write, file group by file group."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -10,10 +11,11 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
-from hudi_engine.parallel import run_in_threads
+from hudi_engine.parallel import in_turn, run_in_threads
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.txn.storage_errors import storage_errors
+from hudi_engine.write.place.shares import shares_of
 from hudi_engine.write.place.unit import write_unit
 
 MOST_THREADS = 8
@@ -44,15 +46,19 @@ def run_on_driver(
     """
     with storage_errors(context.storage, "write data files"):
         groups = split_by_partition(batch, PARTITION_PATH)
-        tagged = run_in_threads(
-            lambda group: tag_unit(context, plan, units.get(group[0], PartitionUnit(group[0])), group[1]),
+        threads = partial(run_in_threads, most=MOST_THREADS)
+        # Where there is but one partition, its files are what threads share.
+        look = threads if len(groups) == 1 else in_turn
+        tagged = threads(
+            lambda group: tag_unit(
+                context, plan, units.get(group[0], PartitionUnit(group[0])), group[1], look
+            ),
             groups,
-            most=MOST_THREADS,
         )
         planned(tagged)
-        written = run_in_threads(
+        shares = [share for each in tagged for share in shares_of(context, plan, each)]
+        written = threads(
             lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
-            list(enumerate(tagged)),
-            most=MOST_THREADS,
+            list(enumerate(shares)),
         )
         return [stat for stats in written for stat in stats]

@@ -6,7 +6,9 @@ incoming batch does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,15 +20,17 @@ from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.index.lookup.partition import tag_unit
+from hudi_engine.index.lookup.partition import StoredSlice, TaggedUnit, tag_unit
+from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import BUCKET, PartitionUnit, UnitPlan, in_order, split_by_partition
 from hudi_engine.keygen.generator import KeyGenerator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.merge.delete_marker import delete_mask
-from hudi_engine.parallel import run_in_spark
+from hudi_engine.parallel import RunTasks, run_in_spark
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.write.place.shares import shares_of
 from hudi_engine.write.place.unit import write_unit
 
 if TYPE_CHECKING:
@@ -88,19 +92,40 @@ def run_small_batch(
     units: Mapping[str, PartitionUnit],
     batch: pa.Table,
 ) -> list[WriteStat]:
-    """Write a small batch into big partitions: the rows travel with the tasks, one task a partition (one Spark job)."""
+    """Write a small batch into big partitions: the rows travel with the tasks.
+
+    One job with a task a partition; where that would leave cores idle, one that finds the keys, file by file, and one with
+    a task a file group.
+    """
     items = [
-        (units.get(partition) or PartitionUnit(partition), rows)
+        TaggedUnit(units.get(partition) or PartitionUnit(partition), rows, ())
         for partition, rows in split_by_partition(batch, PARTITION_PATH)
     ]
     if not items:
         return []
+    run = run_in_spark(spark)
+    if len(items) < spark.sparkContext.defaultParallelism:
+        tagged = [
+            tag_unit(context, plan, each.unit, each.batch, partial(_matched_only, run)) for each in items
+        ]
+        items = [share for each in tagged for share in shares_of(context, plan, each)]
 
-    def write(item: tuple[PartitionUnit, pa.Table]) -> list[WriteStat]:
-        unit, rows = item
-        return write_unit(current_task(context), plan, tag_unit(context, plan, unit, rows))
+    def write(item: TaggedUnit) -> list[WriteStat]:
+        return write_unit(current_task(context), plan, tag_unit(context, plan, item.unit, item.batch))
 
-    return [stat for stats in run_in_spark(spark)(write, items) for stat in stats]
+    return [stat for stats in run(write, items) for stat in stats]
+
+
+def _matched_only(
+    run: RunTasks, look: Callable[[StoredSlice], SliceTag | None], slices: Sequence[StoredSlice]
+) -> list[SliceTag | None]:
+    """Look at slices in tasks; what is known of each row of a base file stays there, as its size is the file's."""
+
+    def matched(each: StoredSlice) -> SliceTag | None:
+        tag = look(each)
+        return None if tag is None else replace(tag, batch_rows=tag.batch_rows.slice(0, 0))
+
+    return run(matched, slices)
 
 
 def _with_record_keys(rows: pa.Table, keys: KeyGenerator | None) -> pa.Table:
