@@ -120,6 +120,16 @@ def test_other_keys_are_rarely_found():
     assert wrong < 60
 
 
+@pytest.mark.parametrize("fpp", [1e-1, 1e-2, 1e-3])
+def test_a_filter_sized_to_its_keys_has_half_the_hashes_and_keeps_the_rate(fpp):
+    keys = pa.array([f"in-{number}" for number in range(5000)])
+    fitted, smallest = BloomFilter.for_keys(keys, fpp=fpp), BloomFilter.sized_for(5000, fpp=fpp)
+    assert fitted.hashes == -(-smallest.hashes // 2)
+    assert smallest.bits < fitted.bits < 1.6 * smallest.bits
+    wrong = fitted.might_contain_all(pa.array([f"out-{number}" for number in range(20000)])).mean()
+    assert 0.7 * fpp < wrong < 1.3 * fpp + 0.001
+
+
 def test_answers_come_in_the_order_of_the_keys():
     bloom = BloomFilter.for_keys(pa.array(["short", "a much longer key"]))
     asked = ["x", "a much longer key", "yy", "short", "zzz" * 9]
