@@ -17,8 +17,8 @@ from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.publish.derive import NONE_MADE, AfterWrite, MadeSidecars, make_in_threads
 from hudi_engine.publish.derive import RunTasks as RunSidecars
-from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import Published, live_manifest_files, publish
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.repair import Repair, repair
@@ -267,25 +267,34 @@ class TableServices:
         ).publish_or_warn()
         return result
 
-    def publish(self) -> None:
-        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current."""
-        self.on_publish(None)
-        self.on_publish(publish(self.storage, self.config, run_sidecars=self.run_sidecars))
+    def publish(self, made: MadeSidecars = NONE_MADE) -> None:
+        """Publish the snapshot manifest that plain Spark SQL reads; nothing happens when it is current.
 
-    def publish_or_warn(self) -> None:
+        Args:
+            made: Files beside the data that a write has made already, see `AfterWrite`.
+        """
+        self.on_publish(None)
+        run = AfterWrite(self.run_sidecars, made)
+        self.on_publish(publish(self.storage, self.config, run_sidecars=run))
+
+    def publish_or_warn(self, made: MadeSidecars = NONE_MADE) -> None:
         """Publish after a commit if the options say so; the commit stands whatever happens here, a failure is a warning."""
         if not self.options[EngineOptions.PUBLISH_MANIFEST]:
             return
         try:
-            self.publish()
+            self.publish(made)
         except (HudiError, OSError) as error:
             base = self.storage.base
             logger.warning("%s: the commit stands, but its manifest was not published: %s", base, error)
 
-    def after_commit(self) -> services.ServicesReport:
-        """Publish a commit, then run the services that are due, and return what they did; a failure is a warning."""
+    def after_commit(self, made: MadeSidecars = NONE_MADE) -> services.ServicesReport:
+        """Publish a commit, then run the services that are due, and return what they did; a failure is a warning.
+
+        Args:
+            made: As in publish.
+        """
         with phase("publish"):
-            self.publish_or_warn()
+            self.publish_or_warn(made)
         with phase("services"):
             report = services.run_after_commit(
                 self.storage,

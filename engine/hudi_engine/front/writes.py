@@ -23,6 +23,7 @@ from hudi_engine.write import operation as operations
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.pipeline import write
+from hudi_engine.write.place.sidecars import made_sidecars
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.arguments import column_names, resolving, struct_of
@@ -342,7 +343,7 @@ class Writes(Reads):
     def _published(self, result: WriteResult, options: Options) -> WriteResult:
         """After a commit: publish it, run the services that are due, tell of it; the commit stands whatever happens here."""
         with timed("hudi.after_commit", {"hudi.table": self.storage.base}) as seconds:
-            services = self._services(options).after_commit().told
+            services = self._services(options).after_commit(made_sidecars(result.metadata)).told
         result = replace(result, services=services, seconds={**result.seconds, **seconds})
         if result.instant is not None and result.metadata is not None:
             self._told(result, result.instant, result.metadata, options)

@@ -74,17 +74,38 @@ def append_log(
     Returns:
         One write stat a log file; blocks above the log file size limit go to further files.
     """
+    stamped = None
+    if updates is not None and updates.num_rows:
+        stamped = stamp_log_rows(task, target, updates)
+    return append_stamped(task, target, stamped, deletes, inserts=inserts, updated=updated)
+
+
+def stamp_log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> pa.Table:
+    """Fill the meta columns of rows for a log."""
+    slice_ = target.file_slice
+    return stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
+
+
+def append_stamped(
+    task: WriteTask,
+    target: LogTarget,
+    updates: pa.Table | None,
+    deletes: LogDeletes | None,
+    *,
+    inserts: int = 0,
+    updated: int | None = None,
+) -> list[WriteStat]:
+    """Do as `append_log` with rows that have their meta columns."""
     context, slice_ = task.context, target.file_slice
     blocks: list[bytes] = []
     count = 0
     if updates is not None and updates.num_rows:
         count = updates.num_rows
-        stamped = stamp_rows(task, slice_.partition, updates, slice_.file_id, in_log=True)
         blocks += encode_data_blocks(
-            stamped,
+            updates,
             context.avro_schema,
             context.instant,
-            block_format=_block_format(task, stamped),
+            block_format=_block_format(task, updates),
             max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
             codec=context.base_files.codec,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,6 +38,28 @@ class DeriveTask(Protocol):
 
 RunTasks = Callable[[Sequence[DeriveTask]], "list[int | None]"]
 """Runs tasks and returns what each returned, in the same order."""
+
+MadeSidecars = Mapping[tuple[str, str, str], tuple[str, int]]
+"""Path and bytes of sidecars, by partition path, file id and identity of what they hold."""
+
+NONE_MADE: MadeSidecars = {}
+
+
+@dataclass(frozen=True)
+class AfterWrite:
+    """Runs tasks as ``run`` does, after a write whose tasks have made some of the files already.
+
+    Args:
+        run: Makes the others.
+        made: Those files.
+    """
+
+    run: RunTasks
+    made: MadeSidecars
+
+    def __call__(self, tasks: Sequence[DeriveTask]) -> list[int | None]:
+        """Run tasks."""
+        return self.run(tasks)
 
 
 @dataclass(frozen=True)

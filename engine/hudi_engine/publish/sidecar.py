@@ -20,12 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.slice_reader import resolve_delta
+from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.publish.derive import size_of
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
@@ -78,19 +79,49 @@ class SidecarTask:
     def run(self) -> int | None:
         """Merge the logs and write the sidecar; returns its bytes, None when the logs change nothing."""
         delta = resolve_delta(self.context, self.file_slice)
-        if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
-            return None
-        schema = sidecar_schema(self.context.schema)
-        with (
-            self.target.open_output(self.path) as sink,
-            pq.ParquetWriter(sink, schema, compression=ParquetCodec.ZSTD.value) as writer,
-        ):
-            mask = mask_table(delta.masked_positions, schema)
-            if mask.num_rows:
-                writer.write_table(mask, row_group_size=_ROWS_PER_GROUP)
-            if delta.live.num_rows:
-                writer.write_table(_live_table(delta.live, schema), row_group_size=_ROWS_PER_GROUP)
-        return size_of(self.target, self.path)
+        return write_sidecar(self.target, self.path, self.context.schema, delta)
+
+
+def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDelta) -> int | None:
+    """Write a sidecar; returns its bytes, None when the logs change nothing and no file is needed.
+
+    Args:
+        target: Storage that gets the file.
+        path: Where.
+        schema: Columns of the table, the meta columns first.
+        delta: What the logs do to the base file.
+    """
+    if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
+        return None
+    schema = sidecar_schema(schema)
+    with (
+        target.open_output(path) as sink,
+        pq.ParquetWriter(sink, schema, compression=ParquetCodec.ZSTD.value) as writer,
+    ):
+        mask = mask_table(delta.masked_positions, schema)
+        if mask.num_rows:
+            writer.write_table(mask, row_group_size=_ROWS_PER_GROUP)
+        if delta.live.num_rows:
+            writer.write_table(_live_table(delta.live, schema), row_group_size=_ROWS_PER_GROUP)
+    return size_of(target, path)
+
+
+def read_sidecar(storage: Storage, path: str, schema: pa.Schema) -> SliceDelta:
+    """Read a sidecar back.
+
+    Args:
+        storage: Where it is.
+        path: Its path there.
+        schema: Columns of the table, the meta columns first.
+
+    Raises:
+        FileNotFoundError: It is gone.
+    """
+    with storage.open_input(path) as source:
+        content = pq.ParquetFile(source).read()
+    is_live = pc.is_null(content.column(CHUNK_COLUMN))
+    live = content.filter(is_live).select(schema.names).cast(schema)
+    return SliceDelta(masked_rows(content.filter(pc.invert(is_live))), live)
 
 
 def sidecar_path(file_slice: FileSlice, instant: str) -> str:
@@ -163,6 +194,17 @@ def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.T
     return pa.Table.from_arrays(
         [*columns, pa.array(chunks), lists.cast(schema.field(WORDS_COLUMN).type)], schema=schema
     )
+
+
+def masked_rows(mask: pa.Table) -> pa.Int64Array:
+    """Turn mask rows back into row numbers of a base file, ascending."""
+    chunks = mask.column(CHUNK_COLUMN).to_numpy()
+    words = pc.list_flatten(mask.column(WORDS_COLUMN).combine_chunks()).to_numpy(zero_copy_only=False)
+    bits = np.unpackbits(
+        words.astype("<i8").view(np.uint8).reshape(len(chunks), -1), axis=1, bitorder="little"
+    )
+    which, places = np.nonzero(bits)
+    return pa.array(np.sort((chunks[which] << CHUNK_BITS) + places), pa.int64())
 
 
 def _live_table(live: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -26,7 +26,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import load_schema_history, read_context
-from hudi_engine.publish.derive import ConversionTask, DeriveTask, RunTasks, conversion_path
+from hudi_engine.publish.derive import AfterWrite, ConversionTask, DeriveTask, RunTasks, conversion_path
 from hudi_engine.publish.layout import choose_layout, column_is_null
 from hudi_engine.publish.manifest_file import (
     Derived,
@@ -233,9 +233,13 @@ def _slices_of(request: SnapshotRequest, entries: Sequence[ManifestEntry]) -> li
 class _Derivation:
     """Collects what has to be derived for some slices, and does it in one go."""
 
-    def __init__(self, request: SnapshotRequest, before: Sequence[_Slice]) -> None:
+    def __init__(self, request: SnapshotRequest, before: Sequence[_Slice], run_tasks: RunTasks) -> None:
         self._request = request
         self._known = {entry.origin: entry for one in before for entry in one.entries if entry.origin}
+        if isinstance(run_tasks, AfterWrite) and request.target is request.storage:
+            for (partition, file_id, digest), (path, size) in run_tasks.made.items():
+                origin = Origin(Derived.DELTA, partition, file_id, digest)
+                self._known.setdefault(origin, ManifestEntry(request.uri(path), size, 0, origin))
         self._pending = [
             each.requested_time for each in request.timeline.pending if each.action == "deltacommit"
         ]
@@ -289,7 +293,7 @@ def _fresh_slices(
     request: SnapshotRequest, view: FileSystemView, before: Sequence[_Slice], run_tasks: RunTasks
 ) -> list[_Slice]:
     """List the slices with what is derived from them; derivations are asked for first, so that they run together."""
-    derivation = _Derivation(request, before)
+    derivation = _Derivation(request, before, run_tasks)
     if request.is_mor:
         slices = view.latest_slices()
     else:

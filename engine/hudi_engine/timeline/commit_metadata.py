@@ -8,7 +8,7 @@ a table that Hudi upgraded may still be JSON, so the bytes decide (Hudi commit m
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,7 +26,8 @@ class WriteStat:
     """One file of a commit. Counts are rows, sizes bytes; None stands for null or absent.
 
     The fields from ``log_version`` on belong to log files and to what Hudi 1.x adds; they are left out of
-    the JSON when they are None. ``other`` keeps keys this engine does not know.
+    the JSON when they are None. ``other`` keeps keys this engine does not know. ``sidecar`` is no part of the JSON: path, bytes
+    and identity of a file that the writing task made for readers beside its log.
     """
 
     file_id: str | None = None
@@ -61,6 +62,7 @@ class WriteStat:
     total_log_files: int | None = None
     total_log_read_time_ms: int | None = None
     other: dict[str, Any] = field(default_factory=dict)
+    sidecar: Sequence[Any] | None = field(default=None, compare=False)
 
     @property
     def is_log_file(self) -> bool:

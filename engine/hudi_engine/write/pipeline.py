@@ -20,7 +20,6 @@ from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
-from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError
 from hudi_engine.frames.session import prepare_session
@@ -54,6 +53,7 @@ from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.write.place.profile import partition_profile, tagged_profile
+from hudi_engine.write.place.sidecars import sidecar_state
 from hudi_engine.write.request import (
     WriteRequest,
     check_columns,
@@ -61,6 +61,7 @@ from hudi_engine.write.request import (
     check_no_null_key,
     check_request,
     combines,
+    extra_metadata,
     index_of,
     names_changes,
     skips_existing,
@@ -164,6 +165,7 @@ def _commit(
         context = _context(state, request, transaction.instant, action, incoming.schema)
         plan = _plan(config, request, index, operation)
         units = _units(state, incoming, index, request)
+        plan = replace(plan, sidecars=sidecar_state(context, state, units))
         with phase("write"):
             if incoming.table is not None:
                 path, stats = _write_small(spark, context, plan, units, incoming.table, transaction)
@@ -414,7 +416,7 @@ def _metadata(
         by_partition.setdefault(stat.partition_path or "", []).append(stat)
     return CommitMetadata(
         partition_to_write_stats=by_partition,
-        extra_metadata={"schema": _schema_text(context), **_extra(request.options), **told},
+        extra_metadata={"schema": _schema_text(context), **extra_metadata(request.options), **told},
         operation_type=request.operation.name.value,
         compacted=False,
         partition_to_replace_file_ids=replaced,
@@ -426,8 +428,3 @@ def _schema_text(context: WriteContext) -> str:
     meta = meta_fields(operation=context.config.keeps_operations)
     avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
     return commit_schema_text(avro)
-
-
-def _extra(options: Options) -> dict[str, str]:
-    prefix = options[WriteOptions.COMMIT_METADATA_PREFIX] or "_"
-    return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key == CHECKPOINT}

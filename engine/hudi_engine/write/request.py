@@ -12,6 +12,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
 from hudi_engine.index.lookup.kinds import MOVES, IndexKind, index_kind
@@ -185,3 +186,9 @@ def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) 
     problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
+
+
+def extra_metadata(options: Options) -> dict[str, str]:
+    """Return the options of a write that its commit keeps: the checkpoint, and those with the prefix asked for."""
+    prefix = options[WriteOptions.COMMIT_METADATA_PREFIX] or "_"
+    return {key: value for key, value in options.raw.items() if key.startswith(prefix) or key == CHECKPOINT}

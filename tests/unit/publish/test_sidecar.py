@@ -3,6 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, newest_manifest, publish
 from hudi_engine.publish.sidecar import (
@@ -11,7 +12,9 @@ from hudi_engine.publish.sidecar import (
     WORDS_COLUMN,
     mask_table,
     parse_sidecar,
+    read_sidecar,
     sidecar_schema,
+    write_sidecar,
 )
 from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
@@ -193,3 +196,12 @@ def test_hudi_rs_reads_a_table_with_sidecars_as_if_they_were_not_there(mor):
     assert sidecar_files(mor.storage, "dt=x")
     expected = [(1, "x", "a"), (2, "x", "log"), (3, "x", "a"), (4, "y", "a"), (9, "x", "log")]
     assert rows_by_hudi_rs(str(mor.path), ["id", "dt", "v"]) == expected
+
+
+def test_a_sidecar_is_read_back_as_it_was_written(mor):
+    live = rows(5, 7, v="log")
+    delta = SliceDelta(pa.array([0, 63, 64, 4095, 4096, 100_000], pa.int64()), live)
+    assert write_sidecar(mor.storage, "dt=x/s.delta", SCHEMA, delta) > 0
+    found = read_sidecar(mor.storage, "dt=x/s.delta", SCHEMA)
+    assert found.masked_positions.to_pylist() == delta.masked_positions.to_pylist()
+    assert found.live.equals(live)

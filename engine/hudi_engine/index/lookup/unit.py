@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -22,6 +22,21 @@ ORDER = "__hudi_order"
 
 
 @dataclass(frozen=True)
+class SidecarState:
+    """What a task must know of the published files to make those that come after them.
+
+    Args:
+        schema_digest: Identity of the table's schema.
+        pending: Requested times of the deltacommits of other writers that were under way when the write began.
+        before: Path and identity of each slice's sidecar, by partition path and file id.
+    """
+
+    schema_digest: str
+    pending: tuple[str, ...]
+    before: Mapping[tuple[str, str], tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class UnitPlan:
     """How the rows of a partition are treated.
 
@@ -35,6 +50,7 @@ class UnitPlan:
         replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
         skip_unchanged: Rows that equal what is stored are left out (upsert).
+        sidecars: How the files that plain Spark SQL reads beside logs are made in the tasks; None when they are not.
     """
 
     index: IndexKind
@@ -46,6 +62,7 @@ class UnitPlan:
     replaces: bool = False
     update_columns: tuple[str, ...] | None = None
     skip_unchanged: bool = False
+    sidecars: SidecarState | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
-from hudi_engine.handles.append import LogDeletes, append_log
+from hudi_engine.handles.append import LogDeletes, append_stamped, stamp_log_rows
 from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
@@ -23,6 +23,7 @@ from hudi_engine.write.place.changelog import append_changes, log_target
 from hudi_engine.write.place.deletes import deletes_of, split_deletes, takes_several
 from hudi_engine.write.place.packing import share_inserts
 from hudi_engine.write.place.returning import brings_back
+from hudi_engine.write.place.sidecars import log_batch, note_sidecar
 
 
 def write_keys(
@@ -136,11 +137,16 @@ class _TaggedRows:
         if plan.update_columns is not None:
             touched = compose_partial(task.context, file_slice, touched, plan.update_columns)
         if plan.delete_only:
-            keys = touched.column(RECORD_KEY).combine_chunks()
-            yield from append_log(task, target, None, LogDeletes(keys))
-            return
-        mask = None if marks is None else marks.fill_null(False)
-        yield from append_log(task, target, *split_deletes(task, touched, mask))
+            updates, mask = None, None
+            removed: LogDeletes | None = LogDeletes(touched.column(RECORD_KEY).combine_chunks())
+        else:
+            mask = None if marks is None else marks.fill_null(False)
+            updates, removed = split_deletes(task, touched, mask)
+        stamped = stamp_log_rows(task, target, updates) if updates is not None and updates.num_rows else None
+        stats = append_stamped(task, target, stamped, removed)
+        batch = log_batch(self.tag, touched, stamped, mask, all_deleted=plan.delete_only)
+        note_sidecar(task.context, plan, target, batch, stats)
+        yield from stats
 
     def _kept(self) -> pa.Array:
         """Return the numbers of the rows that are no deletes."""

@@ -1,0 +1,111 @@
+"""The next sidecar of a slice: the one before, and what a batch adds to the slice's log.
+
+No log is read, and of the base file at most the ordering columns. That gives what merging all logs would, for tables that
+merge by commit time or by ordering values, as of a key only its newest state counts there. Where that is not so, or cannot
+be known from what is at hand, the answer is None, and all logs have to be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.merge.modes.registry import COMMIT_TIME, EVENT_TIME, merge_rule
+from hudi_engine.merge.ordering import newer_wins
+from hudi_engine.merge.slice_reader import SliceDelta
+from hudi_engine.schema.meta_fields import RECORD_KEY
+
+Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LogBatch:
+    """What one write appends to the log of a slice: a change a key.
+
+    Args:
+        changes: A row for each change with its record key and the ordering columns.
+        deleted: Which changes delete.
+        rows: The others as they are written, in the same order; None for none.
+        hits: Row numbers of the base file whose key is changed.
+        numbers: For each of them the number of its change.
+        deletes_win: Whether deletes win whatever their ordering value.
+    """
+
+    changes: pa.Table
+    deleted: Mask
+    rows: pa.Table | None
+    hits: Positions
+    numbers: Positions
+    deletes_win: bool = True
+
+
+def has_steps(config: TableConfig) -> bool:
+    """Tell whether a table's sidecars can be made of those before."""
+    return not config.keeps_operations and merge_rule(config) in (COMMIT_TIME, EVENT_TIME)
+
+
+def next_delta(
+    config: TableConfig,
+    before: SliceDelta,
+    batch: LogBatch,
+    stored: Callable[[list[str]], pa.Table],
+) -> SliceDelta | None:
+    """Return what the logs do to the base file once a batch is appended, None when that is not known.
+
+    Args:
+        config: The table's settings.
+        before: What they did without it.
+        batch: The changes; those of keys that a log has deleted bring the row back.
+        stored: Reads columns of the base file, one row each.
+    """
+    fields = [name for name in config.ordering_fields if name in batch.changes.column_names]
+    compares = merge_rule(config).compares and bool(fields)
+    if compares and batch.deleted.any() and not batch.deletes_win:
+        return None
+    live_keys = before.live.column(RECORD_KEY)
+    if pc.count_distinct(live_keys).as_py() != len(live_keys):
+        return None
+    if len(np.unique(batch.numbers)) < len(batch.numbers):
+        return None
+    places = np.full(batch.changes.num_rows, -1, np.int64)
+    places[batch.numbers] = batch.hits
+    found = pc.index_in(batch.changes.column(RECORD_KEY), value_set=live_keys.combine_chunks())
+    rows = np.asarray(pc.fill_null(found, -1)).astype(np.int64)
+    masked = np.isin(places, before.masked_positions.to_numpy())
+    in_base = (places >= 0) & ~masked
+    if (in_base & (rows >= 0)).any():
+        return None
+    wins = np.ones(len(places), dtype=bool)
+    if compares:
+        wins[rows >= 0] = _newer(before.live, rows[rows >= 0], batch.changes, rows >= 0, fields)
+        if in_base.any():
+            wins[in_base] = _newer(stored(fields), places[in_base], batch.changes, in_base, fields)
+        wins |= batch.deleted
+    return _stepped(before, batch, wins, rows[wins & (rows >= 0)], places[wins & in_base])
+
+
+def _newer(old: pa.Table, places: Positions, new: pa.Table, which: Mask, fields: list[str]) -> Mask:
+    """Tell of some changes whether they are not older than the rows at ``places`` of ``old``."""
+    known = old.select(fields).take(pa.array(places))
+    coming = new.select(fields).filter(pa.array(which))
+    return newer_wins([known.column(name) for name in fields], [coming.column(name) for name in fields])
+
+
+def _stepped(
+    before: SliceDelta, batch: LogBatch, wins: Mask, gone: Positions, masked: Positions
+) -> SliceDelta:
+    keep = np.ones(before.live.num_rows, dtype=bool)
+    keep[gone] = False
+    positions = np.union1d(before.masked_positions.to_numpy(), masked)
+    live = before.live.filter(pa.array(keep))
+    if batch.rows is not None:
+        added = batch.rows.filter(pa.array(wins[~batch.deleted]))
+        live = pa.concat_tables([live, added.select(live.column_names).cast(live.schema)])
+    return SliceDelta(pa.array(positions, pa.int64()), live)
