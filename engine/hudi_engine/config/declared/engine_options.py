@@ -115,6 +115,13 @@ class EngineOptions:
         ENGINE,
         "A small batch is merged on the driver only while the base files it may touch are below this; above it executors do it.",
     )
+    KEY_CACHE_BYTES = int_option(
+        "hoodie.engine.key.cache.bytes",
+        64 * 1024 * 1024,
+        ENGINE,
+        "Bytes of record keys of base files that the driver keeps for the next look-up of the same process; 0 none.",
+        minimum=0,
+    )
     MAX_PARTITIONS = int_option(
         "hoodie.engine.max.partitions.per.commit",
         10000,

@@ -14,9 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.merge import replace_columns
 from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.index.lookup.tagging import SliceTag, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.keygen.generator import build_key_generator
@@ -144,8 +146,9 @@ def _tag_all(
     keys = lookup_keys(batch)
     pruning = plan.index.pruning(context.options)
     slices = [(each, unit.stored_keys(each)) for unit in units for each in unit.slices]
+    keys_of = DRIVER_KEYS.keys_of(context.options[EngineOptions.KEY_CACHE_BYTES])
     found = run_in_threads(
-        lambda each: tag_slice(context.read, each[0], keys, pruning, each[1]), slices, most=8
+        lambda each: tag_slice(context.read, each[0], keys, pruning, each[1], keys_of), slices, most=8
     )
     return [tag for tag in found if tag is not None]
 

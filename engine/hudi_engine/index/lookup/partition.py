@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.key_cache import KeysOf, stored_keys
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, live_keys, tag_slice
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.merge.modes.registry import combine_batch
@@ -66,6 +67,7 @@ def tag_unit(
     unit: PartitionUnit,
     batch: pa.Table,
     run: LookAtSlices = in_turn,
+    keys_of: KeysOf = stored_keys,
 ) -> TaggedUnit:
     """Combine rows with the same key and look the keys up; reads key columns only, writes nothing.
 
@@ -75,8 +77,9 @@ def tag_unit(
         unit: The partition.
         batch: Its rows: key columns and data columns of the table's schema.
         run: Looks at the slices.
+        keys_of: Finds the keys of a base file.
     """
-    tags_of = partial(_tags, context, plan, unit, run=run)
+    tags_of = partial(_tags, context, plan, unit, run=run, keys_of=keys_of)
     if plan.combine and batch.num_rows:
         batch = combine_batch(batch, context.config)
     if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
@@ -94,12 +97,18 @@ def tag_unit(
 
 
 def _tags(
-    context: WriteContext, plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, *, run: LookAtSlices
+    context: WriteContext,
+    plan: UnitPlan,
+    unit: PartitionUnit,
+    batch: pa.Table,
+    *,
+    run: LookAtSlices,
+    keys_of: KeysOf,
 ) -> list[SliceTag]:
     keys, read = lookup_keys(batch), context.read
     pruning = plan.index.pruning(context.options)
     slices = [(each, unit.stored_keys(each)) for each in unit.slices]
-    found = run(lambda each: tag_slice(read, each[0], keys, pruning, each[1]), slices)
+    found = run(lambda each: tag_slice(read, each[0], keys, pruning, each[1], keys_of), slices)
     tags = [tag for tag in found if tag is not None]
     return [_every_row(tag, batch) for tag in tags] if OPERATION in batch.column_names else tags
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.filters.footer import read_key_footer, within_range
+from hudi_engine.index.lookup.key_cache import KeysOf, stored_keys
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
@@ -74,6 +75,7 @@ def tag_slice(
     keys: pa.Array,
     pruning: KeyPruning,
     which: StoredKeys = StoredKeys.BASE,
+    keys_of: KeysOf = stored_keys,
 ) -> SliceTag | None:
     """Tag one slice; None when the batch has no key of it.
 
@@ -83,6 +85,7 @@ def tag_slice(
         keys: Distinct record keys of the batch; null for a row that is not looked up.
         pruning: Footer pruning rule.
         which: Which keys of a slice with base file and logs count.
+        keys_of: Finds the keys of a base file.
     """
     base, logged = file_slice.base_file, bool(file_slice.log_files)
     live = which is not StoredKeys.BASE and logged
@@ -93,7 +96,7 @@ def tag_slice(
             return None
         batch_rows = pa.array([], pa.int32())
     else:
-        batch_rows = _batch_rows(read_base_file(read, base, columns=[RECORD_KEY]).column(RECORD_KEY), keys)
+        batch_rows = _batch_rows(keys_of(read, base), keys)
     matched = batch_rows.drop_null()
     if which is StoredKeys.BASE_AND_LOGS and logged:
         matched = pa.concat_arrays([matched, _batch_rows(live_keys(read, file_slice), keys).drop_null()])

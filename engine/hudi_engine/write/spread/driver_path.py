@@ -7,8 +7,10 @@ from functools import partial
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.index.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
 from hudi_engine.parallel import in_turn, run_in_threads
@@ -47,11 +49,12 @@ def run_on_driver(
     with storage_errors(context.storage, "write data files"):
         groups = split_by_partition(batch, PARTITION_PATH)
         threads = partial(run_in_threads, most=MOST_THREADS)
+        keys_of = DRIVER_KEYS.keys_of(context.options[EngineOptions.KEY_CACHE_BYTES])
         # Where there is but one partition, its files are what threads share.
         look = threads if len(groups) == 1 else in_turn
         tagged = threads(
             lambda group: tag_unit(
-                context, plan, units.get(group[0], PartitionUnit(group[0])), group[1], look
+                context, plan, units.get(group[0], PartitionUnit(group[0])), group[1], look, keys_of
             ),
             groups,
         )
