@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.options import resolve_options
-from hudi_engine.index.lookup.key_cache import KeyCache, stored_keys
+from hudi_engine.index.lookup.key_cache import KeyCache, keys_of_file
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.table_state import TableState
 
@@ -44,12 +44,12 @@ def test_a_file_is_read_once_and_its_keys_are_those_of_the_file(table):
         keys_of(read, files["a-0"]).to_pylist() == keys_of(read, files["a-0"]).to_pylist() == ["a-0", "a-02"]
     )
     assert len(opens) == 1
-    assert stored_keys(read, files["b-0"]).to_pylist() == ["b-0", "b-02"]
+    assert keys_of_file(read, files["b-0"]).to_pylist() == ["b-0", "b-02"]
 
 
 def test_keys_that_were_not_asked_for_longest_go_first(table):
     files, read, opens = opened(table)
-    size = stored_keys(read, files["a-0"]).nbytes
+    size = keys_of_file(read, files["a-0"]).nbytes
     keys_of = KeyCache().keys_of(2 * size)
     for name in ("a-0", "b-0", "a-0", "c-0"):
         keys_of(read, files[name])

@@ -23,7 +23,7 @@ KeysOf = Callable[[ReadContext, BaseFile], pa.ChunkedArray]
 _Name = tuple[str, str, int, int]
 
 
-def stored_keys(read: ReadContext, base_file: BaseFile) -> pa.ChunkedArray:
+def keys_of_file(read: ReadContext, base_file: BaseFile) -> pa.ChunkedArray:
     """Read the record keys of a base file."""
     return read_base_file(read, base_file, columns=[RECORD_KEY]).column(RECORD_KEY)
 
@@ -46,7 +46,7 @@ class KeyCache:
                 if known is not None:
                     self._held.move_to_end(name)
                     return known
-            keys = stored_keys(read, base_file)
+            keys = keys_of_file(read, base_file)
             self._keep(name, keys, limit)
             return keys
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.lookup.key_cache import KeysOf, stored_keys
+from hudi_engine.index.lookup.key_cache import KeysOf, keys_of_file
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, live_keys, tag_slice
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.merge.modes.registry import combine_batch
@@ -67,7 +67,7 @@ def tag_unit(
     unit: PartitionUnit,
     batch: pa.Table,
     run: LookAtSlices = in_turn,
-    keys_of: KeysOf = stored_keys,
+    keys_of: KeysOf = keys_of_file,
 ) -> TaggedUnit:
     """Combine rows with the same key and look the keys up; reads key columns only, writes nothing.
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.filters.footer import read_key_footer, within_range
-from hudi_engine.index.lookup.key_cache import KeysOf, stored_keys
+from hudi_engine.index.lookup.key_cache import KeysOf, keys_of_file
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
@@ -75,7 +75,7 @@ def tag_slice(
     keys: pa.Array,
     pruning: KeyPruning,
     which: StoredKeys = StoredKeys.BASE,
-    keys_of: KeysOf = stored_keys,
+    keys_of: KeysOf = keys_of_file,
 ) -> SliceTag | None:
     """Tag one slice; None when the batch has no key of it.
 
