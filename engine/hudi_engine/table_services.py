@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from hudi_engine import services
 from hudi_engine.clone import CloneResult, clone_table
@@ -27,13 +28,17 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.phases import phase
-from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.recovery import next_instant, rollback_write, to_roll_back
 from hudi_engine.txn.restore import plan_restore, restore
 from hudi_engine.txn.restore_steps import RestoreResult
 from hudi_engine.txn.rollback import RollbackResult, plan_rollback
 from hudi_engine.txn.rollback_plan import RollbackPlan
 from hudi_engine.txn.savepoint import Savepoint, create_savepoint, list_savepoints
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from hudi_engine.clone.make import CloneArguments
 
 logger = logging.getLogger(__name__)
 
@@ -251,17 +256,9 @@ class TableServices:
             self.publish_or_warn()
         return found
 
-    def clone(
-        self,
-        path: str,
-        *,
-        name: str | None = None,
-        at: Moment | None = None,
-        replace: bool = False,
-        copy: bool = False,
-    ) -> CloneResult:
+    def clone(self, path: str, **asked: Unpack[CloneArguments]) -> CloneResult:
         """Make a table that shares this one's base files, and publish it; see `hudi_engine.clone.make.clone_table`."""
-        result = clone_table(self.storage, path, name=name, at=at, replace=replace, copy=copy)
+        result = clone_table(self.storage, path, **asked)
         TableServices(
             open_storage(result.path), self.options, run_sidecars=self.run_sidecars
         ).publish_or_warn()

@@ -7,6 +7,7 @@ other. An object store copies them by itself. Logs are copied, since another wri
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
 from hudi_engine.clone.content import Content
 from hudi_engine.config.properties import TABLE_NAME_KEY
@@ -32,6 +33,9 @@ from hudi_engine.txn.swap import (
 )
 from hudi_engine.write.define.create_table import FOLDERS, check_absent
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 _TRIES = 4
 
 
@@ -56,24 +60,22 @@ class CloneResult:
     bytes_copied: int = 0
 
 
-def clone_table(
-    storage: Storage,
-    path: str,
-    *,
-    name: str | None = None,
-    at: Moment | None = None,
-    replace: bool = False,
-    copy: bool = False,
-) -> CloneResult:
+class CloneArguments(TypedDict, total=False):
+    """What `HudiTable.clone` takes by name."""
+
+    name: str | None
+    at: Moment | None
+    replace: bool
+    copy: bool
+
+
+def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) -> CloneResult:
     """Make a table that shares the base files of another, and from then on goes its own way.
 
     Args:
         storage: The original's storage.
         path: Folder of the clone.
-        name: Its name; None for the last part of the path.
-        at: Instant, moment or savepoint of the original; None for its newest commit.
-        replace: Whether a table that is there is replaced, at once for its readers.
-        copy: Whether bytes may be copied where files cannot be shared.
+        asked: What `HudiTable.clone` takes by name.
 
     Raises:
         ConfigError: The path is the original's, or inside it.
@@ -88,12 +90,13 @@ def clone_table(
             f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
         )
     recover_swap(target.base)
-    if not (replace and target.exists(PROPERTIES_PATH)):
+    if not (asked.get("replace") and target.exists(PROPERTIES_PATH)):
         check_absent(target)
     for tries_left in reversed(range(_TRIES)):
         try:
             with storage_errors(storage, "clone a table"):
-                return _attempt(storage, target, name, at, copy=copy)
+                copy = asked.get("copy", False)
+                return _attempt(storage, target, asked.get("name"), asked.get("at"), copy=copy)
         except StorageError as error:
             # A clean, archive or rollback of the original went by meanwhile: look at it anew.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):

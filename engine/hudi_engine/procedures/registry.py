@@ -12,6 +12,7 @@ from hudi_engine.procedures.procedure import Procedure
 _INSTANT = ("instant_time",)
 _ONE_COMMIT = ("table", "limit", "instant_time")
 _AT_INSTANT = ("table", "instant_time")
+_BETWEEN = ("table", "limit", "start_ts", "end_ts")
 _SAVED = ("table", "commit_time", "user", "comments")
 _ARCHIVED = ("table", "min_commits", "max_commits", "retain_commits")
 _LOOKING = (
@@ -20,14 +21,14 @@ _LOOKING = (
         "show_archived_commits",
         commits.ARCHIVED,
         commits.show_archived_commits,
-        ("table", "limit", "start_ts", "end_ts"),
+        _BETWEEN,
     ),
     Procedure("show_commits_metadata", commits.COMMITS_METADATA, commits.show_commits_metadata),
     Procedure(
         "show_archived_commits_metadata",
         commits.COMMITS_METADATA,
         commits.show_archived_commits_metadata,
-        ("table", "limit", "start_ts", "end_ts"),
+        _BETWEEN,
     ),
     Procedure("show_fsview_all", files.SLICES, files.show_fsview_all, files.IN_PARTITION),
     Procedure("show_fsview_latest", files.LATEST_SLICES, files.show_fsview_latest, files.IN_PARTITION),
