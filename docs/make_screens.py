@@ -72,7 +72,7 @@ PICTURES = (
     ),
     Screen(
         "demo",
-        "python3 dev.py demo",
+        "python3 dev.py demo --months 3",
         ("python", "integration_tests/run.py", "--months", "3"),
         rows=60,
         demo=True,
