@@ -60,6 +60,7 @@ def append_log(
     *,
     inserts: int = 0,
     updated: int | None = None,
+    stamped: bool = False,
 ) -> list[WriteStat]:
     """Write one commit's changes of a file group into new log files.
 
@@ -70,37 +71,18 @@ def append_log(
         deletes: Keys to delete, or None.
         inserts: How many of the update rows have a new key (bucket index).
         updated: How many of them update a row; None for all others.
+        stamped: Whether they have their meta columns, from `stamp_log_rows`.
 
     Returns:
         One write stat a log file; blocks above the log file size limit go to further files.
     """
-    stamped = None
-    if updates is not None and updates.num_rows:
-        stamped = stamp_log_rows(task, target, updates)
-    return append_stamped(task, target, stamped, deletes, inserts=inserts, updated=updated)
-
-
-def stamp_log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> pa.Table:
-    """Fill the meta columns of rows for a log."""
-    slice_ = target.file_slice
-    return stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
-
-
-def append_stamped(
-    task: WriteTask,
-    target: LogTarget,
-    updates: pa.Table | None,
-    deletes: LogDeletes | None,
-    *,
-    inserts: int = 0,
-    updated: int | None = None,
-) -> list[WriteStat]:
-    """Do as `append_log` with rows that have their meta columns."""
     context, slice_ = task.context, target.file_slice
     blocks: list[bytes] = []
     count = 0
     if updates is not None and updates.num_rows:
         count = updates.num_rows
+        if not stamped:
+            updates = stamp_log_rows(task, target, updates)
         blocks += encode_data_blocks(
             updates,
             context.avro_schema,
@@ -122,6 +104,12 @@ def append_stamped(
     return _write_files(
         task, target, blocks, updates_written=updates_written, inserts=inserts, deleted=deleted
     )
+
+
+def stamp_log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> pa.Table:
+    """Fill the meta columns of rows for a log."""
+    slice_ = target.file_slice
+    return stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
 
 
 def _block_format(task: WriteTask, rows: pa.Table) -> str:

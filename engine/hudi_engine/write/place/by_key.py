@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
-from hudi_engine.handles.append import LogDeletes, append_stamped, stamp_log_rows
+from hudi_engine.handles.append import LogDeletes, append_log, stamp_log_rows
 from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
@@ -143,7 +143,7 @@ class _TaggedRows:
             mask = None if marks is None else marks.fill_null(False)
             updates, removed = split_deletes(task, touched, mask)
         stamped = stamp_log_rows(task, target, updates) if updates is not None and updates.num_rows else None
-        stats = append_stamped(task, target, stamped, removed)
+        stats = append_log(task, target, stamped, removed, stamped=True)
         batch = log_batch(self.tag, touched, stamped, mask, all_deleted=plan.delete_only)
         note_sidecar(task.context, plan, target, batch, stats)
         yield from stats
