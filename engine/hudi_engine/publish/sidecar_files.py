@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.publish.manifest import live_manifest_files
 from hudi_engine.publish.sidecar import Sidecar, parse_sidecar
 from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.timeline.active import Timeline
 
 
 def sidecar_files(storage: Storage, partition: str) -> list[Sidecar]:
@@ -21,8 +23,8 @@ def obsolete_sidecars(storage: Storage, partitions: Iterable[str], keep_from_ins
 
     Readers of the commits from a sidecar's own instant up to the next sidecar or base file of its file group
     need it. It is obsolete when the newest manifest does not list it and that next file is older than
-    the oldest instant to keep; one that was never listed, because its publisher died, goes when it is older
-    itself.
+    the oldest instant to keep; one that was never listed, because its publisher died or its write was rolled
+    back, goes when it is older itself.
 
     Args:
         storage: The table's storage.
@@ -31,19 +33,28 @@ def obsolete_sidecars(storage: Storage, partitions: Iterable[str], keep_from_ins
     """
     live = live_manifest_files(storage)
     found = []
+    timeline: Timeline | None = None
     for partition in partitions:
         statuses = _files(storage, partition)
         sidecars = [side for each in statuses if (side := parse_sidecar(each.name, partition, each))]
+        if not sidecars:
+            continue
+        if timeline is None:
+            timeline = Timeline.load(storage, TableConfig.load(storage))
+        under_way = {each.requested_time for each in timeline.pending}
         starts: dict[str, set[str]] = {}
         for status in statuses:
             base = parse_base_file(status.name, partition, status)
             if base is not None:
                 starts.setdefault(base.file_id, set()).add(base.instant)
-        for side in sidecars:
+        # That of a write that was rolled back ends nothing, and that of one under way may be listed yet.
+        stands = [side for side in sidecars if timeline.is_committed(side.instant)]
+        for side in stands:
             starts.setdefault(side.file_id, set()).add(side.instant)
         for side in sidecars:
-            later = [start for start in starts[side.file_id] if start > side.instant]
-            if side.path not in live and min(later, default=side.instant) < keep_from_instant:
+            later = [start for start in starts.get(side.file_id, ()) if start > side.instant]
+            end = min(later, default=side.instant) if side in stands else side.instant
+            if side.path not in live and side.instant not in under_way and end < keep_from_instant:
                 found.append(side.path)
     return sorted(found)
 

@@ -176,6 +176,27 @@ def test_a_sidecar_that_was_never_listed_goes_when_it_is_old(mor):
     assert live.path in live_manifest_files(mor.storage)
 
 
+def test_the_sidecar_of_a_write_that_was_rolled_back_ends_no_other(mor):
+    log_update(mor, 1)
+    publish(mor.storage)
+    (first,) = sidecar_files(mor.storage, "dt=x")
+    undone, kept = mor.next_instant(), mor.next_instant()
+    mor.storage.create(f"dt=x/f-0_5-0-1_{undone}.delta", b"of no commit")
+    log_update(mor, 2)
+    publish(mor.storage)
+    assert obsolete_sidecars(mor.storage, ["dt=x"], kept) == [f"dt=x/f-0_5-0-1_{undone}.delta"]
+    assert first.path in obsolete_sidecars(mor.storage, ["dt=x"], "9")
+
+
+def test_the_sidecar_of_a_write_that_is_under_way_stays(mor):
+    pending = mor.next_instant()
+    mor.storage.create(f".hoodie/{pending}.deltacommit.inflight", b"")
+    mor.storage.create(f"dt=x/f-0_5-0-1_{pending}.delta", b"to be listed")
+    log_update(mor, 2)
+    publish(mor.storage)
+    assert obsolete_sidecars(mor.storage, ["dt=x"], "9") == []
+
+
 @pytest.mark.parametrize(
     "name",
     [
