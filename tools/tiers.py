@@ -13,6 +13,8 @@ GATE_SECONDS = 1200
 _PYTEST = ("python", "-m", "pytest", "-q")
 # Two processes, each with a Spark session of its own: most tests wait for one core's planning, not for data.
 _IN_TWO = ("-n", "2", "--dist", "loadscope", "--no-loadscope-reorder")
+# A process of its own also then: one that a test has left with a waiting thread would not end, this one is ended.
+_IN_ONE = ("-n", "1")
 # What may go another way on another Spark: its frames and tasks, its catalog, its SQL. The mark `core` says which tests.
 _ON_BOTH_SPARKS = (
     "tests/spark/test_write_operations.py",
@@ -45,8 +47,8 @@ class Tier:
     in_two: bool = False
 
     def lines(self, *, alone: bool) -> tuple[tuple[str, ...], ...]:
-        """Give the commands, those of pytest with two processes where the tier has both cores."""
-        more = _IN_TWO if alone or self.in_two else ()
+        """Give the commands; the tests run in two processes where the tier has both cores, else in one."""
+        more = _IN_TWO if alone or self.in_two else _IN_ONE
         return tuple(
             (*_PYTEST, *more, *each[len(_PYTEST) :]) if each[: len(_PYTEST)] == _PYTEST else each
             for each in self.commands

@@ -94,9 +94,13 @@ def test_a_tier_by_itself_and_a_long_one_have_both_cores() -> None:
     assert whole("spark") == {"spark": True}
     assert whole("spark", "dbt", "long") == {"spark": False, "dbt": False, "long": True}
     by_name = {tier.name: tier for tier in TIERS}
-    assert all("-n" in command for command in by_name["spark"].lines(alone=True))
-    assert not any("-n" in command for command in by_name["spark"].lines(alone=False))
-    assert all("-n" in command for command in by_name["unit"].lines(alone=False)), "it starts no session"
+    processes = {
+        (name, alone): {command[command.index("-n") + 1] for command in by_name[name].lines(alone=alone)}
+        for name in ("spark", "unit")
+        for alone in (True, False)
+    }
+    assert processes["spark", True] == {"2"} and processes["spark", False] == {"1"}
+    assert processes["unit", False] == {"2"}, "it starts no session"
     assert by_name["style"].lines(alone=True) == by_name["style"].commands
 
 
