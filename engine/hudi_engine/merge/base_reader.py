@@ -220,6 +220,7 @@ def _encoded(file: pq.FileMetaData) -> list[str]:
         each.path_in_schema
         for each in columns
         if each.physical_type == "BYTE_ARRAY"
+        and "." not in each.path_in_schema
         and not _DICTIONARIES.isdisjoint(each.encodings)
         and each.total_uncompressed_size <= each.num_values * _NUMBER_BYTES
     ]
