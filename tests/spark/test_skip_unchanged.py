@@ -32,6 +32,8 @@ def test_rows_that_equal_what_is_stored_are_left_out(spark, tmp_path, table_type
     table.upsert(spark.createDataFrame([(2, 2, "a", ["y"])], COLUMNS))
     again = table.upsert(spark.createDataFrame([ROWS[0], (2, 2, "a", ["y"]), ROWS[2]], COLUMNS))
     assert (again.files_written, again.rows_updated, again.rows_inserted) == (0, 0, 0)
+    late = table.upsert(spark.createDataFrame([(2, 1, "a", ["late"])], COLUMNS))
+    assert (late.files_written, late.rows_updated) == (0, 0), "it loses against the row that is there"
 
     some = table.upsert(spark.createDataFrame([ROWS[0], (3, 2, "b", []), (4, 1, "b", None)], COLUMNS))
     assert (some.rows_updated, some.rows_inserted) == (1, 1)

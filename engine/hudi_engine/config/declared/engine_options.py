@@ -139,7 +139,8 @@ class EngineOptions:
         "hoodie.engine.skip.unchanged",
         False,
         ENGINE,
-        "Rows of an upsert that equal what is stored are left out: no file is written for them, and no reader is told a change.",
+        "Rows of an upsert that equal what is stored, or are older, are left out: no file is written for them, and no reader is "
+        "told a change.",
     )
     PACKING_MAX_BYTES = int_option(
         "hoodie.engine.insert.packing.max.bytes",

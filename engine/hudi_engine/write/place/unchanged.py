@@ -1,4 +1,4 @@
-"""Leaving out rows of an upsert that equal what is stored, so that no file is written for them."""
+"""Leaving out rows of an upsert that change nothing of what is stored, so that no file is written for them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.ordering import newer_wins
 from hudi_engine.merge.row_equality import equal_rows
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
@@ -20,7 +23,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def without_unchanged(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
-    """Return a partition's rows without those whose every stored row has the values they bring; deletes stay.
+    """Return a partition's rows without those whose every stored row has the values they bring, or is newer; deletes stay.
 
     Args:
         context: The write.
@@ -58,9 +61,19 @@ def _count(
     places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
     hits = np.flatnonzero(np.asarray(places.is_valid()))
     wanted = tag.matched.take(places.drop_null())
-    same = equal_rows(rows.take(pa.array(hits)), batch.take(wanted), columns)
+    old, new = rows.take(pa.array(hits)), batch.take(wanted)
+    same = equal_rows(old, new, columns) | _loses(context.config, old, new)
     np.add.at(stored, np.asarray(wanted), 1)
     np.add.at(equal, np.asarray(wanted)[same], 1)
+
+
+def _loses(config: TableConfig, old: pa.Table, new: pa.Table) -> Mask:
+    """Return which new rows are older than the stored ones, in a table where these then stay as they are."""
+    rule, names = merge_rule(config), config.ordering_fields
+    kept = all(each.compares and not each.fills for each in (rule, rule.in_logs))
+    if not kept or not names or not {*names} <= {*old.column_names}:
+        return np.zeros(old.num_rows, dtype=bool)
+    return ~newer_wins([old.column(name) for name in names], [new.column(name) for name in names])
 
 
 def _marked(batch: pa.Table, context: WriteContext) -> Mask:
