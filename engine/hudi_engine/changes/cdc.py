@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.changes.columns import ALL, CHANGE_TYPE, COMMITTED
-from hudi_engine.changes.frame import Reading, inserted_rows
+from hudi_engine.changes.columns import ALL
+from hudi_engine.changes.frame import Reading
 from hudi_engine.changes.group import Comparison, matched_rows
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.window import Span, point_at, position_of
@@ -22,6 +22,9 @@ from hudi_engine.logformat.change_records import AFTER, BEFORE, OPERATION, TIME,
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
+
+BEFORE_ALL = "19700101000000000"
+"""A moment before the first commit of any table."""
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,14 +38,12 @@ def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Sp
         spark: The session.
         state: The table.
         options: Read options.
-        span: Without a start all rows of its end are inserts.
+        span: Without a start every commit is told from the first one on.
 
     Raises:
         HistoryGapError: The changes cannot be told in full.
         TimelineError: A point in time that is none, or an end before the start.
     """
-    from pyspark.sql import functions as F
-
     last = point_at(state.timeline, None if span.end is None else position_of(state, span.end))
     reading = Reading.of(spark, state, options, last)
     if reading is None:
@@ -50,21 +51,10 @@ def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Sp
             [], f"{OPERATION} string, {TIME} string, {BEFORE} string, {AFTER} string"
         )
     columns = arrow_to_spark(without_meta_columns(reading.read.schema))
-    if span.start is None:
-        rows = inserted_rows(reading, last, last.newest or "").drop(CHANGE_TYPE)
-        image = F.struct(*(f"`{name}`" for name in columns.names))
-        told = rows.select(
-            F.lit(str(Change.INSERT)).alias(OPERATION),
-            F.col(COMMITTED).alias(TIME),
-            F.lit(None).cast(columns).alias(BEFORE),
-            image.alias(AFTER),
-        )
-    else:
-        steps, cleaned = steps_since(state, span.start, span.end, mode=ALL)
-        plan = plan_changes(state, reading.read, steps, cleaned, ALL)
-        told = map_slices(
-            spark, plan.units, _schema(plan), partial(_told, ChangePlan(plan.read, plan.points, (), ALL))
-        )
+    steps, cleaned = steps_since(state, BEFORE_ALL if span.start is None else span.start, span.end, mode=ALL)
+    plan = plan_changes(state, reading.read, steps, cleaned, ALL)
+    bare = ChangePlan(plan.read, plan.points, (), ALL)
+    told = map_slices(spark, plan.units, _schema(plan), partial(_told, bare))
     return told.select(OPERATION, TIME, *(_json(name, columns).alias(name) for name in (BEFORE, AFTER)))
 
 

@@ -149,7 +149,7 @@ class Reads(TableBase):
         (``hoodie.table.cdc.enabled``); other tables' files are compared.
 
         Args:
-            start: Instant or moment, excluded; None for all rows as inserts.
+            start: Instant or moment, excluded; None for every commit from the first one on.
             end: Instant or moment, included; None for now.
             options: ``hoodie.*`` read options.
 

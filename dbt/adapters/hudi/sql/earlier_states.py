@@ -32,8 +32,6 @@ _USAGE = (
     f"{_FUNCTION} takes 'schema.table', 'latest_state' or 'cdc', a start ('earliest', an instant or a moment, excluded) and, if "
     "wanted, an end (included), all as text"
 )
-_BEFORE_ALL = "19700101000000000"
-"""A moment before the first commit of any table."""
 _KINDS = ("latest_state", "cdc")
 
 
@@ -122,8 +120,7 @@ class EarlierStates:
         table = self._warehouse.table(session, base)
         begin, last = None if start == "earliest" else start, None if end == "latest" else end
         if kind == "cdc":
-            # every commit is told from the first one on, where `cdc` of the engine without a start tells the rows of the end
-            return table.cdc(_BEFORE_ALL if begin is None else begin, last)
+            return table.cdc(begin, last)
         rows = table.changes(begin, last, mode="latest").drop(CHANGE_TYPE)
         return rows.withColumnRenamed(COMMITTED, COMMIT_TIME)
 
