@@ -10,7 +10,7 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 MODEL = """
 {{ config(materialized='incremental', unique_key=['id', 'day'], partition_by='day', archive={'min_commits': 2, 'max_commits': 3},
-          clean={'retain_commits': 1}, post_hook="call create_savepoint(table => '{{ this }}')") }}
+          clean={'retain_commits': 1}, post_hook="call create_savepoint(table => '{{ this }}', comments => 'before the mistake')") }}
 select id, 'd' || id as day, unix_micros(current_timestamp()) as n from range(3)
 """
 
@@ -58,7 +58,7 @@ class TestOperations:
         assert self.rows(project) != before
         told = operate("hudi_restore", f"instant: '{saved}', dry_run: true")
         assert newest[0] in told and self.rows(project) != before
-        assert "1 later instants taken back" in operate("hudi_restore", f"instant: '{saved}'")
+        assert "1 later instants taken back" in operate("hudi_restore", "instant: before the mistake")
         assert self.rows(project) == before
 
         assert "1 partitions would go" in operate(

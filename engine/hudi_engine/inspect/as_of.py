@@ -13,12 +13,13 @@ LATEST_STATE = "latest"
 _POINT = re.compile(r"\d{14,17}|\d{4}-\d\d-\d\d.*")
 
 
-def instant_as_of(state: TableState, when: Moment) -> str | None:
+def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> str | None:
     """Return the newest requested time that counts in a state, None for a table without writes.
 
     Args:
         state: The table.
         when: An instant, a moment, the comment of a savepoint, or ``latest``.
+        asked: Name of the argument, for messages.
 
     Raises:
         TimelineError: It is none of these, or several savepoints have that comment.
@@ -33,8 +34,8 @@ def instant_as_of(state: TableState, when: Moment) -> str | None:
     if len(found) != 1:
         names = ", ".join(f"{each.comments!r} ({each.instant})" for each in saved) or "none"
         raise TimelineError(
-            f"as_of is {when!r}, which is no point in time, and {len(found)} savepoints are called that; legal are an instant such "
-            "as 20260101093000000, yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: "
+            f"{asked} is {when!r}, which is no point in time, and {len(found)} savepoints are called that; legal are an instant "
+            "such as 20260101093000000, yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: "
             f"{names}"
         )
     return found[0]
