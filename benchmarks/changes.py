@@ -1,8 +1,10 @@
-"""The changes of a table's last commit against a scan of the whole table with a filter on the commit time.
+"""The changes of a table's last commit against a scan with a filter on the commit time, and Apache Hudi's incremental query.
 
 The filter is timed as Spark runs it, which leaves out the row groups whose statistics rule them out, and without that.
 Two tables: one of which a commit touched 1 % of the rows, all in one of ten partitions, and one of twenty small commits
 (the shape of Apache Hudi's issue 7254). All ways are timed in turns in one run, so the ratio holds on any machine.
+Apache Hudi runs in processes of its own (PySpark 3.5), where ``python3 dev.py setup all`` has brought it in, and reads the
+same table.
 
     python -m benchmarks.changes [--rows 5000000] [--turns 5]
 """
@@ -13,11 +15,16 @@ import argparse
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hudi_engine import HudiTable
 from pyspark.sql import DataFrame, SparkSession
+
+from tests.judge.apache_hudi import VERSIONS, ApacheHudi, available
 
 PARTITIONS = 10
 COMMITS = 20
@@ -25,22 +32,30 @@ OPTIONS = {"hoodie.clean.automatic": "false", "hoodie.archive.automatic": "false
 
 
 def main() -> int:
-    """Measure both tables and print a line for each."""
+    """Measure both tables and print a line for each way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--turns", type=int, default=5)
     given = parser.parse_args()
-    spark = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false").getOrCreate()
+    conf = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    spark = SparkSession.builder.master("local[*]").config(map=conf).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    peers = [ApacheHudi(version, java="") for version in VERSIONS] if available() else []
     with tempfile.TemporaryDirectory() as folder:
         for name, make in (
             ("1 % in one of ten partitions", one_partition),
             ("twenty commits", twenty_commits),
         ):
             table, since = make(spark, Path(folder, name.replace(" ", "_").replace("%", "")), given.rows)
-            told, *scanned = in_turns(table, since, given.turns)
-            for way, seconds in zip(("filter", "full scan"), scanned, strict=True):
-                print(f"{name}: changes {told:.2f} s, {way} {seconds:.2f} s, ratio {told / seconds:.2f}")
+            told, *others = in_turns(ways_of(table, since, peers), given.turns)
+            print(f"{name}: {told.way} {told.median:.2f} s", flush=True)
+            for each in others:
+                print(
+                    f"  {each.way} {each.median:.2f} s, ratio {told.ratio_to(each):.2f} (median of the turns)",
+                    flush=True,
+                )
+    for peer in peers:
+        peer.close()
     spark.stop()
     return 0
 
@@ -64,22 +79,56 @@ def twenty_commits(spark: SparkSession, path: Path, rows: int) -> tuple[HudiTabl
     return table, str(instants[-2])
 
 
-def in_turns(table: HudiTable, since: str, turns: int) -> list[float]:
-    """Return the median seconds of the changes, the filter and the filter without statistics, run one after the other."""
+@dataclass(frozen=True)
+class Timed:
+    """Seconds of one way of asking, turn by turn."""
 
-    def filtered() -> DataFrame:
-        return table.snapshot().where(f"_hoodie_commit_time > '{since}'")
+    way: str
+    seconds: list[float] = field(default_factory=list)
 
-    ways = [(lambda: table.changes(since), "true"), (filtered, "true"), (filtered, "false")]
-    seconds: list[list[float]] = [[] for _ in ways]
+    @property
+    def median(self) -> float:
+        """Seconds of the turn in the middle."""
+        return statistics.median(self.seconds)
+
+    def ratio_to(self, other: Timed) -> float:
+        """Return the ratio to another way, each turn by itself, as the machine's speed may drift."""
+        return statistics.median(one / two for one, two in zip(self.seconds, other.seconds, strict=True))
+
+
+def ways_of(table: HudiTable, since: str, peers: Sequence[ApacheHudi]) -> dict[str, Callable[[], None]]:
+    """Return the ways to ask what a table's last commit brought, ours first."""
+
+    def drained(rows: DataFrame) -> None:
+        rows.write.format("noop").mode("overwrite").save()
+
+    def filtered(statistics_: str) -> None:
+        table.spark.conf.set("spark.sql.parquet.filterPushdown", statistics_)
+        drained(table.snapshot().where(f"_hoodie_commit_time > '{since}'"))
+
+    return {
+        "changes": lambda: drained(table.changes(since)),
+        "filter": partial(filtered, "true"),
+        "filter without statistics": partial(filtered, "false"),
+        **{
+            f"incremental query of Apache Hudi {peer.version}": partial(
+                peer.drain, table.path, "incremental", begin=since
+            )
+            for peer in peers
+        },
+    }
+
+
+def in_turns(ways: dict[str, Callable[[], None]], turns: int) -> list[Timed]:
+    """Time the ways one after the other, as often as there are turns, and once before that is not counted."""
+    found = [Timed(name) for name in ways]
     for turn in range(turns + 1):
-        for (way, pushed), found in zip(ways, seconds, strict=True):
-            table.spark.conf.set("spark.sql.parquet.filterPushdown", pushed)
+        for each in found:
             begun = time.perf_counter()
-            way().write.format("noop").mode("overwrite").save()
+            ways[each.way]()
             if turn:
-                found.append(time.perf_counter() - begun)
-    return [statistics.median(each) for each in seconds]
+                each.seconds.append(time.perf_counter() - begun)
+    return found
 
 
 def _table(spark: SparkSession, path: Path) -> HudiTable:

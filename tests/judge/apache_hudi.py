@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DESCRIPTION = ROOT / ".cache" / "apache-hudi.json"
 WORKER = Path(__file__).with_name("apache_hudi_worker.py")
 VERSIONS = ("0.15.0", "1.2.0")
+SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # What keeps Hudi 1.x from upgrading a version 6 table when it writes to it, and both from adding a metadata
 # table.
 KEEP_V6 = {
@@ -45,9 +46,10 @@ class ApacheHudi:
     Args:
         version: ``0.15.0`` or ``1.2.0``.
         timezone: Zone of its process; instants are in UTC, so anything else is for tests of that.
+        java: Options of its Java; those of a short life without any.
     """
 
-    def __init__(self, version: str, timezone: str = "UTC") -> None:
+    def __init__(self, version: str, timezone: str = "UTC", java: str = SHORT_LIFE) -> None:
         self.version = version
         described = json.loads(DESCRIPTION.read_text())
         self._folder = tempfile.TemporaryDirectory(prefix="apache-hudi-")
@@ -63,7 +65,7 @@ class ApacheHudi:
         }
         self._errors = Path(self._folder.name, "stderr.txt").open("w+b")
         self._process = subprocess.Popen(
-            [described["python"], str(WORKER), described["jars"][version], self._folder.name],
+            [described["python"], str(WORKER), described["jars"][version], self._folder.name, java],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
             cwd=self._folder.name, text=True,
         )  # fmt: skip
@@ -93,23 +95,16 @@ class ApacheHudi:
         Returns:
             Plain rows, Hudi's meta columns among them.
         """
-        given: dict[str, str] = {}
-        if query in ("read_optimized", "incremental"):
-            given["hoodie.datasource.query.type"] = query
-        if query == "cdc":
-            given["hoodie.datasource.query.type"] = "incremental"
-            given["hoodie.datasource.query.incremental.format"] = "cdc"
-        if as_of is not None:
-            given["as.of.instant"] = as_of
-        if begin is not None:
-            given["hoodie.datasource.read.begin.instanttime"] = begin
-        if end is not None:
-            given["hoodie.datasource.read.end.instanttime"] = end
+        given = _query(query, as_of, begin, end)
         rows = self._ask(
             "read", path=str(Path(path).resolve()), options={**given, **(options or {})}, columns=columns
         )
         assert isinstance(rows, list)
         return rows
+
+    def drain(self, path: str | Path, query: str, *, begin: str | None = None) -> None:
+        """Read all rows of a query and let them go, which is what is timed; see ``read``."""
+        self._ask("drain", path=str(Path(path).resolve()), options=_query(query, None, begin, None))
 
     def read_arrow(self, path: str | Path) -> pa.Table:
         """Read a snapshot as an Arrow table, for tables too large for plain rows."""
@@ -215,3 +210,20 @@ class ApacheHudi:
         if "error" in answer:
             raise ApacheHudiError(f"Apache Hudi {self.version}: {answer['error']}")
         return answer["rows"]
+
+
+def _query(query: str, as_of: str | None, begin: str | None, end: str | None) -> dict[str, str]:
+    """Give the read options of a query."""
+    given: dict[str, str] = {}
+    if query in ("read_optimized", "incremental"):
+        given["hoodie.datasource.query.type"] = query
+    if query == "cdc":
+        given["hoodie.datasource.query.type"] = "incremental"
+        given["hoodie.datasource.query.incremental.format"] = "cdc"
+    if as_of is not None:
+        given["as.of.instant"] = as_of
+    if begin is not None:
+        given["hoodie.datasource.read.begin.instanttime"] = begin
+    if end is not None:
+        given["hoodie.datasource.read.end.instanttime"] = end
+    return given

@@ -1,7 +1,7 @@
 """The process that runs Apache Hudi: one JSON request a line on stdin, one JSON answer a line on stdout.
 
-Started by ``apache_hudi.py`` with the Python that holds PySpark 3.5; arguments: the bundle jar and a folder
-of its own.
+Started by ``apache_hudi.py`` with the Python that holds PySpark 3.5; arguments: the bundle jar, a folder
+of its own, and options of Java.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from rows import plain, plain_map
 
 
-def start(jar: str, folder: str) -> SparkSession:
-    """Start the session as Hudi's documentation asks for it."""
+def start(jar: str, folder: str, java: str) -> SparkSession:
+    """Start the session as Hudi's documentation asks for it, with more options for its Java."""
     builder = SparkSession.builder.master("local[2]").appName("apache-hudi")
     for key, value in {
         "spark.jars": jar,
@@ -33,7 +33,7 @@ def start(jar: str, folder: str) -> SparkSession:
         "spark.driver.memory": "2g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": java,
     }.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -46,6 +46,10 @@ def answer(spark: SparkSession, request: dict[str, Any]) -> list[dict[str, Any]]
     if request["action"] == "read":
         frame = spark.read.format("hudi").options(**request["options"]).load(request["path"])
         return collect(frame.select(*request["columns"]) if request["columns"] else frame)
+    if request["action"] == "drain":
+        frame = spark.read.format("hudi").options(**request["options"]).load(request["path"])
+        frame.write.format("noop").mode("overwrite").save()
+        return []
     if request["action"] == "export":
         spark.read.format("hudi").load(request["path"]).write.parquet(request["folder"])
         return []
@@ -97,7 +101,7 @@ def main() -> None:
     # knows.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    spark = start(sys.argv[1], sys.argv[2])
+    spark = start(*sys.argv[1:4])
     for line in sys.stdin:
         try:
             result: dict[str, Any] = {"rows": answer(spark, json.loads(line))}
