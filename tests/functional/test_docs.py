@@ -53,12 +53,37 @@ class TestCatalogOfATable:
     def models(self) -> dict[str, str]:
         sql = "select 1 as id, 'a' as name, 'x' as dt"
         config = "materialized='incremental', unique_key='id', partition_by='dt'"
-        return {"orders.sql": f"{{{{ config({config}) }}}} {sql}", "schema.yml": PROPERTIES}
+        logs = "{{ config(materialized='incremental', unique_key='id', table_type='mor') }} "
+        return {
+            "orders.sql": f"{{{{ config({config}) }}}} {sql}",
+            "with_logs.sql": f"{logs} select id, {{{{ is_incremental() }}}} as again from range(4)",
+            "schema.yml": PROPERTIES,
+        }
 
-    def node(self) -> dict[str, Any]:
+    def node(self, name: str = "orders") -> dict[str, Any]:
         run_dbt(["docs", "generate"])
         with open("target/catalog.json") as file:
-            return dict(json.load(file)["nodes"]["model.test.orders"])
+            return dict(json.load(file)["nodes"][f"model.test.{name}"])
+
+    def test_rows_bytes_file_groups_and_the_last_instant_are_on_the_page_of_a_table(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run"])
+        newest = project.run_sql("call show_commits(table => '{schema}.orders', limit => 1)", fetch="one")[0]
+        stats = self.node()["stats"]
+        assert stats["num_rows"] == {
+            "id": "num_rows", "label": "Rows", "value": 1, "include": True, "description": "Rows of the table",
+        }  # fmt: skip
+        assert (stats["file_groups"]["value"], stats["last_instant"]["value"]) == (1, newest)
+        assert "base_rows" not in stats
+
+    def test_rows_that_only_a_merge_of_logs_would_tell_are_not_guessed(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh"])
+        assert self.node("with_logs")["stats"]["num_rows"]["value"] == 4
+        run_dbt(["run"])
+        stats = self.node("with_logs")["stats"]
+        assert "num_rows" not in stats and stats["base_rows"]["value"] == 4
+        assert stats["files"]["value"] == 2
 
     def test_columns_comments_and_statistics_come_from_the_table(self, project: Any) -> None:
         run_dbt(["run"])

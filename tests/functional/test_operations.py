@@ -49,6 +49,9 @@ class TestOperations:
         operate("hudi_report", "output: seen/orders.html, count: true")
         page = (Path(project.project_root) / "seen" / "orders.html").read_text(encoding="utf-8")
         assert newest[0] in page and "day=d2" in page
+        told = project.run_sql("call help(cmd => 'run_clean')", fetch="one")[0]
+        assert "table (required), retain_commits" in told
+        assert "call show_fsview_latest(...)" in project.run_sql("call help()", fetch="one")[0]
         assert "0 repairs would be made" in operate("hudi_repair", "")
         assert "0 repairs made" in operate("hudi_repair", "kinds: duplicate_keys, dry_run: false")
 

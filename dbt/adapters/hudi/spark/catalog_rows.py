@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 from hudi_engine import HudiTable
-from hudi_engine.catalog import CatalogEntry, live_manifest_files
+from hudi_engine.catalog import CatalogEntry
 from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HudiError
+from hudi_engine.inspect import table_stats
 from hudi_engine.schema.meta_fields import DELETES
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
@@ -43,13 +45,23 @@ _TEXT_COLUMNS = (
     "column_comment",
 )
 _STATISTICS: Mapping[str, tuple[str, str]] = {
-    "bytes": ("Size", "Bytes of the newest files"),
-    "files": ("Files", "Files of the newest version"),
+    "num_rows": ("Rows", "Rows of the table"),
+    "base_rows": (
+        "Rows in base files",
+        "Rows of the base files; what the logs change of them is not counted",
+    ),
+    "bytes": ("Size", "Bytes of base files and logs of the newest state"),
+    "file_groups": ("File groups", "File groups of the newest state"),
+    "files": ("Files", "Base files and logs of the newest state"),
+    "last_instant": ("Last instant", "Instant time of the newest commit"),
     "last_modified": ("Last commit", "Time of the newest commit (UTC)"),
     "table_type": ("Table type", "Copy-on-write or merge-on-read"),
     "record_key": ("Record key", "Columns of the record key"),
     "partition_by": ("Partitions", "Partition columns"),
 }
+
+# Digits that are no number.
+_TEXT_STATISTICS = ("stats:last_instant:value",)
 
 
 def columns(session: SparkSession, relation: BaseRelation) -> list[HudiColumn]:
@@ -107,8 +119,9 @@ def catalog_table(
             # a view that no longer fits what it reads does not cost the others their pages
             logger.warning("{} is left out of the catalog: {}", entry.name.label, short_message(error))
     names = list(dict.fromkeys([*_TEXT_COLUMNS, "column_index", *(name for row in rows for name in row)]))
+    texts = [*_TEXT_COLUMNS, *(name for name in names if name in _TEXT_STATISTICS)]
     return table_from_rows(
-        [[row.get(name) for name in names] for row in rows], names, text_only_columns=list(_TEXT_COLUMNS)
+        [[row.get(name) for name in names] for row in rows], names, text_only_columns=texts
     )
 
 
@@ -186,11 +199,16 @@ def _statistics(session: SparkSession, entry: CatalogEntry) -> dict[str, Any]:
 
 def _figures(table: HudiTable) -> dict[str, Any]:
     """Figures of a table for its documentation; what is not known is left out."""
-    config, last = table.config, last_commit_time(TableState.load(table.storage))
-    sizes = _live_file_sizes(table)
+    state = TableState.load(table.storage)
+    config, last = state.config, last_commit_time(state)
+    found = table_stats(state, resolve_options(None))
     return {
-        "bytes": sum(sizes),
-        "files": len(sizes),
+        "num_rows": found.rows,
+        "base_rows": found.base_rows if found.rows is None else None,
+        "bytes": found.base_bytes + found.log_bytes,
+        "file_groups": found.file_groups,
+        "files": found.base_files + found.log_files,
+        "last_instant": found.instant,
         "last_modified": None if last is None else last.strftime("%Y-%m-%d %H:%M:%SZ"),
         "table_type": _TABLE_TYPES[config.table_type],
         "record_key": ", ".join(config.record_key_fields) or None,
@@ -202,9 +220,3 @@ def last_commit_time(state: TableState) -> datetime.datetime | None:
     """Return the UTC time of the newest completed instant, None for a table without one."""
     done = [item.requested_time for item in state.timeline.instants if item.is_completed]
     return parse_instant_time(done[-1], state.config.timeline_zone) if done else None
-
-
-def _live_file_sizes(table: HudiTable) -> list[int]:
-    """Sizes in bytes of the files that the published version of a table is made of."""
-    found = (table.storage.stat(path) for path in live_manifest_files(table.storage))
-    return [status.size for status in found if status is not None]

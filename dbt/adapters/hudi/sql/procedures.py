@@ -6,7 +6,7 @@ import re
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.procedures import find_procedure
+from hudi_engine.procedures import find_procedure, help_text
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
@@ -28,6 +28,10 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
         ConfigError: for a procedure or an argument that does not exist here.
     """
     matched = _CALL.match(statement)
+    if matched and matched.group(1).lower() == "help":
+        asked = _arguments("help", matched.group(2), ("cmd",))
+        told = [(help_text(asked.get("cmd")),)]
+        return Routed(AdapterResponse("CALL help"), session.createDataFrame(told, "result string"))
     procedure = find_procedure(matched.group(1) if matched else statement.strip())
     given = _arguments(procedure.name, matched.group(2) if matched else "", procedure.arguments)
     if "table" not in given:
