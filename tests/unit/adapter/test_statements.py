@@ -10,6 +10,7 @@ from dbt.adapters.hudi.sql.statements import (
     split_outside,
     split_statements,
     with_absolute_files,
+    without_leading_dot,
 )
 
 
@@ -75,3 +76,8 @@ def test_clauses_are_found_outside_brackets_and_quotes() -> None:
 def test_files_that_a_view_reads_are_named_from_the_root(sql: str, expected: str) -> None:
     assert with_absolute_files(sql, "/project", names=["orc"]) == expected
     assert with_absolute_files(sql, None) == sql
+
+
+def test_the_dot_of_an_empty_database_goes_and_no_other() -> None:
+    sql = "select '. .names' from\n .names.t, a.names.u -- .names"
+    assert without_leading_dot(sql, "names") == "select '. .names' from\n  names.t, a.names.u -- .names"

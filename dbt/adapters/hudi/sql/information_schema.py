@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.statements import without_leading_dot
 from dbt.adapters.hudi.sql.substituted import with_view
 
 _SCHEMA = "information_schema"
@@ -37,6 +38,8 @@ def named_in(
     """
     if _SCHEMA not in query.lower():
         return query
+    # packages put the database before it, which is empty here
+    query = without_leading_dot(query, _SCHEMA)
     try:
         for table in _COLUMNS:
             view = f"dbt_hudi_{_SCHEMA}_{table}"

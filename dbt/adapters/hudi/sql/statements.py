@@ -102,6 +102,17 @@ def split_outside(sql: str, start: int, end: int, separator: str) -> list[tuple[
     return pieces
 
 
+def without_leading_dot(sql: str, name: str) -> str:
+    """Return SQL with a blank for the dot in front of a name that nothing stands before: a database that is empty."""
+    pieces, position = [], 0
+    for index, is_code in _significant(sql):
+        follows = sql[index + 1 : index + 1 + len(name)].lower() == name
+        if is_code and sql[index] == "." and follows and sql[index - 1 : index].isspace():
+            pieces += [sql[position:index], " "]
+            position = index + 1
+    return "".join([*pieces, sql[position:]])
+
+
 def _outer_words(sql: str) -> Iterator[tuple[int, str]]:
     """Words outside brackets and quotes, in lower case, with their positions."""
     depth, skip_to = 0, 0
