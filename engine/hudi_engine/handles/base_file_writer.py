@@ -229,18 +229,22 @@ def _open_writer(
         schema,
         compression=options.parquet_codec,
         compression_level=options.compression_level,
-        use_dictionary=_dictionary_leaves(schema, sample) if options.dictionary else False,
+        use_dictionary=dictionary_leaves(schema, sample) if options.dictionary else False,
         data_page_size=options.page_bytes,
         write_statistics=True,
         store_schema=False,
     )
 
 
-def _dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
+def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
     """Choose the leaves to dictionary encode: those whose values repeat.
 
     A dictionary of values that hardly repeat is built, found too large and thrown away by the Parquet writer,
     which costs more than it saves; keys and sequence numbers never repeat.
+
+    Args:
+        schema: Columns of the file.
+        sample: Its first rows.
     """
     leaves: list[str] = []
     head = sample.slice(0, _SAMPLE_ROWS)

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.handles.base_file_writer import dictionary_leaves
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.publish.derive import size_of
@@ -94,15 +95,16 @@ def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDel
     if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
         return None
     schema = sidecar_schema(schema)
+    mask, live = mask_table(delta.masked_positions, schema), _live_table(delta.live, schema)
+    repeating = dictionary_leaves(schema, live if live.num_rows else mask)
+    codec = ParquetCodec.ZSTD.value
     with (
         target.open_output(path) as sink,
-        pq.ParquetWriter(sink, schema, compression=ParquetCodec.ZSTD.value) as writer,
+        pq.ParquetWriter(sink, schema, compression=codec, use_dictionary=repeating) as writer,
     ):
-        mask = mask_table(delta.masked_positions, schema)
-        if mask.num_rows:
-            writer.write_table(mask, row_group_size=_ROWS_PER_GROUP)
-        if delta.live.num_rows:
-            writer.write_table(_live_table(delta.live, schema), row_group_size=_ROWS_PER_GROUP)
+        for part in (mask, live):
+            if part.num_rows:
+                writer.write_table(part, row_group_size=_ROWS_PER_GROUP)
     return size_of(target, path)
 
 
