@@ -7,6 +7,7 @@ import logging
 import shutil
 import sys
 import tempfile
+import threading
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _prepared: WeakSet[SparkContext] = WeakSet()
+_preparing = threading.Lock()
 
 
 def prepare_session(spark: SparkSession) -> None:
@@ -37,13 +39,15 @@ def prepare_session(spark: SparkSession) -> None:
         raise ConfigError(
             "this is a Spark Connect session; the engine needs a classic one: make it with SparkSession.builder.master(...)"
         )
-    if context in _prepared:
-        return
-    if context.master.startswith("local") and "cluster" not in context.master:
-        context.pythonExec = sys.executable
-    else:
-        context.addPyFile(str(_zipped_engine()))
-    _prepared.add(context)
+    with _preparing:
+        if context in _prepared:
+            return
+        if context.master.startswith("local") and "cluster" not in context.master:
+            context.pythonExec = sys.executable
+        else:
+            # Spark refuses a second file of this name, which two threads would make.
+            context.addPyFile(str(_zipped_engine()))
+        _prepared.add(context)
 
 
 def _zipped_engine() -> Path:
