@@ -115,6 +115,16 @@ def test_a_reader_of_a_cached_snapshot_keeps_one_whole_commit_while_a_compaction
     assert read(spark, name, "dt = 'x'") == [(each, "compacted") for each in range(1, 6)]
 
 
+def test_the_statement_of_the_docs_refreshes_the_files_below_a_view(spark, name, table):
+    register_table(spark, name, table.storage)
+    before = read(spark, name)
+    log(table, 1, v="later")
+    publish(table.storage)
+    assert read(spark, name) == before
+    spark.sql(f"refresh table {name.with_suffix('__hudi_files').sql}")
+    assert (1, "later") in read(spark, name)
+
+
 def test_updates_of_updates_deletes_and_rows_that_come_back(spark, name, table):
     register_table(spark, name, table.storage)
     expected = dict.fromkeys(range(1, 7), "base")
