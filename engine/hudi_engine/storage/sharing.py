@@ -49,7 +49,8 @@ class Sharing:
             if not self._may_copy:
                 raise StorageError(
                     f"the files of {self._source.base!r} cannot be shared with {self._target.base!r}: {error}. Clone it to the "
-                    "same file system or bucket, or let the bytes be copied (copy=True; clone_copy: true in a model's config)"
+                    "same file system or bucket, or let the bytes be copied (copy=True; --copy of the command line;"
+                    " clone_copy: true in a model's config)"
                 ) from error
         self.copy(path)
         return False

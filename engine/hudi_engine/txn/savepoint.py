@@ -142,11 +142,13 @@ def completed_write(storage: Storage, timeline: Timeline, instant_time: str | No
     writes = timeline.completed_writes
     found = [write for write in writes if instant_time in (None, write.requested_time)]
     if not found:
-        newest = ", ".join(write.requested_time for write in writes[-5:]) or "none"
+        if not writes:
+            raise TimelineError(
+                f"the table at {storage.base!r} has no completed write on its active timeline yet"
+            )
+        newest = ", ".join(write.requested_time for write in writes[-5:])
         raise TimelineError(
-            f"there is no completed write {instant_time or ''!r} on the active timeline of "
-            f"{storage.base!r}; the "
-            f"newest are: {newest}"
+            f"there is no completed write {instant_time!r} on the active timeline of {storage.base!r}; the newest are: {newest}"
         )
     return found[-1]
 
