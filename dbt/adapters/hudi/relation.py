@@ -8,6 +8,7 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.spark.relation import SparkRelation
 from hudi_engine.catalog import TableName
+from jinja2 import Undefined
 
 from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.model.source import source_place
@@ -17,6 +18,12 @@ from dbt.adapters.hudi.spark.sources import NOTED
 @dataclass(frozen=True, eq=False, repr=False)
 class HudiRelation(SparkRelation):
     """A relation; Hudi tables are always of type table, whatever Spark's catalog holds for them."""
+
+    @classmethod
+    def create(cls, database: Any = None, *names: Any, **given: Any) -> Any:
+        """Return a relation; a database that a macro took from a profile which has none, as `target.database`, is none."""
+        known = None if isinstance(database, Undefined) else database
+        return super().create(known, *names, **given)
 
     @classmethod
     def create_from(cls, quoting: Any, relation_config: Any, **kwargs: Any) -> Any:
