@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.schema.any_case import spellings
@@ -31,11 +33,10 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
 
     A change type that is none fails the write.
     """
-    names = spellings(frame.columns)
-    kind = names.get(CHANGE_TYPE)
-    if kind is None or not plan.table.record_key or plan.merge.strategy not in MERGING:
+    names = spellings(consumed_columns(plan, frame.columns))
+    if not names:
         return frame
-    committed = names.get(COMMITTED)
+    kind, committed = names[CHANGE_TYPE], names.get(COMMITTED)
     frame = frame.where(F.coalesce(_checked(kind), F.lit("insert")) != BEFORE)
     deleted = F.coalesce(_column(kind) == DELETE, F.lit(False))
     order = [deleted.asc()] if committed is None else [deleted.asc(), _column(committed).desc()]
@@ -47,6 +48,19 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     if rebuilds:
         return newest.where(~deleted).drop(*helpers)
     return newest.withColumn(DELETES, deleted).drop(*helpers)
+
+
+def consumed_columns(plan: ModelPlan, columns: Iterable[str]) -> list[str]:
+    """Return which columns of a model's query are consumed, and never reach its table.
+
+    Args:
+        plan: The model.
+        columns: Columns of its query.
+    """
+    names = spellings(columns)
+    if CHANGE_TYPE not in names or not plan.table.record_key or plan.merge.strategy not in MERGING:
+        return []
+    return [names[each] for each in (CHANGE_TYPE, COMMITTED) if each in names]
 
 
 def _key_columns(plan: ModelPlan) -> list[str]:

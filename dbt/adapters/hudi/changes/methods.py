@@ -30,9 +30,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked
 from dbt.adapters.hudi.changes.compared import compared_with
+from dbt.adapters.hudi.changes.consume import consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 
 
@@ -104,6 +106,11 @@ class ChangeFeeds(metaclass=AdapterMeta):
         name = named(target)
         table = self.connections.warehouse.require_table(session, name.database, name.name)
         return compared_with(session, state, TableState.load(table.storage), taken.end)
+
+    @available
+    def hudi_consumed_columns(self, plan: ModelPlan, columns: list[Any]) -> list[str]:
+        """Return which columns of a model's query are consumed, so that a contract need not list them."""
+        return consumed_columns(plan, [column.name for column in columns])
 
     @available.parse(_as_it_is)
     def hudi_as_of(self, relation: BaseRelation, target: BaseRelation, when: Any) -> BaseRelation:

@@ -6,6 +6,9 @@
   {%- if not execute -%}
     {{ return(relation) }}
   {%- endif -%}
+  {%- if hudi_is_given(relation) -%}
+    {{ return(relation) }}
+  {%- endif -%}
   {%- set asked = dict(kwargs, mode=mode, on_gap=on_gap, begin=begin, end=end) -%}
   {%- set fresh = true -%}
   {%- if model.resource_type == 'model' -%}
@@ -20,10 +23,18 @@
   {%- if not execute -%}
     {{ return(relation) }}
   {%- endif -%}
+  {%- if hudi_is_given(relation) -%}
+    {{ return(relation) }}
+  {%- endif -%}
   {%- if model.resource_type == 'model' -%}
     {%- do hudi_check_temporary('hudi_as_of') -%}
   {%- endif -%}
   {{ return(adapter.hudi_as_of(relation, this or relation, when)) }}
+{% endmacro %}
+
+{#- Whether rows that a unit test gives stand for a relation: they are its changes, or its earlier state. -#}
+{% macro hudi_is_given(relation) %}
+  {{ return(model.resource_type == 'unit_test' and relation.is_cte) }}
 {% endmacro %}
 
 {#- With the config as_of a node reads the tables it names as they were then. -#}

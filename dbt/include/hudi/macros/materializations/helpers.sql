@@ -21,11 +21,26 @@
 {% endmacro %}
 
 {#- A contract is compared by columns before anything runs. -#}
-{% macro hudi_check_contract(code, language='sql') %}
+{% macro hudi_check_contract(plan, code, language='sql') %}
   {%- set contract = config.get('contract') -%}
   {% if contract and contract.enforced and language == 'sql' %}
-    {% do get_assert_columns_equivalent(code) %}
-    {{ return(get_select_subquery(code)) }}
+    {%- set found = get_column_schema_from_query(code, config.get('sql_header', none)) -%}
+    {%- set listed = model['columns'] | map('lower') | list -%}
+    {%- set consumed = [] -%}
+    {%- for name in adapter.hudi_consumed_columns(plan, found) if name | lower not in listed -%}
+      {%- do consumed.append(adapter.quote(name)) -%}
+    {%- endfor -%}
+    {%- if not consumed -%}
+      {% do get_assert_columns_equivalent(code) %}
+      {{ return(get_select_subquery(code)) }}
+    {%- endif -%}
+    {#- what is consumed never reaches the table, so the contract need not know it -#}
+    {%- set kept = [] -%}
+    {%- for column in found if adapter.quote(column.name) not in consumed -%}
+      {%- do kept.append(adapter.quote(column.name)) -%}
+    {%- endfor -%}
+    {% do get_assert_columns_equivalent('select ' ~ kept | join(', ') ~ ' from (\n' ~ code ~ '\n) as model_subq') %}
+    {{ return('select ' ~ adapter.dispatch('get_column_names', 'dbt')() ~ ', ' ~ consumed | join(', ') ~ ' from (\n' ~ code ~ '\n) as model_subq') }}
   {% endif %}
   {{ return(code) }}
 {% endmacro %}

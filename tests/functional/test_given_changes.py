@@ -1,0 +1,52 @@
+"""Models that read changes: a unit test of dbt gives them, and a contract lists what reaches the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+from tests.functional.test_changes import KEYED, ORDERS, Chain
+
+DOUBLED = f"""
+{{{{ config({KEYED}, on_schema_change='append_new_columns') }}}}
+select id, amount * 2 as amount, _change_type, _commit_time from {{{{ hudi_changes(ref('orders')) }}}}
+"""
+PROPERTIES = """
+version: 2
+models:
+  - name: doubled
+    config: {contract: {enforced: true}}
+    columns:
+      - {name: amount, data_type: bigint}
+      - {name: id, data_type: int}
+unit_tests:
+  - name: changes_are_given
+    model: doubled
+    given:
+      - input: ref('orders')
+        format: sql
+        rows: |
+          select 7 as id, 1L as amount, 'delete' as _change_type, '1' as _commit_time
+          union all select 8, 2L, 'update_after', '2'
+    expect: {rows: [{id: 7, amount: 2, _change_type: delete}, {id: 8, amount: 4, _change_type: update_after}]}
+"""
+
+
+class TestGivenChanges:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "doubled.sql": DOUBLED, "properties.yml": PROPERTIES}
+
+    def test_a_unit_test_gives_changes_and_a_contract_need_not_list_what_is_consumed(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run"])
+        assert [str(result.status) for result in run_dbt(["test"])] == ["pass"]
+
+        chain = Chain(project)
+        assert chain.rows("doubled", "*") == [(20 * number, number) for number in range(1, 7)]
+        chain.sql("delete from orders where id = 6")
+        run_dbt(["run", "-s", "doubled"])
+        assert chain.rows("doubled", "*") == [(20 * number, number) for number in range(1, 6)]
