@@ -696,3 +696,16 @@ def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, 
     assert {int(name[:8]) for name in names} == {0, 1, 2}
     with pytest.raises(ConfigError, match="made with"):
         table.upsert(frame(spark, *rows), options={"hoodie.bucket.index.num.buckets": "4"})
+
+
+@pytest.mark.parametrize("value", ["1", "cast(null as bigint)"])
+def test_an_update_that_makes_a_row_older_is_refused_and_changes_nothing(spark, tmp_path, value):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], precombine_field="ts")
+    table.upsert(spark.createDataFrame([(1, 10, "a"), (2, 10, "b")], "id int, ts bigint, name string"))
+    with pytest.raises(Exception, match="orders the versions of a row, and one would go from 10 to (1|null)"):
+        table.update_where("id = 1", {"ts": value, "name": "'late'"})
+    assert table.update_where("id = 2", {"TS": "ts + 1", "name": "'newer'"}).rows_updated == 1
+    assert sorted(tuple(row) for row in table.snapshot().select("id", "ts", "name").collect()) == [
+        (1, 10, "a"),
+        (2, 11, "newer"),
+    ]

@@ -12,7 +12,9 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.reads import Reads
+from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.callback import call_back
@@ -221,6 +223,7 @@ class Writes(Reads):
 
         Raises:
             ConfigError: An assignment to a key or partition column, or to one the table does not have.
+            Exception: Spark's, with a sentence, for a row that would become older by the ordering field and so stay as it is.
         """
         from pyspark.sql import functions as F
 
@@ -228,13 +231,16 @@ class Writes(Reads):
         self._check_assignments(base, assignments)
         rows = self._rows_where(base, condition)
         given = AnyCase(assignments.items())
+        ordering = [name.lower() for name in base.config.ordering_fields if keeps_newer_rows(base.config)]
         columns = []
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             for field in rows.schema.fields:
                 expression = given.get(field.name)
-                column = F.col("`" + field.name.replace("`", "``") + "`")
+                column = F.col(quoted(field.name))
                 if expression is not None:
-                    column = F.expr(str(expression)).cast(field.dataType).alias(field.name)
+                    new = F.expr(str(expression)).cast(field.dataType)
+                    orders = ordering == [field.name.lower()]
+                    column = (never_older(new, column, field.name) if orders else new).alias(field.name)
                 columns.append(column)
             updated = rows.select(*columns)
         return self.write(operations.UPSERT, updated, options, prepped=True, base=base)

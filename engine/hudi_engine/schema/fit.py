@@ -247,3 +247,22 @@ def _changed(path: str, old: pa.DataType, new: pa.DataType) -> list[tuple[str, p
 def _spelled(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:
     spelled = spellings(names)
     return pa.schema([field.with_name(spelled.get(field.name, field.name)) for field in incoming])
+
+
+def never_older(new: Column, old: Column, name: str) -> Column:
+    """Return the new value of an ordering field; fails the query where it is older, as the stored row would win over it.
+
+    Args:
+        new: The new value.
+        old: The stored one.
+        name: The field, for the message.
+    """
+    from pyspark.sql import functions as F
+
+    older = old.isNotNull() & (new.isNull() | (new < old))
+    shown = [F.coalesce(each.cast("string"), F.lit("null")) for each in (old, new)]
+    problem = F.concat(
+        F.lit(f"{name} orders the versions of a row, and one would go from "), shown[0], F.lit(" to "), shown[1],
+        F.lit(": the older row would lose against the stored one. Delete the row and insert it anew"),
+    )  # fmt: skip
+    return F.when(F.coalesce(older, F.lit(False)), F.raise_error(problem)).otherwise(new)

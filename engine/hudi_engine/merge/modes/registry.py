@@ -90,6 +90,14 @@ def merge_rule(config: TableConfig) -> MergeRule:
     return rule
 
 
+def keeps_newer_rows(config: TableConfig) -> bool:
+    """Tell whether a stored row stays as it is where one that is older by the ordering fields is written."""
+    rule = merge_rule(config)
+    return bool(config.ordering_fields) and all(
+        each.compares and not each.fills for each in (rule, rule.in_logs)
+    )
+
+
 def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
     """Combine the rows of one incoming batch that have the same record key.
 

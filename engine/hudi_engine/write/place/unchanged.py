@@ -13,7 +13,7 @@ from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask
-from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.merge.ordering import newer_wins
 from hudi_engine.merge.row_equality import equal_rows
 from hudi_engine.merge.slice_reader import read_slice
@@ -69,9 +69,8 @@ def _count(
 
 def _loses(config: TableConfig, old: pa.Table, new: pa.Table) -> Mask:
     """Return which new rows are older than the stored ones, in a table where these then stay as they are."""
-    rule, names = merge_rule(config), config.ordering_fields
-    kept = all(each.compares and not each.fills for each in (rule, rule.in_logs))
-    if not kept or not names or not {*names} <= {*old.column_names}:
+    names = config.ordering_fields
+    if not keeps_newer_rows(config) or not {*names} <= {*old.column_names}:
         return np.zeros(old.num_rows, dtype=bool)
     return ~newer_wins([old.column(name) for name in names], [new.column(name) for name in names])
 
