@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from hudi_engine.changes.checkpoint import read_checkpoint
 
 from tests.functional.test_changes import KEYED, ORDERS, Chain
 
@@ -50,3 +51,23 @@ class TestGivenChanges:
         chain.sql("delete from orders where id = 6")
         run_dbt(["run", "-s", "doubled"])
         assert chain.rows("doubled", "*") == [(20 * number, number) for number in range(1, 6)]
+
+        # A clone's checkpoint names the inputs of its original, in another schema.
+        own, other = f"{project.test_schema}.orders".lower(), f"{project.test_schema}_b"
+        run_dbt(["run-operation", "hudi_clone", "--args", f"{{table: orders, clone: {other}.orders}}"])
+        note(other, read_checkpoint(chain.state("doubled"))[own], own)
+        chain.sql("delete from orders where id = 5")
+        run_dbt(["run", "-s", "doubled"])
+        assert chain.rows("doubled", "*") == [(20 * number, number) for number in range(1, 5)]
+
+        # An instant that this input never had is a gap, and no first run.
+        project.run_sql(f"delete from {other}.orders where id = 4")
+        note(other, chain.state(f"../{other}/orders").timeline.completed_writes[-1].requested_time, own)
+        _, output = run_dbt_and_capture(["run", "-s", "doubled"], expect_pass=False)
+        assert "on_gap=" in output
+
+
+def note(other: str, instant: str, own: str) -> None:
+    """Let the checkpoint name an input of another schema, and no longer the model's own."""
+    for given in (f"input: {other}.orders, set: '{instant}'", f"input: {own}, reset: true"):
+        run_dbt(["run-operation", "hudi_checkpoint", "--args", f"{{table: doubled, {given}}}"])

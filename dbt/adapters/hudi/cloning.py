@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
 
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -51,6 +52,9 @@ class CloneMethods(TableServiceMethods):
         copy: bool = False,
     ) -> str:
         """Clone a table under another name of the warehouse, as it is or as it was at an instant or savepoint."""
+        for key, value in (("replace", replace), ("copy", copy)):
+            if not isinstance(value, bool):
+                raise DbtRuntimeError(f"{key} is {value!r}; legal values: true, false, without quotes")
         name = self._names(clone)
         base = self.connections.warehouse.places.default_base(name.database, name.name)
         place, when = _Place(name, base), None if at is None else str(at)

@@ -42,6 +42,19 @@ class Feed:
     is_sample: bool = False
     tells_steps: bool = False
 
+    def noted_for(self, source: str) -> str | None:
+        """Return up to where an input is consumed, None for one that is new.
+
+        A clone has the checkpoint of its original, whose inputs lie in another schema: a table of the same name counts as that
+        input, and whether it has the instant that was consumed is looked at when its changes are told.
+
+        Args:
+            source: The input, by schema and name.
+        """
+        table = source.rpartition(".")[2]
+        same = [instant for name, instant in self.noted.items() if name.rpartition(".")[2] == table]
+        return self.noted.get(source) or (same[0] if len(same) == 1 else None)
+
     @property
     def tells_net(self) -> bool:
         """Whether all inputs tell the difference between begin and end of their windows."""

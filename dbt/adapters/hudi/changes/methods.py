@@ -221,7 +221,7 @@ def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -
 
 
 def _taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked) -> Taken:
-    noted = None if fresh else feed.noted.get(source)
+    noted = None if fresh else feed.noted_for(source)
     since = noted if wish.begin is None else wish.begin
     window = next_window(state, since, end=wish.end, limits=wish.limits)
     return Taken(since, window.end or since, window.commits)
