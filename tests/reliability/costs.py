@@ -45,7 +45,7 @@ class Cost:
 
 COSTS = (
     Cost("upsert of three partitions", "cow", lambda table: table.upsert(batch(SECOND)), 17, 1),
-    Cost("upsert of three partitions", "mor", lambda table: table.upsert(batch(SECOND)), 20, 1),
+    Cost("upsert of three partitions", "mor", lambda table: table.upsert(batch(SECOND)), 17, 1),
     Cost("insert", "cow", lambda table: table.insert(batch(SECOND[:1])), 14, 1),
     Cost("bulk insert", "cow", lambda table: table.bulk_insert(batch(SECOND[:1])), 14, 1),
     Cost("overwrite of partitions", "cow", lambda table: table.insert_overwrite(batch(SECOND)), 17, 1),
