@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
 import subprocess
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -136,10 +138,25 @@ def forget_java() -> None:
     gateway, context = SparkContext._gateway, SparkContext._active_spark_context
     if how_java_ended() is None:
         if context is not None:
-            context.stop()
+            _stop(context)
         _end(gateway)
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
+
+
+def _stop(context: SparkContext) -> None:
+    """Stop a context; a Java that is just ending by itself does not answer any more, of which nothing needs to be said."""
+    root, before, silent = logging.getLogger(), logging.root.manager.disable, logging.NullHandler()
+    # py4j logs through the module's functions, which would give a logger without handlers one for the screen
+    root.addHandler(silent)
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            context.stop()
+    finally:
+        logging.disable(before)
+        root.removeHandler(silent)
 
 
 def _end(gateway: Any) -> None:
