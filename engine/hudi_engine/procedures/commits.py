@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
-from hudi_engine.inspect import instant_facts
 from hudi_engine.procedures.procedure import Call, Row
-from hudi_engine.timeline.clock import format_instant
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.savepoint import completed_write
@@ -41,13 +39,10 @@ AMPLIFICATION = (
 
 def show_commits(call: Call) -> list[Row]:
     """Return the completed writes of the active timeline, newest first."""
-    done = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
     rows: list[Row] = []
     for write in _newest(call.state.timeline.completed_writes, call.number("limit", 10)):
-        moment = done[write.requested_time, write.action]
-        changed = "" if moment is None else format_instant(moment, call.state.timeline.zone)
         metadata = call.state.timeline.commit_metadata(write)
-        rows.append((write.requested_time, changed, write.action, *_totals(metadata)))
+        rows.append((write.requested_time, call.completed_at(write) or "", write.action, *_totals(metadata)))
     return rows
 
 
@@ -68,15 +63,10 @@ def show_archived_commits(call: Call) -> list[Row]:
 
 def show_commits_metadata(call: Call) -> list[Row]:
     """Return the files of the completed writes, newest write first."""
-    done = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
-    zone = call.state.timeline.zone
     rows: list[Row] = []
     for write in reversed(call.state.timeline.completed_writes):
-        moment = done[write.requested_time, write.action]
-        changed = "" if moment is None else format_instant(moment, zone)
-        rows += _files_of(
-            (write.requested_time, changed, write.action), call.state.timeline.commit_metadata(write)
-        )
+        told = (write.requested_time, call.completed_at(write) or "", write.action)
+        rows += _files_of(told, call.state.timeline.commit_metadata(write))
         if len(rows) >= call.number("limit", 10):
             break
     return rows[: call.number("limit", 10)]

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from hudi_engine.config.enums import WriteOperation
-from hudi_engine.inspect import instant_facts
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.timeline.clock import format_instant
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.timeline.instant import Instant
 
@@ -48,11 +46,9 @@ def show_file_group_history(call: Call) -> list[Row]:
     wanted, group = call.given.get("partition"), call.text("file_group_id")
     deleted = dict(_deleted(call))
     replaced = call.state.timeline.replaced_file_groups()
-    done = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
-    zone, rows = call.state.timeline.zone, list[Row]()
+    rows: list[Row] = []
     for write in reversed(call.state.timeline.completed_writes):
-        moment = done[write.requested_time, write.action]
-        told = (write.requested_time, None if moment is None else format_instant(moment, zone), write.action)
+        told = (write.requested_time, call.completed_at(write), write.action)
         for partition, stat in call.state.timeline.commit_metadata(write).write_stats():
             if stat.file_id == group and wanted in (None, partition):
                 gone = deleted.get(stat.file_name)

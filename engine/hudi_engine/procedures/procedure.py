@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.inspect import instant_facts
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.clock import format_instant
+from hudi_engine.timeline.instant import Instant
 
 Row = tuple[Any, ...]
 _TRUTH: Mapping[str, bool] = {"true": True, "false": False}
@@ -31,6 +35,15 @@ class Call:
     def state(self) -> TableState:
         """The table as this call finds it."""
         return TableState.load(self.services.storage)
+
+    @cached_property
+    def _completed(self) -> Mapping[tuple[str, str], datetime | None]:
+        return {(each.instant, each.action): each.completed_at for each in instant_facts(self.state)}
+
+    def completed_at(self, instant: Instant) -> str | None:
+        """Return when an instant of the active timeline completed, as Hudi writes times; None where that is not known."""
+        moment = self._completed[instant.requested_time, instant.action]
+        return None if moment is None else format_instant(moment, self.state.timeline.zone)
 
     def text(self, name: str, default: str = "") -> str:
         """Return an argument."""

@@ -10,7 +10,6 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import instant_facts
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.timeline.clock import format_instant
 from hudi_engine.timeline.instant import Instant, State
 
 TIMELINE = (
@@ -216,12 +215,9 @@ def archive_commits(call: Call) -> list[Row]:
 
 def _done(call: Call, action: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield (time, time of completion, action) and record of the completed instants of an action, newest first."""
-    facts = {(each.instant, each.action): each.completed_at for each in instant_facts(call.state)}
     done = [each for each in call.state.timeline.completed if each.action == action]
     for instant in done[::-1][: call.number("limit", 10)]:
-        moment = facts[instant.requested_time, action]
-        changed = "" if moment is None else format_instant(moment, call.state.timeline.zone)
-        yield (instant.requested_time, changed, action), _record(call, instant)
+        yield (instant.requested_time, call.completed_at(instant) or "", action), _record(call, instant)
 
 
 def _record(call: Call, instant: Instant) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
 from hudi_engine.write.place.deletes import deletes_of, split_deletes, takes_several
-from hudi_engine.write.place.packing import share_inserts
+from hudi_engine.write.place.packing import shares_of_new
 from hudi_engine.write.place.returning import brings_back
 from hudi_engine.write.place.sidecars import log_batch, note_sidecar
 
@@ -161,13 +161,10 @@ def _pack(
 ) -> tuple[dict[str, pa.Table], pa.Table | None]:
     if inserts is None or inserts.num_rows == 0:
         return {}, None
-    if not plan.packing:
-        return {}, inserts
-    frozen = {(unit.partition, file_id) for file_id in unit.frozen}
     packed: dict[str, pa.Table] = {}
     start = 0
     rest: pa.Table | None = None
-    for share in share_inserts(task.context, unit.slices, inserts.num_rows, frozen):
+    for share in shares_of_new(task.context, plan, unit, inserts.num_rows):
         part = inserts.slice(start, share.rows)
         start += share.rows
         if share.file_slice is None:

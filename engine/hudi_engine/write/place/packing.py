@@ -14,6 +14,7 @@ from hudi_engine.config.declared.write_options import FileOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,21 @@ class InsertShare:
 
     file_slice: FileSlice | None
     rows: int
+
+
+def shares_of_new(context: WriteContext, plan: UnitPlan, unit: PartitionUnit, rows: int) -> list[InsertShare]:
+    """Divide new rows of a partition as the write's plan has it; all go to new files where it does not pack.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        unit: The partition.
+        rows: Number of new rows.
+    """
+    if rows and (not plan.packing or plan.delete_only):
+        return [InsertShare(None, rows)]
+    frozen = {(unit.partition, file_id) for file_id in unit.frozen}
+    return share_inserts(context, unit.slices, rows, frozen)
 
 
 def share_inserts(

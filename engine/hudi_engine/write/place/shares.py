@@ -13,7 +13,7 @@ from hudi_engine.index.buckets import bucket_ids
 from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.unit import UnitPlan
 from hudi_engine.write.place.by_bucket import slices_by_bucket
-from hudi_engine.write.place.packing import share_inserts
+from hudi_engine.write.place.packing import shares_of_new
 
 Mask = npt.NDArray[np.bool_]
 
@@ -77,11 +77,7 @@ def _by_file(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list[
 
 def _takers(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, new_rows: int) -> set[str]:
     """Return the file ids of the small files that new rows go to."""
-    unit = tagged.unit
-    if not plan.packing or plan.delete_only or new_rows == 0:
-        return set()
-    frozen = {(unit.partition, file_id) for file_id in unit.frozen}
-    found = share_inserts(context, unit.slices, new_rows, frozen)
+    found = shares_of_new(context, plan, tagged.unit, new_rows)
     return {share.file_slice.file_id for share in found if share.file_slice is not None}
 
 

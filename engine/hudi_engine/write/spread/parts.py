@@ -22,7 +22,7 @@ from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_row
 from hudi_engine.keygen.generator import KeyGenerator
 from hudi_engine.parallel import WorkerError
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.place.packing import share_inserts
+from hudi_engine.write.place.packing import shares_of_new
 
 if TYPE_CHECKING:
     import pandas
@@ -152,10 +152,7 @@ def places_of_new(
         unit: The partition.
         count: Number of its new rows.
     """
-    if not plan.packing or plan.delete_only:
-        return [], -(-count // per_file)
-    frozen = {(unit.partition, file_id) for file_id in unit.frozen}
-    shares = share_inserts(context, unit.slices, count, frozen)
+    shares = shares_of_new(context, plan, unit, count)
     small = [(share.file_slice.file_id, share.rows) for share in shares if share.file_slice is not None]
     rest = sum(share.rows for share in shares if share.file_slice is None)
     return small, -(-rest // per_file)
