@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -44,6 +45,12 @@ def pytest_collection_finish() -> None:
 def _scope(item: pytest.Item) -> str:
     """The module or class that one worker runs as a whole."""
     return item.nodeid.rpartition("::")[0]
+
+
+@pytest.fixture(autouse=True)
+def engine_lines_are_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines of the engine reach the root logger, also when a test before has loaded the adapter, which takes them over."""
+    monkeypatch.setattr(logging.getLogger("hudi_engine"), "propagate", True)
 
 
 @pytest.fixture(scope="module")

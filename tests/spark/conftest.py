@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 
@@ -32,12 +31,6 @@ def spark(tmp_path_factory):
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
-
-
-@pytest.fixture(autouse=True)
-def engine_lines_are_heard(monkeypatch):
-    """Lines of the engine reach the root logger, also when a test before has loaded the adapter, which takes them over."""
-    monkeypatch.setattr(logging.getLogger("hudi_engine"), "propagate", True)
 
 
 @pytest.fixture
