@@ -14,6 +14,7 @@ DOUBLED = f"""
 {{{{ config({KEYED}, on_schema_change='append_new_columns') }}}}
 select id, amount * 2 as amount, _change_type, _commit_time from {{{{ hudi_changes(ref('orders')) }}}}
 """
+KEPT = "{{ config(materialized='table', unique_key='id') }} select 1 as id, 'insert' as _change_type"
 PROPERTIES = """
 version: 2
 models:
@@ -21,6 +22,10 @@ models:
     config: {contract: {enforced: true}}
     columns:
       - {name: amount, data_type: bigint}
+      - {name: id, data_type: int}
+  - name: kept
+    config: {contract: {enforced: true}}
+    columns:
       - {name: id, data_type: int}
 unit_tests:
   - name: changes_are_given
@@ -38,12 +43,13 @@ unit_tests:
 class TestGivenChanges:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        return {"orders.sql": ORDERS, "doubled.sql": DOUBLED, "properties.yml": PROPERTIES}
+        return {"orders.sql": ORDERS, "doubled.sql": DOUBLED, "kept.sql": KEPT, "properties.yml": PROPERTIES}
 
     def test_a_unit_test_gives_changes_and_a_contract_need_not_list_what_is_consumed(
         self, project: Any
     ) -> None:
-        run_dbt(["run"])
+        _, output = run_dbt_and_capture(["run"], expect_pass=False)
+        assert "_change_type" in output and "missing in contract" in output, "a table keeps what it selects"
         assert [str(result.status) for result in run_dbt(["test"])] == ["pass"]
 
         chain = Chain(project)

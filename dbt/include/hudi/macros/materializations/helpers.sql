@@ -20,16 +20,18 @@
   {{ return({'relations': [target_relation]}) }}
 {% endmacro %}
 
-{#- A contract is compared by columns before anything runs. -#}
-{% macro hudi_check_contract(plan, code, language='sql') %}
+{#- A contract is compared by columns before anything runs; with its plan an incremental model need not list what it consumes. -#}
+{% macro hudi_check_contract(code, language='sql', plan=none) %}
   {%- set contract = config.get('contract') -%}
   {% if contract and contract.enforced and language == 'sql' %}
-    {%- set found = get_column_schema_from_query(code, config.get('sql_header', none)) -%}
-    {%- set listed = model['columns'] | map('lower') | list -%}
     {%- set consumed = [] -%}
-    {%- for name in adapter.hudi_consumed_columns(plan, found) if name | lower not in listed -%}
-      {%- do consumed.append(adapter.quote(name)) -%}
-    {%- endfor -%}
+    {%- if plan is not none and plan.table.record_key -%}
+      {%- set found = get_column_schema_from_query(code, config.get('sql_header', none)) -%}
+      {%- set listed = model['columns'] | map('lower') | list -%}
+      {%- for name in adapter.hudi_consumed_columns(plan, found) if name | lower not in listed -%}
+        {%- do consumed.append(adapter.quote(name)) -%}
+      {%- endfor -%}
+    {%- endif -%}
     {%- if not consumed -%}
       {% do get_assert_columns_equivalent(code) %}
       {{ return(get_select_subquery(code)) }}

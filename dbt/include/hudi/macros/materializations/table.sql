@@ -8,7 +8,7 @@
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
   {% do hudi_run_sql_header() %}
 
-  {%- set code = hudi_check_contract(plan, compiled_code, language) -%}
+  {%- set code = hudi_check_contract(compiled_code, language) -%}
   {%- set response = adapter.hudi_rebuild(plan, model, code, language) -%}
   {% do hudi_record_main(code, response) %}
 
