@@ -28,7 +28,7 @@ class CloneMethods(TableServiceMethods):
 
     @available.parse_none
     def hudi_clone_model(
-        self, plan: ModelPlan, original: BaseRelation, *, replace: bool = False, copy: bool = False
+        self, plan: ModelPlan, original: BaseRelation, *, replace: bool = False
     ) -> AdapterResponse:
         """Make a model's table a clone of another.
 
@@ -36,10 +36,9 @@ class CloneMethods(TableServiceMethods):
             plan: The model's plan.
             original: The table of the other environment.
             replace: Whether a table that is there is replaced.
-            copy: Whether bytes may be copied where files cannot be shared.
         """
         place = _Place(TableName(plan.schema, plan.name), plan.base, plan.own_location)
-        return self._clone(original, place, None, replace=replace, copy=copy)
+        return self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
 
     @available.parse_none
     def hudi_clone_table(

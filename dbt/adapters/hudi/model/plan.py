@@ -22,7 +22,7 @@ from dbt.adapters.hudi.model.engine_options import (
 from dbt.adapters.hudi.model.index import IndexConfig, read_index
 from dbt.adapters.hudi.model.known_configs import refused_configs
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY, MergeConfig, read_merge
-from dbt.adapters.hudi.model.reading import Problems, mapping, whole_number
+from dbt.adapters.hudi.model.reading import Problems, boolean, mapping, whole_number
 from dbt.adapters.hudi.model.services import ServicesConfig, in_words_of_a_model, read_services
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig, read_model_table
 
@@ -70,6 +70,7 @@ class ModelPlan:
         run_notes: What the commits say of the run, under keys that go into a commit.
         audit: The tests it asks for before its commits.
         tests: Those tests, compiled.
+        clone_copy: Whether its clone may copy bytes where files cannot be shared.
         conflict_retries: How often the query is evaluated again when another writer overtook its write.
     """
 
@@ -86,6 +87,7 @@ class ModelPlan:
     run_notes: Mapping[str, str] = field(default_factory=dict)
     audit: AuditConfig = AuditConfig()
     tests: tuple[AuditTest, ...] = ()
+    clone_copy: bool = False
     conflict_retries: int = 0
 
     @property
@@ -166,6 +168,7 @@ def resolve_plan(
     merge = read_merge(raw, table, own_strategies)
     services = read_services(raw, table)
     audit = read_audit(config, merge, problems)
+    may_copy = boolean("clone_copy", config.get("clone_copy"), problems, False)
     retries = whole_number("conflict_retries", config.get("conflict_retries"), problems)
     location = _own_location(config, places, problems)
     _check_format(config, problems)
@@ -190,6 +193,7 @@ def resolve_plan(
         given_options=dict(raw.options),
         properties=dict(raw.properties),
         audit=audit,
+        clone_copy=bool(may_copy),
         conflict_retries=retries,
     )
     problems.extend(engine_problems(plan.definition))

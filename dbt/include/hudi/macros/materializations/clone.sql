@@ -23,7 +23,7 @@
   {%- endif -%}
   {%- if is_table -%}
     {%- set plan = adapter.hudi_plan(this, model) -%}
-    {%- set response = adapter.hudi_clone_model(plan, defer_relation, replace=replaces, copy=config.get('clone_copy', false)) -%}
+    {%- set response = adapter.hudi_clone_model(plan, defer_relation, replace=replaces) -%}
     {% do store_result('main', response=response, agate_table=none) %}
     {% do persist_docs(target_relation, model) %}
   {%- else -%}
