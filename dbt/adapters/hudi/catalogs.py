@@ -11,7 +11,7 @@ from dbt.adapters.catalogs._integration import CatalogIntegration, CatalogIntegr
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.model.known_configs import nearest
+from dbt.adapters.hudi.model.known_configs import did_you_mean
 
 _PROPERTIES = ("location_root",)
 
@@ -60,11 +60,9 @@ class HudiCatalogIntegration(CatalogIntegration):
         properties: Mapping[str, Any] = config.adapter_properties or {}
         unknown = sorted(set(properties) - set(_PROPERTIES))
         if unknown:
-            near = nearest(unknown[0], _PROPERTIES)
-            meant = f"did you mean {near!r}? " if near else ""
             raise DbtRuntimeError(
-                f"catalogs.yml, {config.name}: adapter_properties has {', '.join(unknown)}; {meant}known: "
-                f"{', '.join(_PROPERTIES)}"
+                f"catalogs.yml, {config.name}: adapter_properties has {', '.join(unknown)}; "
+                f"{did_you_mean(unknown[0], _PROPERTIES)}known: {', '.join(_PROPERTIES)}"
             )
         self.external_volume = self.external_volume or properties.get("location_root")
 
@@ -106,14 +104,12 @@ def integration_of(
     except DbtCatalogIntegrationNotFoundError as error:
         told = str(error.msg).partition("Expected one of: ")[2].rstrip("?")
         known = [each for each in told.split(", ") if each]
-        near = nearest(str(name), known)
-        meant = f"did you mean {near!r}? " if near else ""
         there = (
             f"it has {', '.join(known)}" if known else "it names none, or is not there beside dbt_project.yml"
         )
         raise DbtRuntimeError(
-            f"catalog_name is {name!r}, which catalogs.yml does not name; {meant}{there}. Leave catalog_name out for the "
-            "catalog of the profile"
+            f"catalog_name is {name!r}, which catalogs.yml does not name; {did_you_mean(str(name), known)}{there}. "
+            "Leave catalog_name out for the catalog of the profile"
         ) from error
 
 

@@ -128,12 +128,7 @@ class Content:
 
     @cached_property
     def _slices(self) -> list[FileSlice]:
-        return [
-            each
-            for partition in self.view.partitions
-            for slices in self.view.all_slices(partition).values()
-            for each in slices
-        ]
+        return list(self.view.every_slice())
 
     @cached_property
     def _is_still(self) -> bool:

@@ -142,17 +142,10 @@ def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> Clon
             clone.create(path, data)
         return len(data)
 
-    shared = on_threads(lambda base: sharing.share(base[0]), content.base_files)
-    sizes = {True: [0], False: [0]}
-    for (_, size), is_shared in zip(content.base_files, shared, strict=True):
-        sizes[is_shared].append(size)
-    sizes[False] += [size for size in on_threads(copy_log, content.logs) if size]
+    is_shared = on_threads(lambda base: sharing.share(base[0]), content.base_files)
+    bases = list(zip(is_shared, (size for _, size in content.base_files), strict=True))
+    shared = [size for was_shared, size in bases if was_shared]
+    copied = [size for was_shared, size in bases if not was_shared]
+    copied += [size for size in on_threads(copy_log, content.logs) if size]
     on_threads(sharing.copy, content.other_files())
-    return CloneResult(
-        path,
-        content.newest,
-        len(sizes[True]) - 1,
-        sum(sizes[True]),
-        len(sizes[False]) - 1,
-        sum(sizes[False]),
-    )
+    return CloneResult(path, content.newest, len(shared), sum(shared), len(copied), sum(copied))

@@ -97,6 +97,12 @@ class FileSystemView:
         """Return every committed slice by file id, newest first, replaced file groups included."""
         return {file_id: list(slices) for file_id, slices in self._slices.get(partition, {}).items()}
 
+    def every_slice(self) -> Iterator[FileSlice]:
+        """Yield every committed slice of every partition, replaced file groups included."""
+        for partition in self.partitions:
+            for slices in self._slices.get(partition, {}).values():
+                yield from slices
+
     def has_base_file(self, key: FileGroupKey, path: str, instant: str) -> bool:
         """Return whether a file, or a base file of its group that is not older, is there; others count only if committed.
 

@@ -231,7 +231,9 @@ class Writes(Reads):
         self._check_assignments(base, assignments)
         rows = self._rows_where(base, condition)
         given = AnyCase(assignments.items())
-        ordering = [name.lower() for name in base.config.ordering_fields if keeps_newer_rows(base.config)]
+        ordering = (
+            [name.lower() for name in base.config.ordering_fields] if keeps_newer_rows(base.config) else []
+        )
         columns = []
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             for field in rows.schema.fields:

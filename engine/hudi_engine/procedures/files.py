@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,16 +39,9 @@ IN_PARTITION = ("table", "limit", "partition_path")
 
 def show_fsview_all(call: Call) -> list[Row]:
     """Return every committed file slice that is still there, replaced file groups included."""
-    view, limit = _view(call), call.number("limit", 10)
-    slices = (
-        each
-        for partition in view.partitions
-        for group in view.all_slices(partition).values()
-        for each in group
-    )
     return [
         (*_slice(call.state.storage, each), _size(each.log_files), _names(call, each.log_files))
-        for each, _ in zip(slices, range(limit))
+        for each in islice(_view(call).every_slice(), call.number("limit", 10))
     ]
 
 

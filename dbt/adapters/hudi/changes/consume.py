@@ -33,9 +33,10 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
 
     A change type that is none fails the write.
     """
-    names = spellings(consumed_columns(plan, frame.columns))
-    if not names:
+    helpers = consumed_columns(plan, frame.columns)
+    if not helpers:
         return frame
+    names = spellings(helpers)
     kind, committed = names[CHANGE_TYPE], names.get(COMMITTED)
     frame = frame.where(F.coalesce(_checked(kind), F.lit("insert")) != BEFORE)
     deleted = F.coalesce(_column(kind) == DELETE, F.lit(False))
@@ -44,7 +45,6 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
         order.reverse()
     places = Window.partitionBy(*(_column(name) for name in _key_columns(plan))).orderBy(*order)
     newest = frame.withColumn(_RANK, F.rank().over(places)).where(f"{_RANK} = 1").drop(_RANK)
-    helpers = [kind] if committed is None else [kind, committed]
     if rebuilds:
         return newest.where(~deleted).drop(*helpers)
     return newest.withColumn(DELETES, deleted).drop(*helpers)

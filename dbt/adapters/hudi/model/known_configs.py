@@ -227,6 +227,12 @@ def nearest(word: str, legal: Iterable[str]) -> str | None:
     return spellings[found[0]] if found else None
 
 
+def did_you_mean(word: str, legal: Iterable[str]) -> str:
+    """Return the question whether a legal word was meant, with a blank behind it; ``""`` when none is near."""
+    near = nearest(word, legal)
+    return f"did you mean {near!r}? " if near else ""
+
+
 def _word_on(key: str) -> str:
     told = SAID.get(key) or next(
         (told for prefix, told in _SAID_PREFIXES.items() if key.startswith(prefix)), None

@@ -10,7 +10,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.clauses import read_clauses
-from dbt.adapters.hudi.model.known_configs import CLAUSES, nearest
+from dbt.adapters.hudi.model.known_configs import CLAUSES, did_you_mean
 from dbt.adapters.hudi.model.reading import Problems, boolean, names
 from dbt.adapters.hudi.model.replacing import BatchWindow, batch_window, delete_columns
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
@@ -184,9 +184,8 @@ def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str],
             f"(supported: {', '.join(STRATEGIES)})"
         )
     elif strategy not in STRATEGIES:
-        near = nearest(strategy, STRATEGIES)
         problems.add(
-            f"incremental_strategy is {strategy!r}; {f'did you mean {near!r}? ' if near else ''}"
+            f"incremental_strategy is {strategy!r}; {did_you_mean(strategy, STRATEGIES)}"
             f"legal values: {', '.join(STRATEGIES)}; for one of your own, dbt could not find an incremental strategy "
             f'macro with the name "get_incremental_{strategy}_sql"'
         )

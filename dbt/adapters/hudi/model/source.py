@@ -7,7 +7,7 @@ from typing import Any
 
 from hudi_engine.catalog.plain_files import FORMATS
 
-from dbt.adapters.hudi.model.known_configs import nearest
+from dbt.adapters.hudi.model.known_configs import did_you_mean, nearest
 from dbt.adapters.hudi.model.reader_options import misspelt_option
 from dbt.adapters.hudi.model.reading import option_text
 from dbt.adapters.hudi.spark.sources import SourcePlace
@@ -71,9 +71,7 @@ def _problem(given: Mapping[str, Any]) -> str:
     location, using, options = (given.get(key) for key in _KEYS)
     further = next((key for key in given if key not in _KEYS), None)
     if further is not None:
-        near = nearest(further, _KEYS)
-        meant = f"did you mean {near!r}? " if near else ""
-        word = _WORDS.get(further, f"{meant}legal keys: {', '.join(_KEYS)}")
+        word = _WORDS.get(further, f"{did_you_mean(further, _KEYS)}legal keys: {', '.join(_KEYS)}")
         return f"external.{further} is not a key that dbt-hudi reads; {word}"
     if not isinstance(location, str) or not location.strip():
         return f"external.location is {location!r}; give a folder, counted from dbt_project.yml, or a URI"
