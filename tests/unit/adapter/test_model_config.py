@@ -365,3 +365,9 @@ def test_a_table_is_partitioned_by_columns_only() -> None:
     assert problems(partition_by="year(ts)") == [
         "partition_by has 'year(ts)'; Hudi partitions by columns, so select the expression as a column and name that"
     ]
+
+
+def test_clone_copy_is_a_switch_that_may_be_text() -> None:
+    given = (None, False, "false", True, "true")
+    assert [plan(clone_copy=each).clone_copy for each in given] == [False, False, False, True, True]
+    assert problems(clone_copy="maybe") == ["clone_copy is 'maybe'; legal values: true, false"]
