@@ -6,6 +6,7 @@ from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.impl import HudiAdapter
+from dbt.adapters.hudi.process_end import end_at_once
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.include import hudi
 
@@ -17,3 +18,5 @@ Plugin = AdapterPlugin(
     include_path=hudi.PACKAGE_PATH,
     dependencies=["spark"],
 )
+
+end_at_once()
