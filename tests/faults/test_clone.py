@@ -241,6 +241,11 @@ def test_what_cannot_be_cloned_is_refused_by_name_and_leaves_nothing(
     ):
         with pytest.raises(error, match=message):
             clone_table(original, path)
+    with pytest.raises(ConfigError, match="table name is 'a/b'; legal: letters"):
+        clone_table(original, str(tmp_path / "old"), name="a/b")
+    assert main([original.base, "clone", str(tmp_path / "old"), "--name", "no spaces"]) == 2
+    with pytest.raises(ConfigError, match="give the clone a name"):
+        clone_table(original, str(tmp_path / "no name"))
     with pytest.raises(TimelineError, match="oldest write"):
         clone_table(original, str(tmp_path / "old"), at="20010101000000000")
     with pytest.raises(UnsupportedTableError, match="version 9"):

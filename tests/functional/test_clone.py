@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from dbt.tests.adapter.dbt_clone.test_dbt_clone import BaseClone, BaseClonePossible
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 
@@ -77,6 +77,17 @@ class TestSlimRun(BaseClone):
         run_dbt(["run-operation", "hudi_clone", "--args", called])
         assert self.rows(project, other_schema, "earlier") == FIRST
         assert self.rows(project, name) == SECOND
+
+        project.run_sql(f"create view {other_schema}.seen as select 1 as id")
+        for wrong, why in (
+            (f"{other_schema}.seen", "is no Hudi table that a clone could replace"),
+            (f"elsewhere.{other_schema}.far", "write it as schema.table"),
+        ):
+            given = f"{{table: {name}.orders, clone: {wrong}, replace: true}}"
+            _, told = run_dbt_and_capture(["run-operation", "hudi_clone", "--args", given], expect_pass=False)
+            assert why in told
+        there = {each.name for each in clone.parent.iterdir() if each.is_dir()}
+        assert not there & {"seen", "far"}
 
     def folders(self, project: Any, name: str, other_schema: str) -> tuple[Path, Path]:
         root = Path(project.project_root) / "warehouse"

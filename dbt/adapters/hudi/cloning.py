@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
 
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
 
@@ -55,9 +56,25 @@ class CloneMethods(TableServiceMethods):
             if not isinstance(value, bool):
                 raise DbtRuntimeError(f"{key} is {value!r}; legal values: true, false, without quotes")
         name = self._names(clone)
-        base = self.connections.warehouse.places.default_base(name.database, name.name)
-        place, when = _Place(name, base), None if at is None else str(at)
+        place, when = _Place(name, self._base_of_clone(name)), None if at is None else str(at)
         return str(self._clone(relation, place, when, replace=replace, copy=copy))
+
+    def _base_of_clone(self, name: TableName) -> str:
+        """Return the folder of a clone: that of the table it may replace, else where the name says.
+
+        Raises:
+            DbtRuntimeError: The name is that of a view, or of what is no table of this warehouse.
+        """
+        warehouse = self.connections.warehouse
+        with self.connections.work(f"clone into {name.label}") as session:
+            entry = warehouse.entry(session, name.database, name.name)
+        if entry is None:
+            return warehouse.places.default_base(name.database, name.name)
+        if entry.base is None or entry.is_face or entry.foreign:
+            raise DbtRuntimeError(
+                f"{name.label} is there, and is no Hudi table that a clone could replace; choose another name, or drop it first"
+            )
+        return plain_location(entry.base)
 
     def _clone(
         self,

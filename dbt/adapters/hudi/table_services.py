@@ -104,9 +104,8 @@ class TableServiceMethods(metaclass=AdapterMeta):
                 f"table is {relation!r}; give the name of a Hudi table, such as 'orders' or 'analytics.orders'"
             )
         if isinstance(relation, str):
-            parts = relation.replace("`", "").split(".")
-            schema = parts[-2] if len(parts) > 1 else self.config.credentials.schema
-            return TableName(schema, parts[-1])
+            with dbt_errors("find a table"):
+                return TableName.parse(relation, self.config.credentials.schema)
         return named(relation)
 
     @available.parse_none

@@ -78,8 +78,12 @@ class TableName:
         return TableName(self.database, self.name + suffix)
 
     @classmethod
-    def parse(cls, text: str) -> TableName:
+    def parse(cls, text: str, database: str | None = None) -> TableName:
         """Split ``database.table``; parts may be in backticks, ``spark_catalog.`` may stand in front.
+
+        Args:
+            text: The name.
+            database: That of a name of one part; None where there is none.
 
         Raises:
             ConfigError: for anything else.
@@ -87,6 +91,8 @@ class TableName:
         parts = _split(text)
         if len(parts) == 3 and parts[0].lower() == "spark_catalog":
             parts = parts[1:]
+        if len(parts) == 1 and database is not None:
+            parts = [database, *parts]
         if len(parts) != 2 or not all(parts):
             raise ConfigError(f"{text!r} is no table name; write it as schema.table")
         return cls(parts[0], parts[1])

@@ -32,6 +32,7 @@ from hudi_engine.txn.swap import (
     swap,
 )
 from hudi_engine.write.define.create_table import FOLDERS, check_absent
+from hudi_engine.write.define.problems import name_problems
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -78,7 +79,7 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
         asked: What `HudiTable.clone` takes by name.
 
     Raises:
-        ConfigError: The path is the original's, or inside it.
+        ConfigError: The path is the original's, or inside it, or the name is none of a table.
         TableExistsError: A table is there and is not to be replaced, or a folder with other files.
         TimelineError: A clean has deleted files of ``at``, or it has left the active timeline.
         UnsupportedTableError: A table that this engine does not write.
@@ -89,6 +90,10 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
         raise ConfigError(
             f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
         )
+    name = asked.get("name") or target.base.rpartition("/")[2]
+    problems = name_problems(name)
+    if problems:
+        raise ConfigError(f"{problems[0]}; give the clone a name of these")
     recover_swap(target.base)
     if not (asked.get("replace") and target.exists(PROPERTIES_PATH)):
         check_absent(target)
@@ -96,7 +101,7 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
         try:
             with storage_errors(storage, "clone a table"):
                 copy = asked.get("copy", False)
-                return _attempt(storage, target, asked.get("name"), asked.get("at"), copy=copy)
+                return _attempt(storage, target, name, asked.get("at"), copy=copy)
         except StorageError as error:
             # A clean, archive or rollback of the original went by meanwhile: look at it anew.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
@@ -104,9 +109,7 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
     raise AssertionError("the last try raises")
 
 
-def _attempt(
-    storage: Storage, target: Storage, name: str | None, at: Moment | None, *, copy: bool
-) -> CloneResult:
+def _attempt(storage: Storage, target: Storage, name: str, at: Moment | None, *, copy: bool) -> CloneResult:
     """Build the clone in a side folder and put it in its place."""
     state = TableState.load(storage)
     state.config.check_writable()
@@ -116,8 +119,10 @@ def _attempt(
         clone = open_storage(side)
         mark_builder(clone)
         result = _fill(clone, content, Sharing(storage, clone, copy=copy), target.base)
-        named = {TABLE_NAME_KEY: name or target.base.rpartition("/")[2]}
-        clone.create(PROPERTIES_PATH, state.config.with_properties(named, METADATA_PROPERTIES).to_bytes())
+        clone.create(
+            PROPERTIES_PATH,
+            state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES).to_bytes(),
+        )
         if target.exists(""):
             swap(target.base, side)
         else:

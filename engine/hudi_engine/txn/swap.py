@@ -185,8 +185,11 @@ def place_new(base: str, side: str) -> None:
 def is_switched(base: str, side: str) -> bool:
     """Return whether the table at ``base`` is by now the one built in ``side``, which must then not be removed."""
     place = _place(base)
-    if place is None or place.parent.renames_folders:
+    if place is None:
         return False
+    if place.parent.renames_folders:
+        # between the two renames: whoever opens the table next does the second one
+        return not place.parent.exists(place.name) and place.parent.exists(_name(side).replace(_BUILD, _OLD))
     record = _read_record(place)
     return record is not None and record.new == _name(side)
 
@@ -218,12 +221,19 @@ def _swap_by_rename(place: _Place, base: str, new: str) -> None:
 
 
 def _recover_renames(place: _Place) -> None:
-    """After the first rename the successor is complete, so it takes the place."""
+    """After the first rename the successor is complete, so it takes the place.
+
+    Where it has taken it and the old table lies beside it still, the table that is not there was removed since: then
+    nothing comes back.
+    """
     parent, name = place.parent, place.name
     if parent.exists(name):
         return
     for old in place.side_folders(_OLD):
         new = old.replace(_OLD, _BUILD)
+        if not parent.exists(new):
+            logger.info("%s is the table that %s has replaced; it can be deleted", old, name)
+            continue
         try:
             if parent.exists(f"{new}/{PROPERTIES_PATH}"):
                 logger.warning("finishing the rebuild of %s that was cut off", name)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
 from hudi_engine.errors import StorageError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.owner import Owner
-from hudi_engine.txn.swap import recover_swap, side_folder, swap, table_storage
+from hudi_engine.txn.swap import is_switched, recover_swap, side_folder, swap, table_storage
 
 
 def table(folder, rows):
@@ -44,6 +45,47 @@ def test_without_a_complete_successor_the_old_table_comes_back(tmp_path):
     (tmp_path / ".t.rebuild-1").mkdir()
     recover_swap(str(tmp_path / "t"))
     assert content(tmp_path / "t") == "old"
+
+
+def test_a_table_that_is_removed_after_its_swap_does_not_come_back_as_the_old_one(tmp_path, monkeypatch):
+    base = tmp_path / "t"
+    table(base, "old")
+    side = side_folder(str(base))
+    table(tmp_path / side.rpartition("/")[2], "new")
+    with monkeypatch.context() as killed:
+        killed.setattr("hudi_engine.txn.swap._clear", lambda *_: None)
+        swap(str(base), side)
+    assert content(base) == "new" and len(list(tmp_path.iterdir())) == 2
+    shutil.rmtree(base)
+    assert not table_storage(str(base)).exists(".hoodie/hoodie.properties")
+    recover_swap(str(base))
+    assert not base.exists()
+    table(base, "built again")
+    recover_swap(str(base))
+    assert content(base) == "built again"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_swap_whose_renames_fail_both_ways_is_finished_by_the_next(tmp_path, monkeypatch):
+    base = tmp_path / "t"
+    table(base, "old")
+    side = side_folder(str(base))
+    table(tmp_path / side.rpartition("/")[2], "new")
+    real, calls = LocalStorage.rename, []
+
+    def rename(storage, source, target):
+        calls.append(source)
+        if len(calls) > 1:
+            raise OSError("the disk is gone")
+        real(storage, source, target)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(LocalStorage, "rename", rename)
+        with pytest.raises(OSError, match="the disk is gone"):
+            swap(str(base), side)
+        assert is_switched(str(base), side)
+    assert table_storage(str(base)).exists(".hoodie/hoodie.properties")
+    assert content(base) == "new"
 
 
 def test_a_table_in_place_is_left_alone(tmp_path):

@@ -58,12 +58,17 @@ def key_generator_problems(config: TableConfig, options: Options) -> list[str]:
     return []
 
 
+def name_problems(name: str) -> list[str]:
+    """Say why a table cannot have a name; empty when it can."""
+    if re.fullmatch(r"[A-Za-z0-9_.\-]+", name or ""):
+        return []
+    return [f"table name is {name!r}; legal: letters, digits, '_', '-', '.'"]
+
+
 def definition_problems(draft: Draft) -> list[str]:
     """Say all that is wrong with a definition; empty when nothing is."""
     name, keys, options = draft.name, draft.keys, draft.options
-    problems = []
-    if not name or not re.fullmatch(r"[A-Za-z0-9_.\-]+", name):
-        problems.append(f"table name is {name!r}; legal: letters, digits, '_', '-', '.'")
+    problems = name_problems(name)
     if draft.kind is None:
         problems.append(f"table_type is {draft.table_type!r}; legal values: cow, mor")
     if len(set(keys)) != len(keys):
