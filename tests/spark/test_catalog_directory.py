@@ -68,6 +68,17 @@ def test_loading_again_in_a_live_session_shows_what_others_committed(spark, ware
     assert read(spark, "select v from dirs.one") == [("b",)]
 
 
+def test_loading_again_shows_a_column_that_a_merge_on_read_table_got(spark, warehouse):
+    table = make(warehouse, "one", merge_on_read=True)
+    warehouse.load(spark)
+    assert read(spark, "select * from dirs.one") == [(1, "a")]
+    table.schema = SCHEMA.append(pa.field("n", pa.int32()))
+    wider = pa.table({"id": [1], "v": ["b"], "n": [7]}, schema=table.schema)
+    table.commit({"": {"f-0": wider}})
+    assert warehouse.load(spark).warnings == ()
+    assert read(spark, "select * from dirs.one") == read(spark, "select * from dirs.one_ro") == [(1, "b", 7)]
+
+
 def test_comments_come_back(spark, warehouse):
     table = make(warehouse, "one")
     warehouse.load(spark)

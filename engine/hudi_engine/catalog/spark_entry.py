@@ -229,6 +229,8 @@ def _alter(spark: SparkSession, existing: CatalogEntry, definition: Any) -> None
     # catalog's, also lets columns go. It may fail, so it comes before the properties that say all is done.
     external.alterTableDataSchema(found.database().get(), found.table(), definition.schema())
     _catalog(spark).alterTable(definition)
+    # what the session has read of the entry has the columns of before, with which the view over it would be checked
+    _catalog(spark).refreshTable(found)
 
 
 def _analysed(spark: SparkSession, spec: TableSpec) -> Any:
