@@ -709,3 +709,24 @@ def test_an_update_that_makes_a_row_older_is_refused_and_changes_nothing(spark, 
         (1, 10, "a"),
         (2, 11, "newer"),
     ]
+
+
+def test_an_update_of_one_of_several_ordering_fields_is_refused_where_they_make_the_row_older(
+    spark, tmp_path
+):
+    fields = ["day", "ts"]
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], precombine_field=fields)
+    rows = [(1, 2, 10, "a"), (2, 2, 10, "b"), (3, 2, None, "c")]
+    table.upsert(spark.createDataFrame(rows, "id int, day int, ts bigint, name string"))
+    for late in ({"ts": "9"}, {"TS": "cast(null as bigint)"}, {"day": "1", "ts": "99"}):
+        with pytest.raises(
+            Exception, match="day, ts order the versions of a row, and one would go from 2, 10 to"
+        ):
+            table.update_where("id = 1", {**late, "name": "'late'"})
+    assert table.update_where("id = 2", {"day": "3", "ts": "1", "name": "'newer'"}).rows_updated == 1
+    assert table.update_where("id = 3", {"ts": "1", "name": "'later'"}).rows_updated == 1
+    assert sorted(tuple(row) for row in table.snapshot().select("id", *fields, "name").collect()) == [
+        (1, 2, 10, "a"),
+        (2, 3, 1, "newer"),
+        (3, 2, 1, "later"),
+    ]

@@ -13,7 +13,7 @@ from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.reads import Reads
 from hudi_engine.merge.modes.registry import keeps_newer_rows
-from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.table_state import TableState
@@ -231,20 +231,21 @@ class Writes(Reads):
         self._check_assignments(base, assignments)
         rows = self._rows_where(base, condition)
         given = AnyCase(assignments.items())
-        ordering = (
-            [name.lower() for name in base.config.ordering_fields] if keeps_newer_rows(base.config) else []
-        )
-        columns = []
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
-            for field in rows.schema.fields:
-                expression = given.get(field.name)
-                column = F.col(quoted(field.name))
-                if expression is not None:
-                    new = F.expr(str(expression)).cast(field.dataType)
-                    orders = ordering == [field.name.lower()]
-                    column = (never_older(new, column, field.name) if orders else new).alias(field.name)
-                columns.append(column)
-            updated = rows.select(*columns)
+            stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
+            new = {
+                field.name: stored[field.name]
+                if (expression := given.get(field.name)) is None
+                else F.expr(str(expression)).cast(field.dataType)
+                for field in rows.schema.fields
+            }
+            fields, spelled = base.config.ordering_fields, spellings(stored)
+            if keeps_newer_rows(base.config) and any(name in given for name in fields):
+                ordering = [spelled[name] for name in fields]
+                new[ordering[0]] = never_older(
+                    [new[name] for name in ordering], [stored[name] for name in ordering], ordering
+                )
+            updated = rows.select(*[column.alias(name) for name, column in new.items()])
         return self.write(operations.UPSERT, updated, options, prepped=True, base=base)
 
     def soft_delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:

@@ -249,20 +249,22 @@ def _spelled(incoming: pa.Schema, names: Sequence[str]) -> pa.Schema:
     return pa.schema([field.with_name(spelled.get(field.name, field.name)) for field in incoming])
 
 
-def never_older(new: Column, old: Column, name: str) -> Column:
-    """Return the new value of an ordering field; fails the query where it is older, as the stored row would win over it.
+def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[str]) -> Column:
+    """Return the new value of the first ordering field; fails the query where the row is older, as the stored one would win.
 
     Args:
-        new: The new value.
-        old: The stored one.
-        name: The field, for the message.
+        new: The row's new ordering values, compared field by field as Spark does: null first, NaN last.
+        old: The stored ones.
+        names: The fields, for the message.
     """
     from pyspark.sql import functions as F
 
-    older = old.isNotNull() & (new.isNull() | (new < old))
-    shown = [F.coalesce(each.cast("string"), F.lit("null")) for each in (old, new)]
+    def shown(values: Sequence[Column]) -> Column:
+        return F.concat_ws(", ", *[F.coalesce(each.cast("string"), F.lit("null")) for each in values])
+
     problem = F.concat(
-        F.lit(f"{name} orders the versions of a row, and one would go from "), shown[0], F.lit(" to "), shown[1],
+        F.lit(f"{', '.join(names)} {'order' if len(names) > 1 else 'orders'} the versions of a row, and one would go from "),
+        shown(old), F.lit(" to "), shown(new),
         F.lit(": the older row would lose against the stored one. Delete the row and insert it anew"),
     )  # fmt: skip
-    return F.when(F.coalesce(older, F.lit(False)), F.raise_error(problem)).otherwise(new)
+    return F.when(F.struct(*new) < F.struct(*old), F.raise_error(problem)).otherwise(new[0])
