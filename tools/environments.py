@@ -54,12 +54,14 @@ class Environment:
         constraints: File with the exact versions.
         newest_python: Newest Python it works on, as (major, minor).
         requirements: File with what is installed beside the package.
+        instead: File of packages that come last, in the place of others and without what they ask for; none when empty.
     """
 
     folder: str
     constraints: str
     newest_python: tuple[int, int]
     requirements: str = "requirements-dev.txt"
+    instead: str = ""
 
     @property
     def path(self) -> Path:
@@ -79,6 +81,7 @@ class Environment:
 
 MAIN = Environment(".venv", "constraints-spark4.txt", NEWEST)
 SPARK35 = Environment(".venv-spark35", "constraints-spark35.txt", (3, 12))
+DBT112 = Environment(".venv-dbt112", "constraints-spark4.txt", NEWEST, instead="requirements-dbt112.txt")
 _DEMO_ONLY = "requirements-demo.txt"
 """Part of ``requirements-dev.txt``: an environment that has that has this too."""
 
@@ -124,7 +127,14 @@ def variables(environment: Environment, java_home: Path) -> dict[str, str]:
 
 def _fingerprint(environment: Environment) -> str:
     digest = hashlib.sha256(f"{ROOT}\n".encode())
-    for name in ("constraints.txt", environment.constraints, environment.requirements, _DEMO_ONLY):
+    files = (
+        "constraints.txt",
+        environment.constraints,
+        environment.requirements,
+        _DEMO_ONLY,
+        environment.instead,
+    )
+    for name in filter(None, files):
         digest.update((ROOT / name).read_bytes())
     # What the package needs; settings of the tools, which come after it, may change without a new installation.
     digest.update((ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("[tool.ruff]")[0].encode())
@@ -223,6 +233,8 @@ def _install_with(environment: Environment, log: Path) -> None:
             logged([*quick, *needed], log)
             with _ONE_AT_A_TIME:
                 logged([*quick, *package], log)
+            if environment.instead:
+                logged([*quick[:-2], "--no-deps", "-r", environment.instead], log)
             return
         except subprocess.CalledProcessError:
             # It does not know the mirrors of pip's configuration.
@@ -234,6 +246,8 @@ def _install_with(environment: Environment, log: Path) -> None:
     logged([*pip, *needed], log, on_line=_show_download)
     with _ONE_AT_A_TIME:
         logged([*pip, *package], log)
+    if environment.instead:
+        logged([*pip[: -len(constraints)], "--no-deps", "-r", environment.instead], log)
 
 
 def _dependencies() -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tools.environments import MAIN, SPARK35, Environment
+from tools.environments import DBT112, MAIN, SPARK35, Environment
 
 GATE_SECONDS = 1200
 """What all tiers but the long ones are to take on two idle cores, environments made anew."""
@@ -119,6 +119,13 @@ TIERS = (
             ("python", "integration_tests/run.py"),
         ),
         needs_apache_hudi=True,
+        long=True,
+    ),
+    Tier(
+        "dbt112",
+        "dbt projects and dbt's adapter suite on dbt-core 1.12 (with --long)",
+        ((*_PYTEST, "tests/functional", "tests/conformance"),),
+        environment=DBT112,
         long=True,
     ),
     Tier(
