@@ -21,11 +21,6 @@ from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterial
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
 
 
-@pytest.fixture(scope="class")
-def writes_artifacts() -> bool:
-    return True
-
-
 @pytest.mark.core
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass

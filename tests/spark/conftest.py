@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.helpers.plans import PLANS_AS_THEY_ARE
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
@@ -24,7 +26,7 @@ def spark(tmp_path_factory):
         .config("spark.sql.catalogImplementation", "in-memory")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")
-        .config(map=session_conf())
+        .config(map={**session_conf(), **PLANS_AS_THEY_ARE})
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
