@@ -8,6 +8,7 @@ carries the same data in its text between two marks.
 from __future__ import annotations
 
 import base64
+import gc
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,6 +103,12 @@ def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
         raise WorkerError(error) from error
     except HudiError as error:
         return Failure.of(error)
+
+
+def settle_worker() -> None:
+    """Leave what a Python worker of Spark has loaded out of its garbage collections, one of which ends every task."""
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 def typed_stage(

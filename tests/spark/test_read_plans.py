@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pytest
 from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
-from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.frames.spark_read import map_slices, snapshot_frame
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
@@ -151,3 +153,12 @@ def test_only_plain_scans_of_parquet_are_read_twice(spark, tmp_path):
     ):
         assert not is_parquet_scan(other)
     assert 0 < estimated_rows(files) <= 2000
+
+
+@pytest.mark.parametrize("count", [1, 3, 40])
+def test_every_task_is_run_once_whether_few_or_many(spark, count):
+    """Few go with the function, many are broadcast."""
+    read = map_slices(
+        spark, range(count), pa.schema([("id", pa.int64())]), lambda each: pa.table({"id": [each, -each]})
+    )
+    assert sorted(row["id"] for row in read.collect()) == sorted([*range(count), *range(0, -count, -1)])

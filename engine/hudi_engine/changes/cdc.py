@@ -19,6 +19,7 @@ from hudi_engine.changes.window import Span, point_at, position_of
 from hudi_engine.config.options import Options
 from hudi_engine.frames.spark_read import map_slices
 from hudi_engine.logformat.change_records import AFTER, BEFORE, OPERATION, TIME, Change
+from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
@@ -72,11 +73,11 @@ def _told(plan: ChangePlan, unit: Comparison) -> pa.Table:
             schema,
             Change.UPDATE,
             unit.commit,
-            before.take(pa.array(matched.old)),
-            after.take(pa.array(matched.now)),
+            rows_at(before, matched.old),
+            rows_at(after, matched.now),
         ),
-        _part(schema, Change.INSERT, unit.commit, None, after.take(pa.array(matched.new))),
-        _part(schema, Change.DELETE, unit.commit, before.take(pa.array(matched.gone)), None),
+        _part(schema, Change.INSERT, unit.commit, None, rows_at(after, matched.new)),
+        _part(schema, Change.DELETE, unit.commit, rows_at(before, matched.gone), None),
     ]
     return pa.concat_tables(parts)
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, STEP
 from hudi_engine.merge.modes.fold import key_codes
 from hudi_engine.merge.row_equality import equal_rows
+from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, meta_fields
 
 Positions = npt.NDArray[np.int64]
@@ -64,7 +65,7 @@ def without_equal(before: pa.Table, after: pa.Table, matched: Matched) -> Matche
     """Return what became of rows without the pairs that say the same."""
     names = [name for name in after.column_names if name not in _NOT_DATA]
     old, now = matched.old, matched.now
-    differs = ~equal_rows(before.take(pa.array(old)), after.take(pa.array(now)), names)
+    differs = ~equal_rows(rows_at(before, old), rows_at(after, now), names)
     return Matched(matched.gone, matched.new, old[differs], now[differs])
 
 

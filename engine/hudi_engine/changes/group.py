@@ -19,6 +19,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.record_keys import record_keys
+from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
 
@@ -121,12 +122,12 @@ class _Stamp:
 def changed_rows(before: pa.Table, after: pa.Table, matched: Matched, mode: str, stamp: _Stamp) -> pa.Table:
     """Return matched rows with what happened to them."""
     parts = [
-        _stamped(after.take(pa.array(matched.new)), INSERT, stamp),
-        _stamped(after.take(pa.array(matched.now)), AFTER, stamp),
-        _stamped(before.take(pa.array(matched.gone)), DELETE, stamp),
+        _stamped(rows_at(after, matched.new), INSERT, stamp),
+        _stamped(rows_at(after, matched.now), AFTER, stamp),
+        _stamped(rows_at(before, matched.gone), DELETE, stamp),
     ]
     if mode == ALL:
-        old = _stamped(before.take(pa.array(matched.old)), BEFORE, stamp)
+        old = _stamped(rows_at(before, matched.old), BEFORE, stamp)
         place = old.column_names.index(COMMITTED)
         parts.append(old.set_column(place, COMMITTED, parts[1].column(COMMITTED)))
     return pa.concat_tables(parts)
@@ -154,11 +155,11 @@ def meet(rows: pa.Table, mode: str) -> pa.Table:
     before, after = rows.filter(pc.equal(kinds, DELETE)), rows.filter(pc.equal(kinds, INSERT))
     others = rows.filter(pc.is_in(kinds, value_set=pa.array([BEFORE, AFTER])))
     matched = compare_rows(before, after, (_places(before), _places(after)), trusts_writes=False)
-    old, now = before.take(pa.array(matched.old)), after.take(pa.array(matched.now))
+    old, now = rows_at(before, matched.old), rows_at(after, matched.now)
     parts = [
         others,
-        before.take(pa.array(matched.gone)),
-        after.take(pa.array(matched.new)),
+        rows_at(before, matched.gone),
+        rows_at(after, matched.new),
         _as_kind(now, AFTER),
     ]
     if mode == ALL:

@@ -21,6 +21,7 @@ from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
+from hudi_engine.parallel import settle_worker
 from hudi_engine.publish.native import AS_STORED, major_of, native_instants
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
 UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
+_TASKS_SENT = 32
+"""So many tasks go with the function itself; of more a worker reads the list once."""
 _Item = TypeVar("_Item")
 
 
@@ -229,13 +232,16 @@ def map_slices(
     """
     if not tasks:
         return spark.createDataFrame([], arrow_to_spark(schema))
-    shared = spark.sparkContext.broadcast(list(tasks))
     count = len(tasks)
+    shared = spark.sparkContext.broadcast(list(tasks)) if count > _TASKS_SENT else None
+    sent = list(tasks) if shared is None else []
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
+        items = sent if shared is None else shared.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                table = function(shared.value[number])
+                table = function(items[number])
                 yield from table.combine_chunks().to_batches(max_chunksize=65536)
 
     parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4), at_most or count)

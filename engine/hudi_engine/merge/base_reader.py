@@ -15,6 +15,7 @@ from hudi_engine.errors import CorruptTableError, SchemaError, TimelineError, Un
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 
@@ -171,7 +172,7 @@ class BaseFileRows:
                 block = next(blocks)
                 here = inside[: np.searchsorted(inside, start + block.num_rows)]
                 if len(here):
-                    yield _decoded(block.take(pa.array(here - start)))
+                    yield _decoded(rows_at(block, here - start))
                 inside, start = inside[len(here) :], start + block.num_rows
 
     def _named(self, columns: Sequence[str]) -> tuple[pa.Schema, dict[str, str]]:

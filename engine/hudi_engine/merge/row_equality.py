@@ -34,6 +34,9 @@ def _flat(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _equal(left: pa.Array, right: pa.Array) -> Mask:
+    if left.equals(right):
+        # most columns of updated rows stay, and telling so is one comparison of memory
+        return np.ones(len(left), dtype=bool)
     nulls = _mask(left.is_null()), _mask(right.is_null())
     both, present = nulls[0] & nulls[1], ~(nulls[0] | nulls[1])
     kind = left.type
