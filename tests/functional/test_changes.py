@@ -200,6 +200,9 @@ class TestChainOfModels:
         self.follow()
         newest = chain.state("orders").timeline.completed_writes[-1].requested_time
         run_dbt(["run-operation", "hudi_rollback", "--args", f"{{table: orders, instant: '{newest}'}}"])
+        assert {result.status for result in run_dbt(["compile"])} == {"success"}, (
+            "only a run needs the changes"
+        )
         results = self.follow("--select", "doubled", expect_pass=False)
         assert "taken back by rollback" in results[0].message
         assert "on_gap='compare'" in results[0].message
@@ -272,6 +275,9 @@ class TestWrongUses:
             "as_view.sql": "{{ config(materialized='view') }} select * from {{ hudi_changes(ref('orders')) }}",
             "wrong_mode.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), mode='some', max_commits=0, skip_compaction=false, keep_for='long', latest=1) }}",
             "earlier.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'latest') }} o",
+            "text.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes('orders') }}",
+            "text_as_of.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of('orders', 'latest') }}",
+            "backwards.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), begin='2026-02-01', end='2026-01-01') }}",
             "unknown.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'yesterday') }} o",
         }
 
@@ -288,3 +294,6 @@ class TestWrongUses:
         ):
             assert said in wrong
         assert "savepoints are called that" in results["unknown"].message
+        assert "hudi_changes: 'orders' is no relation; give ref('orders')" in results["text"].message
+        assert "hudi_as_of: 'orders' is no relation" in results["text_as_of"].message
+        assert "the changes end at 2026-01-01, before they start" in results["backwards"].message

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _BEFORE_RUN = "master"
 # Commands that run nothing but what a model or macro asks for while it is compiled, and those sure to run something.
 _ONLY_LOOK = ("compile", "list", "parse", "freshness", "source", "run-operation")
+_ONLY_COMPILE = ("compile", "generate")
 _RUN = ("run", "build", "test", "seed", "snapshot", "show", "retry", "clone", "generate")
 
 
@@ -50,6 +51,7 @@ class HudiConnectionManager(SparkConnectionManager):
         self.router = StatementRouter(self.warehouse)
         command = getattr(getattr(profile, "args", None), "which", None)
         self.only_looks = command in _ONLY_LOOK
+        self.only_compiles = command in _ONLY_COMPILE
         if command in _RUN and may_run(profile):
             self.warehouse.start_early()
 

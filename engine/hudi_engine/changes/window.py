@@ -82,8 +82,8 @@ def position_of(state: TableState, moment: Moment) -> str:
     return digits
 
 
-def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
-    """Return the writes after ``start`` up to ``end``.
+def check_order(state: TableState, start: Moment, end: Moment | None) -> tuple[str, str | None]:
+    """Return the positions of a start and an end.
 
     Raises:
         TimelineError: One is no point in time, or the end lies before the start.
@@ -94,6 +94,16 @@ def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
         raise TimelineError(
             f"the changes end at {end!s}, before they start at {start!s}; the start is excluded, the end included"
         )
+    return begin, last
+
+
+def window_of(state: TableState, start: Moment, end: Moment | None) -> Window:
+    """Return the writes after ``start`` up to ``end``.
+
+    Raises:
+        TimelineError: One is no point in time, or the end lies before the start.
+    """
+    begin, last = check_order(state, start, end)
     inside = [
         instant
         for instant in state.timeline.completed_writes

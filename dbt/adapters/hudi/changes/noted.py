@@ -1,0 +1,73 @@
+"""Showing, setting and resetting what a model has consumed of its inputs: what the operation ``hudi_checkpoint`` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dbt_common.exceptions import DbtRuntimeError
+
+
+@dataclass(frozen=True)
+class CheckpointWish:
+    """The arguments of ``hudi_checkpoint``.
+
+    Args:
+        table: The model's table, for messages.
+        source: Input as it is noted; None for all.
+        instant: What the input counts as consumed up to; None sets nothing.
+        reset: Forget the input, or all.
+
+    Raises:
+        DbtRuntimeError: Arguments that do not go together.
+    """
+
+    table: str
+    source: str | None
+    instant: str | None
+    reset: bool
+
+    def __post_init__(self) -> None:
+        """Refuse what does not go together, before a table is looked at."""
+        if self.instant is not None and self.reset:
+            raise DbtRuntimeError(
+                f"hudi_checkpoint of {self.table}: set is {self.instant!r} and reset is true; give one of them"
+            )
+        if self.instant is not None and self.source is None:
+            raise DbtRuntimeError(
+                f"hudi_checkpoint of {self.table}: set is {self.instant!r}, but for which input? Add it, such as "
+                f"{{table: {self.table}, input: schema.orders, set: '{self.instant}'}}"
+            )
+
+    def applied(self, noted: dict[str, str]) -> dict[str, str]:
+        """Return the checkpoint after it.
+
+        Raises:
+            DbtRuntimeError: The input to be shown or forgotten is not noted.
+        """
+        if self.instant is not None:
+            return {**noted, str(self.source): self.instant}
+        if self.source is not None and self.source not in noted:
+            known = ", ".join(sorted(noted)) or "none"
+            raise DbtRuntimeError(
+                f"hudi_checkpoint of {self.table}: it has noted no input {self.source!r}, so its next run takes all rows of it; "
+                f"noted are: {known}"
+            )
+        return {
+            key: value for key, value in noted.items() if not self.reset or self.source not in (None, key)
+        }
+
+    def said(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
+        """Return a line for each input that is shown, and for each that was forgotten.
+
+        Args:
+            noted: The checkpoint before.
+            now: And after.
+        """
+        names = [name for name in sorted({*noted, *now}) if self.source in (None, name)]
+        return [_line(name, noted.get(name), now.get(name)) for name in names]
+
+
+def _line(name: str, before: str | None, now: str | None) -> str:
+    if now is None:
+        return f"{name}  forgotten, was {before}; the next run takes all rows of it"
+    return f"{name}  {now}" + ("" if before == now else f"  set, was {before or 'not noted'}")
