@@ -15,6 +15,8 @@ from hudi_engine.table_state import TableState
 
 COLUMNS = "id int, ts bigint, dt string, name string"
 NAMES = ["id", "ts", "dt", "name"]
+LATER = "note"
+"""A column that a history may add and widen."""
 KEEP = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
 
 
@@ -36,17 +38,24 @@ def frame(spark, *rows):
     return spark.createDataFrame(list(rows), COLUMNS)
 
 
+def values(row):
+    """A row as its values; the column that a history may add counts where it is not null."""
+    found = tuple(row[name] for name in NAMES)
+    return found if row.get(LATER) is None else (*found, row[LATER])
+
+
 def rows_as_of(table, instant):
-    rows = read_table(open_storage(table.path), as_of=instant, columns=NAMES).to_pylist()
-    return {(row["dt"], row["id"]): tuple(row[name] for name in NAMES) for row in rows}
+    rows = read_table(open_storage(table.path), as_of=instant).to_pylist()
+    return {(row["dt"], row["id"]): values(row) for row in rows}
 
 
 def told(changes):
-    assert changes.columns == [*NAMES, "_change_type", "_commit_time"]
-    return [
-        (row["_change_type"], tuple(row[name] for name in NAMES), row["_commit_time"])
-        for row in changes.collect()
-    ]
+    assert [name for name in changes.columns if name != LATER] == [*NAMES, "_change_type", "_commit_time"]
+    return told_rows(row.asDict() for row in changes.collect())
+
+
+def told_rows(rows):
+    return [(row["_change_type"], values(row), row["_commit_time"]) for row in rows]
 
 
 def applied(rows, changes, *, deletes=True):
@@ -79,6 +88,7 @@ STEPS = {
     "drop": 1,
     "rollback": 1,
     "restore": 1,
+    "evolve": 1,
 }
 SERVICES = {"compact": 2, "cluster": 3, "plan_clustering": 1, "cluster_inline": 1, "clean": 1, "archive": 1}
 ALLOW = {"hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy"}
@@ -99,6 +109,7 @@ class History:
         self.is_mor = str(table.config.table_type.value) == "MERGE_ON_READ"
         self.is_global, self.has_buckets = index.startswith("GLOBAL"), index == "BUCKET"
         self.clock = 0
+        self.later = [f", {LATER} bigint", f", {LATER} int", ""]
         self.states = {}
 
     def rows(self):
@@ -119,10 +130,18 @@ class History:
     def batch(self):
         count = self.random.randrange(1, 7)
         keys = {self.random.randrange(10): self.random.choice(["a", "b"]) for _ in range(count)}
-        return {(part, key): (key, self.clock, part, f"v{self.clock}") for key, part in keys.items()}
+        note = (self.clock,) if self.later[-1] else ()
+        return {(part, key): (key, self.clock, part, f"v{self.clock}", *note) for key, part in keys.items()}
 
     def frame(self, rows):
-        return frame(self.spark, *rows.values())
+        wide = [(*row, None)[:5] if self.later[-1] else row for row in rows.values()]
+        return self.spark.createDataFrame(wide, COLUMNS + self.later[-1])
+
+    def evolve(self, rows):
+        """Write with one column more, and with a wider one after that."""
+        if len(self.later) > 1:
+            self.later.pop()
+        return self.upsert(rows)
 
     def upsert(self, rows, more=None):
         batch = self.batch()
@@ -248,8 +267,18 @@ def plan(state, start, end, mode):
 
 
 def told_here(changes):
-    rows = changes.to_pylist()
-    return [(row["_change_type"], tuple(row[name] for name in NAMES), row["_commit_time"]) for row in rows]
+    return told_rows(changes.to_pylist())
+
+
+def check_by_spark(table, states, windows):
+    """Check what Spark tells of some windows, in every mode."""
+    state = TableState.load(table.storage)
+    for start, end in windows:
+        for mode in ("net", "all"):
+            here = told_here(plan(state, start, end, mode).rows())
+            assert sorted(told(table.changes(start, end, mode))) == sorted(here)
+        newest = applied(states[start], told(table.changes(start, end, "latest")), deletes=False)
+        assert {key: row for key, row in newest.items() if key in states[end]} == states[end]
 
 
 def check_all_pairs(table, states):
