@@ -169,6 +169,15 @@ class TableServices:
             plans=plans,
         )
 
+    def give_up_run(self, instant: str, *, drop_plan: bool = False) -> None:
+        """Take back a compaction or clustering in flight whose process is gone, and its plan too if ``drop_plan``.
+
+        Raises:
+            TimelineError: It is not in flight, or later writes need its plan.
+            ServiceError: A process is at it.
+        """
+        services.give_up_run(self.storage, self.options, self.publication(), instant, drop_plan=drop_plan)
+
     def clusterings(self) -> list[services.PendingClustering]:
         """Return the clusterings on the active timeline, pending and done, oldest first."""
         return list(services.show_clusterings(self.storage))

@@ -112,6 +112,14 @@ _CHANGING = (
         changes=True,
     ),
     Procedure(
+        "run_rollback_inflight_tableservice",
+        "instant string, time_cost string",
+        services.run_rollback_inflight_tableservice,
+        ("table", "pending_instant", "delete_request_instant_file"),
+        ("pending_instant",),
+        changes=True,
+    ),
+    Procedure(
         "rollback_to_instant",
         "rollback_result boolean",
         services.rollback_to_instant,
@@ -197,6 +205,14 @@ _CHANGING = (
         repair.repair_deduplicate,
         repair.DEDUPLICATE_ARGUMENTS,
         ("duplicated_partition_path",),
+        changes=True,
+    ),
+    Procedure(
+        "repair_overwrite_hoodie_props",
+        "property string, old_value string, new_value string",
+        repair.repair_overwrite_hoodie_props,
+        ("table", "new_props_file_path"),
+        ("new_props_file_path",),
         changes=True,
     ),
     Procedure(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from hudi_engine.config.properties import parse_properties
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.repair import DUPLICATE_KEYS
+from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.paths import join
+from hudi_engine.txn.recovery import table_lock
 
 ORPHANS = "partition string, file_name string, instant_time string, backup_path string, status string"
 DEDUPLICATED = "result string"
@@ -76,3 +80,29 @@ def repair_orphan_files(call: Call) -> list[Row]:
             instant = "" if file is None else file.instant
             rows.append((partition, name, instant, "", "IDENTIFIED" if dry_run else "DELETED"))
     return rows
+
+
+def repair_overwrite_hoodie_props(call: Call) -> list[Row]:
+    """Put the properties of a file in the place of the table's, if a table with them can be read and written."""
+    given, services = call.text("new_props_file_path"), call.services
+    folder, _, name = given.rpartition("/")
+    try:
+        new = TableConfig.from_properties(parse_properties(open_storage(folder or ".").read(name)))
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise ConfigError(f"new_props_file_path is {given!r}, where there is no file") from error
+    except ValueError as error:
+        raise ConfigError(f"the properties of {given!r} are none of a table: {error}") from error
+    new.check_writable()
+    with table_lock(services.storage, services.options):
+        old = TableConfig.load(services.storage)
+        if old.version != new.version:
+            raise ConfigError(
+                f"{given!r} says table version {new.version}, but the table's files are of version {old.version}; give a file "
+                "of that version"
+            )
+        new.save(services.storage)
+    now = TableConfig.load(services.storage).properties
+    return [
+        (key, old.properties.get(key, "null"), now.get(key, "null"))
+        for key in sorted({*old.properties, *now})
+    ]

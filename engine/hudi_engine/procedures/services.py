@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -228,3 +229,10 @@ def _record(call: Call, instant: Instant) -> dict[str, Any]:
 
 def _short(moment: Any) -> str | None:
     return None if moment is None else f"{moment:%m-%d %H:%M:%S}"
+
+
+def run_rollback_inflight_tableservice(call: Call) -> list[Row]:
+    """Take back a compaction or clustering in flight whose process is gone, and its plan on request."""
+    begun, instant = time.monotonic(), call.text("pending_instant")
+    call.services.give_up_run(instant, drop_plan=call.truth("delete_request_instant_file", False))
+    return [(instant, str(round((time.monotonic() - begun) * 1000)))]

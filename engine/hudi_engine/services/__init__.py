@@ -12,6 +12,7 @@ from hudi_engine.services.clustering.write_group import RunLarge
 from hudi_engine.services.compaction.execute import run_compaction
 from hudi_engine.services.compaction.pending import show_compactions
 from hudi_engine.services.compaction.plan import schedule_compaction
+from hudi_engine.services.give_up import give_up_run
 from hudi_engine.services.inline import run_after_commit
 from hudi_engine.services.result import (
     ArchiveResult,
@@ -40,6 +41,7 @@ __all__ = [
     "clean",
     "drop_savepoint",
     "finish_archive",
+    "give_up_run",
     "run_after_commit",
     "run_clustering",
     "run_compaction",

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.errors import ConfigError
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.errors import ConfigError, HudiError, ServiceError, TimelineError
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.inspect import file_facts
 from hudi_engine.procedures import PROCEDURES, find_procedure
@@ -16,7 +17,9 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.owner import Owner, register, unregister
 
+from tests.helpers.owners import write_owner
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, DAY_2, MERGED
 
@@ -209,3 +212,84 @@ def test_how_far_a_copy_is_behind_is_told_in_commits(services: TableServices, tm
     copy = TableServices(open_storage(str(tmp_path / "copy")), services.options)
     (behind,) = call(copy, "commits_compare", path=services.storage.base)
     assert "is behind by 1 commits" in behind["compare_detail"]
+
+
+def begun_compaction(services: TableServices) -> str:
+    """Leave a compaction in flight whose process is gone, with a file that it wrote."""
+    planned = str(services.schedule_compaction().instant)
+    services.storage.create(f".hoodie/{planned}.compaction.inflight", b"")
+    write_owner(services.storage, planned, Owner.current())
+    services.storage.create(f"{DAY_1}/{base_file_name(tables.GROUP_1, '1-0-1', planned)}", b"cut short")
+    return planned
+
+
+def test_a_compaction_in_flight_is_taken_back_and_its_plan_can_run_or_go(services: TableServices) -> None:
+    name, files = "run_rollback_inflight_tableservice", sorted(Path(services.storage.base).rglob("*.parquet"))
+    with pytest.raises(
+        TimelineError, match="no compaction or clustering 1 is in flight; in flight are: none"
+    ):
+        call(services, name, pending_instant="1")
+    planned = begun_compaction(services)
+    (row,) = call(services, name, pending_instant=planned)
+    assert row["instant"] == planned and int(row["time_cost"]) >= 0
+    assert sorted(Path(services.storage.base).rglob("*.parquet")) == files
+    assert [str(each.state) for each in services.compactions()] == ["REQUESTED"]
+    assert services.compact(planned).state == "completed"
+    assert tables.rows(services.storage) == MERGED
+
+
+def test_the_plan_of_a_compaction_goes_unless_logs_of_later_writes_are_named_after_it(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    services = TableServices(table.storage, tables.options(engine__publish__manifest="false"))
+    given = {"delete_request_instant_file": "true"}
+    call(services, "run_rollback_inflight_tableservice", pending_instant=begun_compaction(services), **given)
+    assert services.compactions() == [] and tables.rows(table.storage) == MERGED
+    planned = begun_compaction(services)
+    tables.update(table, {(DAY_1, tables.GROUP_1): {"a": 11}}, planned, instant=str(int(planned) + 1000))
+    with pytest.raises(
+        TimelineError, match=rf"named after it: {DAY_1}/.*{planned}.*; run the compaction instead"
+    ):
+        call(services, "run_rollback_inflight_tableservice", pending_instant=planned, **given)
+    assert services.compact(planned).state == "completed"
+    assert tables.rows(table.storage) == {**MERGED, "a": 11}
+
+
+def test_a_compaction_that_a_process_works_on_is_not_taken_back(services: TableServices) -> None:
+    planned, owner = begun_compaction(services), Owner.current()
+    register(owner)
+    write_owner(services.storage, planned, owner)
+    try:
+        with pytest.raises(ServiceError, match="being run by another process"):
+            call(services, "run_rollback_inflight_tableservice", pending_instant=planned)
+    finally:
+        unregister(owner)
+
+
+def test_properties_of_a_file_take_the_place_of_the_tables_own(
+    services: TableServices, tmp_path: Path
+) -> None:
+    name, file = "repair_overwrite_hoodie_props", tmp_path / "new.properties"
+    before = services.storage.read(PROPERTIES_PATH)
+    for content, why in (
+        (b"hoodie.table.name=t", "has version 0"),
+        (before.replace(b"hoodie.table.version=6", b"hoodie.table.version=8"), "version"),
+    ):
+        file.write_bytes(b"\n".join(line for line in content.split(b"\n") if b"checksum" not in line))
+        with pytest.raises(HudiError, match=why):
+            call(services, name, new_props_file_path=str(file))
+    with pytest.raises(ConfigError, match="where there is no file"):
+        call(services, name, new_props_file_path=str(tmp_path / "nothing"))
+    assert services.storage.read(PROPERTIES_PATH) == before
+
+    lines = [
+        line for line in before.decode().splitlines() if "table.name" not in line and "checksum" not in line
+    ]
+    file.write_text("\n".join([*lines, "hoodie.table.name=renamed", "hoodie.note=new"]))
+    rows = {
+        row["property"]: (row["old_value"], row["new_value"])
+        for row in call(services, name, new_props_file_path=str(file))
+    }
+    assert rows["hoodie.table.name"][1] == "renamed" and rows["hoodie.note"] == ("null", "new")
+    assert rows["hoodie.table.type"] == ("MERGE_ON_READ", "MERGE_ON_READ")
+    assert TableState.load(services.storage).config.name == "renamed"
+    assert tables.rows(services.storage) == MERGED
