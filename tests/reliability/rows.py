@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.reliability import attempts, chaos, errors, kill, mutants, pairs, sequences
+from tests.reliability import attempts, chaos, clocks, errors, kill, mutants, pairs, sequences
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size
 
@@ -74,6 +74,14 @@ ROWS = {
             "random sequences of operations on all kinds of tables against a dictionary, by four readers",
             sequences.run,
             Size(share=0.003),
+            Size(),
+        ),
+        Row(
+            "clocks",
+            "zones from -11 to +14 and with summer time, clocks that go back between two commits and within one, instants of others "
+            "in the future, tables of Apache Hudi in local time: nothing is lost, and instants go on rising",
+            clocks.run,
+            Size(share=0.03),
             Size(),
         ),
         Row(
