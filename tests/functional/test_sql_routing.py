@@ -20,9 +20,23 @@ class TestStatements:
     def models(self) -> dict[str, str]:
         return {"orders.sql": ORDERS, "keyless.sql": KEYLESS}
 
+    @pytest.fixture(scope="class")
+    def built(self) -> dict[str, int]:
+        """The files of the tables as dbt built them, with their times."""
+        return {}
+
     @pytest.fixture(autouse=True)
-    def _fresh_tables(self, project: Any) -> None:
-        run_dbt(["run"])
+    def _fresh_tables(self, project: Any, built: dict[str, int]) -> None:
+        """Build the tables, unless the test before has left them as they were."""
+
+        def files() -> dict[str, int]:
+            found = (project.project_root / "warehouse").visit(lambda each: each.check(file=1))
+            return {str(each): each.stat().mtime_ns for each in found}
+
+        if not built or files() != built:
+            run_dbt(["run"])
+            built.clear()
+            built.update(files())
 
     def rows(self, project: Any, name: str = "orders") -> list[tuple[Any, ...]]:
         return [
