@@ -84,8 +84,8 @@ TIERS = (
     ),
     Tier(
         "demo",
-        "a quarter of the dbt project of integration_tests, read back by three independent readers",
-        (("python", "integration_tests/run.py", "--months", "3"),),
+        "two months of the dbt project of integration_tests, read back by three independent readers",
+        (("python", "integration_tests/run.py", "--months", "2"),),
         needs_apache_hudi=True,
     ),
     Tier(
