@@ -20,6 +20,8 @@ from hudi_engine import HudiTable
 from hudi_engine.table_state import TableState
 from pyspark.sql import SparkSession
 
+from benchmarks.session import small_session
+
 ROWS = 50
 KEYS = 5_000
 EARLY = 20
@@ -35,7 +37,7 @@ def main() -> int:
     parser.add_argument("--types", nargs="+", default=["cow", "mor"], choices=["cow", "mor"])
     parser.add_argument("--out", type=Path, default=HERE / "growth.json")
     given = parser.parse_args()
-    spark = _session()
+    spark = small_session()
     found = {kind: measure(spark, kind, given.commits) for kind in given.types}
     given.out.write_text(json.dumps(found, indent=1) + "\n")
     draw(found, given.out.with_suffix(".png"))
@@ -135,18 +137,6 @@ def _batch(spark: SparkSession, commit: int) -> Any:
         for number in range(ROWS)
     ]
     return spark.createDataFrame(rows, "id long, name string, price double, ts long, day string")
-
-
-def _session() -> SparkSession:
-    return (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.memory", "2g")
-        .config("spark.log.level", "ERROR")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
 
 
 if __name__ == "__main__":

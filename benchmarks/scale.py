@@ -21,6 +21,8 @@ from hudi_engine.publish.manifest_file import CATALOG_FOLDER
 from hudi_engine.storage.local import LocalStorage
 from pyspark.sql import SparkSession
 
+from benchmarks.session import small_session
+
 REAL = 10
 GROUPS = 10
 ROWS_OF_A_FILE = 20
@@ -35,7 +37,7 @@ def main() -> int:
     parser.add_argument("--partitions", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--type", default="cow", choices=["cow", "mor"])
     given = parser.parse_args()
-    spark = _session()
+    spark = small_session()
     found = {}
     for count in given.partitions:
         with tempfile.TemporaryDirectory(prefix="scale-") as folder:
@@ -150,18 +152,6 @@ def _rows(spark: SparkSession, group: int, ts: int = 1, most: int = ROWS_OF_A_FI
         for row in range(most)
     ]
     return spark.createDataFrame(rows, "id string, ts long, value double, p string")
-
-
-def _session() -> SparkSession:
-    return (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.memory", "2g")
-        .config("spark.log.level", "ERROR")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
 
 
 if __name__ == "__main__":

@@ -72,6 +72,20 @@ def seconds_since(start: float) -> str:
     return f"{time.monotonic() - start:.0f} s"
 
 
+def _started(command: Sequence[str], env: dict[str, str] | None) -> subprocess.Popen[str]:
+    """Start a command in the checkout, with what it says to read."""
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
 def logged(
     command: Sequence[str],
     log: Path,
@@ -93,16 +107,7 @@ def logged(
     log.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     with log.open("a", encoding="utf-8") as out:
-        process = subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
+        process = _started(command, env)
         assert process.stdout is not None
         for line in process.stdout:
             out.write(line)
@@ -118,16 +123,7 @@ def logged(
 
 def shown(command: Sequence[str], env: dict[str, str], on_line: Callable[[str], None]) -> int:
     """Run a command with its output on the screen, unless that is kept back; returns its exit code."""
-    process = subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
+    process = _started(command, env)
     assert process.stdout is not None
     try:
         for line in process.stdout:

@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 import errno
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from hudi_engine.errors import HudiError
-from hudi_engine.storage.base import Storage
+from hudi_engine.storage.local import LocalStorage
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import SCENARIOS, Action, Bench, Scenario
-from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.fault import FailingStorage, FaultInjectingStorage
 from tests.helpers.forms import forms, in_turn, named
 
 EFFECTS = ("not_done", "done_but_failed")
 ERRNOS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EMFILE)
-
-
-class FailingStorage(FaultInjectingStorage):
-    """Fails at one mutating call, or from one on.
-
-    Args:
-        storage: Where the other calls go.
-        call: Number of the first call to fail, counted from 1.
-        number: The error.
-        lasting: Whether all later calls fail too, as on a full disk.
-        late: Whether the call does its work before it fails, as when an answer is lost.
-    """
-
-    def __init__(
-        self, storage: Storage, call: int, number: int, *, lasting: bool = False, late: bool = False
-    ) -> None:
-        super().__init__(storage)
-        self._first = call
-        self._number = number
-        self._lasting = lasting
-        self._late = late
-
-    @contextmanager
-    def _fault(self, method: str, path: str, tear: Callable[[], None] | None = None) -> Iterator[None]:
-        call = len(self.calls) + 1
-        fails = call == self._first or (self._lasting and call > self._first)
-        error = OSError(self._number, os.strerror(self._number), path)
-        if fails and not self._late:
-            self.calls.append((method, path))
-            raise error
-        with super()._fault(method, path, tear):
-            yield
-        if fails:
-            raise error
 
 
 def outcome(act: Action, storage: FailingStorage) -> Exception | None:
@@ -69,15 +32,20 @@ def writes_data(call: tuple[str, str]) -> bool:
     return not call[1].startswith(".hoodie/") or call[1].startswith(".hoodie/.temp/")
 
 
-def check(bench: Bench, storage: FailingStorage, error: Exception | None, call: int, where: str) -> None:
-    """Check the promises after one failed run."""
-    seen = mini.content(storage)
+def check(bench: Bench, storage: FailingStorage, copy: LocalStorage, call: int, where: str) -> None:
+    """Run the action on a storage that fails and check the promises, also those of the next write."""
+    error = outcome(bench.scenario.act, storage)
+    seen = mini.content(copy)
     if error is None:
         assert seen == bench.new, where
     else:
         assert isinstance(error, HudiError) or writes_data(bench.calls[call - 1]), f"{where}: {error!r}"
         assert seen == bench.old or bench.scenario.goes_on, where
     assert seen in (bench.old, bench.new), where
+    settled = bench.next_write(copy)
+    assert settled == seen or (bench.scenario.goes_on and settled == bench.new), where
+    assert mini.leftovers(copy) == [], where
+    bench.drop(copy)
 
 
 @pytest.mark.parametrize(("scenario", "effect"), in_turn(SCENARIOS, EFFECTS), ids=named)
@@ -89,14 +57,7 @@ def test_one_failed_call_gives_a_typed_error_and_the_next_write_works(
         number = ERRNOS[call % len(ERRNOS)]
         where = f"{errno.errorcode[number]} at call {call}: {bench.calls[call - 1]}"
         copy = bench.copy()
-        storage = FailingStorage(copy, call, number, late=effect == "done_but_failed")
-        error = outcome(scenario.act, storage)
-        check(bench, storage, error, call, where)
-        seen = mini.content(copy)
-        settled = bench.next_write(copy)
-        assert settled == seen or (scenario.goes_on and settled == bench.new), where
-        assert mini.leftovers(copy) == [], where
-        bench.drop(copy)
+        check(bench, FailingStorage(copy, call, number, late=effect == "done_but_failed"), copy, call, where)
 
 
 @pytest.mark.parametrize("scenario", forms(SCENARIOS, SCENARIOS[2::4]), ids=named)
@@ -105,14 +66,7 @@ def test_on_a_disk_that_is_full_from_some_call_on_nothing_is_lost(scenario: Scen
     for call in range(1, len(bench.calls) + 1):
         where = f"full from call {call}: {bench.calls[call - 1]}"
         copy = bench.copy()
-        storage = FailingStorage(copy, call, errno.ENOSPC, lasting=True)
-        error = outcome(scenario.act, storage)
-        check(bench, storage, error, call, where)
-        seen = mini.content(copy)
-        settled = bench.next_write(copy)
-        assert settled == seen or (scenario.goes_on and settled == bench.new), where
-        assert mini.leftovers(copy) == [], where
-        bench.drop(copy)
+        check(bench, FailingStorage(copy, call, errno.ENOSPC, lasting=True), copy, call, where)
 
 
 def test_a_commit_that_landed_although_the_storage_reported_an_error_stands(tmp_path: Path) -> None:

@@ -170,3 +170,37 @@ class FaultInjectingStorage(ForwardingStorage):
         files = [status.path for status in self._storage.list(path, recursive=True) if not status.is_dir]
         for file in files[: (len(files) + 1) // 2]:
             self._storage.delete(file)
+
+
+class FailingStorage(FaultInjectingStorage):
+    """Fails at one mutating call, or from one on.
+
+    Args:
+        storage: Where the other calls go.
+        call: Number of the first call to fail, counted from 1.
+        number: The error.
+        lasting: Whether all later calls fail too, as on a full disk.
+        late: Whether the call does its work before it fails, as when an answer is lost.
+    """
+
+    def __init__(
+        self, storage: Storage, call: int, number: int, *, lasting: bool = False, late: bool = False
+    ) -> None:
+        super().__init__(storage)
+        self._first = call
+        self._number = number
+        self._lasting = lasting
+        self._late = late
+
+    @contextmanager
+    def _fault(self, method: str, path: str, tear: Callable[[], None] | None = None) -> Iterator[None]:
+        call = len(self.calls) + 1
+        fails = call == self._first or (self._lasting and call > self._first)
+        error = OSError(self._number, os.strerror(self._number), path)
+        if fails and not self._late:
+            self.calls.append((method, path))
+            raise error
+        with super()._fault(method, path, tear):
+            yield
+        if fails:
+            raise error

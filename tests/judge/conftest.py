@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.small_session import small_session
 from tests.judge import apache_hudi as harness
 
 
@@ -30,21 +31,6 @@ def apache_hudi() -> Iterator[Callable[[str], harness.ApacheHudi]]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The session of our engine: small and quiet, without any jar."""
-    from pyspark.sql import SparkSession
-
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
+    session = small_session(str(tmp_path_factory.mktemp("warehouse")))
     yield session
     session.stop()

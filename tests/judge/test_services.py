@@ -67,15 +67,21 @@ def test_our_compaction_and_clean_change_no_row_for_any_reader(
     assert_all_read(tmp_path / "t", oracle.rows(), apache_hudi)
 
 
+def with_logs(spark: Any, path: Path) -> tuple[HudiTable, Any]:
+    """A merge-on-read table of nine rows, three of them updated in logs, and its oracle."""
+    table, oracle = MOR.create(HudiTable, spark, str(path)), MOR.oracle()
+    for rows in ([row(number, 10) for number in range(9)], [row(number, 20) for number in (0, 4, 8)]):
+        oracle.upsert(rows)
+        table.upsert(spark.createDataFrame(rows, COLUMNS))
+    return table, oracle
+
+
 @pytest.mark.parametrize("version", forms(VERSIONS, VERSIONS[:1]))
 def test_apache_hudi_compacts_our_logs_and_we_go_on(
     version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
     hudi, path = apache_hudi(version), tmp_path / "t"
-    table, oracle = MOR.create(HudiTable, spark, str(path)), MOR.oracle()
-    for rows in ([row(number, 10) for number in range(9)], [row(number, 20) for number in (0, 4, 8)]):
-        oracle.upsert(rows)
-        table.upsert(spark.createDataFrame(rows, COLUMNS))
+    table, oracle = with_logs(spark, path)
     assert read_optimized(hudi.read(path, "read_optimized"))[4] == 10.0
 
     hudi.call(path, "run_compaction", **RUN)
@@ -95,10 +101,7 @@ def test_apache_hudi_executes_a_compaction_that_we_scheduled(
     version: str, spark: Any, tmp_path: Path, apache_hudi: Judges
 ) -> None:
     hudi, path = apache_hudi(version), tmp_path / "t"
-    table, oracle = MOR.create(HudiTable, spark, str(path)), MOR.oracle()
-    for rows in ([row(number, 10) for number in range(9)], [row(number, 20) for number in (0, 4, 8)]):
-        oracle.upsert(rows)
-        table.upsert(spark.createDataFrame(rows, COLUMNS))
+    table, oracle = with_logs(spark, path)
     assert table.schedule_compaction().state == "scheduled"
     later = [row(4, 30)]
     oracle.upsert(later)

@@ -13,21 +13,16 @@ from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.table_settings import version_6
+
 PEOPLE = pa.table({"id": [1, 2], "name": ["Alice", "Bob"], "byteField": [10, 20], "shortField": [300, 301]})
 
 
 def config(keys: str, partitions: str = "", keygen: str | None = None, **more: str) -> TableConfig:
-    properties = {
-        "hoodie.table.name": "t",
-        "hoodie.table.type": "COPY_ON_WRITE",
-        "hoodie.table.version": "6",
-        "hoodie.table.recordkey.fields": keys,
-        "hoodie.table.partition.fields": partitions,
-    }
-    if keygen is not None:
-        properties["hoodie.table.keygenerator.class"] = f"org.apache.hudi.keygen.{keygen}"
-    properties.update({f"hoodie.{name.replace('__', '.')}": value for name, value in more.items()})
-    return TableConfig.from_properties(properties)
+    generator = (
+        {} if keygen is None else {"hoodie.table.keygenerator.class": f"org.apache.hudi.keygen.{keygen}"}
+    )
+    return version_6(keys, partitions, generator, more)
 
 
 def generator(*args: str, **more: str) -> KeyGenerator:

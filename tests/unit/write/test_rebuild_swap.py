@@ -22,22 +22,32 @@ def content(folder):
     return (folder / ".hoodie" / "hoodie.properties").read_text()
 
 
-def test_the_new_table_takes_the_place_and_the_old_one_goes(tmp_path):
-    base = tmp_path / "t"
+def old_and_new(folder):
+    """The folder of a table and that of its successor beside it."""
+    base = folder / "t"
     table(base, "old")
     side = side_folder(str(base))
-    table(tmp_path / side.rpartition("/")[2], "new")
+    table(folder / side.rpartition("/")[2], "new")
+    return base, side
+
+
+def check_replaced(folder):
+    """The new table has its place, and nothing else is there."""
+    assert content(folder / "t") == "new"
+    assert [entry.name for entry in folder.iterdir()] == ["t"]
+
+
+def test_the_new_table_takes_the_place_and_the_old_one_goes(tmp_path):
+    base, side = old_and_new(tmp_path)
     swap(str(base), side)
-    assert content(base) == "new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+    check_replaced(tmp_path)
 
 
 def test_killed_between_the_renames_the_new_table_takes_the_place(tmp_path):
     table(tmp_path / ".t.replaced-1", "old")
     table(tmp_path / ".t.rebuild-1", "new")
     recover_swap(str(tmp_path / "t"))
-    assert content(tmp_path / "t") == "new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+    check_replaced(tmp_path)
 
 
 def test_without_a_complete_successor_the_old_table_comes_back(tmp_path):
@@ -48,10 +58,7 @@ def test_without_a_complete_successor_the_old_table_comes_back(tmp_path):
 
 
 def test_a_table_that_is_removed_after_its_swap_does_not_come_back_as_the_old_one(tmp_path, monkeypatch):
-    base = tmp_path / "t"
-    table(base, "old")
-    side = side_folder(str(base))
-    table(tmp_path / side.rpartition("/")[2], "new")
+    base, side = old_and_new(tmp_path)
     with monkeypatch.context() as killed:
         killed.setattr("hudi_engine.txn.swap._clear", lambda *_: None)
         swap(str(base), side)
@@ -67,10 +74,7 @@ def test_a_table_that_is_removed_after_its_swap_does_not_come_back_as_the_old_on
 
 
 def test_a_swap_whose_renames_fail_both_ways_is_finished_by_the_next(tmp_path, monkeypatch):
-    base = tmp_path / "t"
-    table(base, "old")
-    side = side_folder(str(base))
-    table(tmp_path / side.rpartition("/")[2], "new")
+    base, side = old_and_new(tmp_path)
     real, calls = LocalStorage.rename, []
 
     def rename(storage, source, target):
@@ -97,10 +101,7 @@ def test_a_table_in_place_is_left_alone(tmp_path):
 
 
 def test_whoever_opens_a_table_between_the_renames_of_a_live_rebuild_finishes_it(tmp_path, monkeypatch):
-    base = tmp_path / "t"
-    table(base, "old")
-    side = side_folder(str(base))
-    table(tmp_path / side.rpartition("/")[2], "new")
+    base, side = old_and_new(tmp_path)
     real, calls = LocalStorage.rename, []
 
     def rename(storage, source, target):
@@ -111,8 +112,7 @@ def test_whoever_opens_a_table_between_the_renames_of_a_live_rebuild_finishes_it
 
     monkeypatch.setattr(LocalStorage, "rename", rename)
     swap(str(base), side)
-    assert content(base) == "new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+    check_replaced(tmp_path)
 
 
 def test_an_old_table_that_a_killed_rebuild_left_is_removed(tmp_path):
