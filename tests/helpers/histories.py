@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import random
 
-from hudi_engine import HudiTable
 from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError, ServiceError, TimelineError
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, name string"
 NAMES = ["id", "ts", "dt", "name"]
@@ -21,14 +22,10 @@ KEEP = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
 
 
 def make(spark, path, table_type="cow", **options):
-    return HudiTable.create(
+    return keyed_table(
         spark,
-        str(path),
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        path,
+        table_type,
         schema=COLUMNS,
         options={**KEEP, **options},
     )

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hudi_engine.errors import HudiError
-from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 
-from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.fault import FailingStorage
 from tests.reliability.benches import Bench, Violation
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size, benches
@@ -26,31 +25,8 @@ KINDS = {
 }
 
 
-class FailingStorage(FaultInjectingStorage):
-    """Fails at one mutating call and works before and after it.
-
-    Args:
-        storage: Where the other calls go.
-        call: Number of the call to fail, counted from 1.
-        number: The error.
-        late: Whether the call does its work before it fails, as when an answer is lost.
-    """
-
-    def __init__(self, storage: Storage, call: int, number: int, late: bool) -> None:
-        super().__init__(storage)
-        self._first, self._number, self._late = call, number, late
-
-    @contextmanager
-    def _fault(self, method: str, path: str, tear: Callable[[], None] | None = None) -> Iterator[None]:
-        fails = len(self.calls) + 1 == self._first
-        error = OSError(self._number, os.strerror(self._number), path)
-        if fails and not self._late:
-            self.calls.append((method, path))
-            raise error
-        with super()._fault(method, path, tear):
-            yield
-        if fails:
-            raise error
+class FailsOnce(FailingStorage):
+    """Fails at one mutating call, those that open an output among them, and works before and after it."""
 
     @contextmanager
     def _output(self, path: str, before_publish: Callable[[], None] | None) -> Iterator[Any]:
@@ -90,7 +66,7 @@ def fail_once(bench: Bench, call: int, kind: str, figures: Figures) -> None:
     number, late = KINDS[kind]
     error: Exception | None = None
     try:
-        bench.run(FailingStorage(LocalStorage(path), call, number, late))
+        bench.run(FailsOnce(LocalStorage(path), call, number, late=late))
     except Exception as raised:
         error = raised
     figures.points += 1

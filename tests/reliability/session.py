@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 from hudi_engine.write import pipeline
 
+from tests.helpers.small_session import small_session
+
 
 def start_spark(warehouse: str, cores: int = 2) -> Any:
     """Return a small, quiet session in UTC.
@@ -21,23 +23,8 @@ def start_spark(warehouse: str, cores: int = 2) -> Any:
     """
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from hudi_engine.catalog import session_conf
-    from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local[{cores}]").config(map=session_conf())
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.default.parallelism": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": warehouse,
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    }
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    return session
+    return small_session(warehouse, cores, session_conf())
 
 
 @contextmanager

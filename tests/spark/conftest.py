@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.helpers.plans import PLANS_AS_THEY_ARE
+from tests.helpers.small_session import small_session
 
 
 @pytest.fixture(scope="session")
@@ -15,22 +16,10 @@ def spark(tmp_path_factory):
     """A local session with two cores, UTC, two shuffle partitions and the in-memory catalog."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from hudi_engine.catalog import session_conf
-    from pyspark.sql import SparkSession
 
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.default.parallelism", "2")
-        .config("spark.sql.catalogImplementation", "in-memory")
-        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.sql.session.timeZone", "UTC")
-        .config(map={**session_conf(), **PLANS_AS_THEY_ARE})
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    in_memory = {"spark.sql.catalogImplementation": "in-memory"}
+    session = small_session(warehouse, more={**in_memory, **session_conf(), **PLANS_AS_THEY_ARE})
     yield session
     session.stop()
 
@@ -43,3 +32,21 @@ def database(spark, request):
     spark.sql(f"CREATE DATABASE `{name}`")
     yield name
     spark.sql(f"DROP DATABASE IF EXISTS `{name}` CASCADE")
+
+
+@pytest.fixture
+def overtaken(monkeypatch):
+    """A function that has another writer commit after this one's rows were read, before its instant begins."""
+    from hudi_engine.txn.transaction import WriteTransaction
+
+    def armed(action):
+        begin = WriteTransaction.begin
+
+        def late_begin(*args, **kwargs):
+            monkeypatch.undo()
+            action()
+            return begin(*args, **kwargs)
+
+        monkeypatch.setattr(WriteTransaction, "begin", late_begin)
+
+    return armed

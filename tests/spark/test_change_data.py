@@ -7,23 +7,20 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError
 from hudi_engine.logformat.change_records import read_change_records
 from hudi_engine.table_state import TableState
+
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, born date, name string"
 
 
 def make(spark, path, logging, table_type="cow"):
-    return HudiTable.create(
+    return keyed_table(
         spark,
-        str(path),
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        path,
+        table_type,
         options={
             "hoodie.table.cdc.enabled": "true",
             "hoodie.table.cdc.supplemental.logging.mode": logging,

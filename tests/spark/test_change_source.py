@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hudi_engine import HudiTable, register_change_source
+from hudi_engine import register_change_source
 from hudi_engine.changes.checkpoint import WindowLimits
 from hudi_engine.changes.source import ChangeSource
 from hudi_engine.errors import HistoryGapError, UnsupportedTableError
+
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, name string"
 
@@ -27,14 +29,8 @@ def source(spark):
 
 
 def make(spark, path):
-    return HudiTable.create(
-        spark,
-        str(path),
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        schema=COLUMNS,
-        options={"hoodie.clean.automatic": "false"},
+    return keyed_table(
+        spark, path, partition_by=(), schema=COLUMNS, options={"hoodie.clean.automatic": "false"}
     )
 
 

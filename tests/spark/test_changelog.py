@@ -9,22 +9,14 @@ from hudi_engine import ConfigError, DataError, HudiTable, UnsupportedTableError
 
 from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, name string"
 CHANGELOG = {"changelog.enabled": "true", "hoodie.clean.automatic": "false"}
 
 
 def create(spark, tmp_path, **options):
-    return HudiTable.create(
-        spark,
-        str(tmp_path / "orders"),
-        name="orders",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type="mor",
-        options={**CHANGELOG, **options},
-    )
+    return keyed_table(spark, tmp_path / "orders", "mor", name="orders", options={**CHANGELOG, **options})
 
 
 def frame(spark, *rows):

@@ -16,6 +16,8 @@ from hudi_engine.write.rows.key_columns import with_key_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.table_settings import version_6
+
 SPARK_DDL = (
     "s string, i int, l bigint, b boolean, f float, d double, money decimal(12,2), fine decimal(20,10), "
     "day date, at timestamp, raw binary, nested struct<code:string,deep:struct<n:bigint>>, part string"
@@ -56,17 +58,8 @@ KEY_COLUMNS = [
 
 def table_config(keys: str, partitions: str = "", keygen: str | None = None, **more: str) -> TableConfig:
     """Settings of a version 6 table; dots in names of ``more`` are written as two underscores."""
-    properties = {
-        "hoodie.table.name": "t",
-        "hoodie.table.type": "COPY_ON_WRITE",
-        "hoodie.table.version": "6",
-        "hoodie.table.recordkey.fields": keys,
-        "hoodie.table.partition.fields": partitions,
-    }
-    if keygen is not None:
-        properties["hoodie.table.keygenerator.type"] = keygen
-    properties.update({f"hoodie.{name.replace('__', '.')}": value for name, value in more.items()})
-    return TableConfig.from_properties(properties)
+    generator = {} if keygen is None else {"hoodie.table.keygenerator.type": keygen}
+    return version_6(keys, partitions, generator, more)
 
 
 HIVE = {"datasource__write__hive_style_partitioning": "true"}

@@ -12,6 +12,7 @@ from hudi_engine.txn.owner import Owner
 
 from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.keyed import keyed_table
 
 pytestmark = pytest.mark.slow
 
@@ -28,14 +29,10 @@ def stored_rows(path):
 
 
 def fresh_table(spark, path, table_type):
-    table = HudiTable.create(
+    table = keyed_table(
         spark,
         path,
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        table_type,
         options=HIVE,
     )
     table.upsert(spark.createDataFrame(OLD, COLUMNS))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from hudi_engine import HudiTable
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, name string"
 NAMES = ["id", "ts", "dt", "name"]
@@ -67,14 +67,10 @@ def test_any_sequence_gives_the_rows_of_the_dictionary(spark, tmp_path, table_ty
     random_ = random.Random(f"{seed}-{index}-{table_type}")
     is_global = index.startswith("GLOBAL")
     path = str(tmp_path / "t")
-    table = HudiTable.create(
+    table = keyed_table(
         spark,
         path,
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        table_type,
         schema=spark.createDataFrame([], COLUMNS).schema,
         options={
             "hoodie.index.type": index,

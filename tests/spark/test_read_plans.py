@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.spark_read import map_slices, snapshot_frame
@@ -13,17 +12,17 @@ from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
 from pyspark.sql import functions as F
 
+from tests.helpers.keyed import keyed_table
+
+
+def by_name(spark, path, table_type, options):
+    """A table without ordering whose folders name their column."""
+    options = {"hoodie.datasource.write.hive_style_partitioning": "true", **options}
+    return keyed_table(spark, path, table_type, precombine_field=None, options=options)
+
 
 def merge_on_read(spark, path, **options):
-    table = HudiTable.create(
-        spark,
-        str(path),
-        name="t",
-        record_key=["id"],
-        partition_by=["dt"],
-        table_type="mor",
-        options={"hoodie.datasource.write.hive_style_partitioning": "true", **options},
-    )
+    table = by_name(spark, path, "mor", options)
     frame = spark.range(20_000).selectExpr("id", "concat('d', id % 2) as dt", "'old' as v")
     table.bulk_insert(frame)
     table.upsert(frame.where("id % 9 = 0").withColumn("v", F.lit("new")))
@@ -74,14 +73,7 @@ def test_a_snapshot_that_is_not_published_is_merged_by_tasks(spark, tmp_path):
 
 
 def many_partitions(spark, path, **options):
-    table = HudiTable.create(
-        spark,
-        str(path),
-        name="t",
-        record_key=["id"],
-        partition_by=["dt"],
-        options={"hoodie.datasource.write.hive_style_partitioning": "true", **options},
-    )
+    table = by_name(spark, path, "cow", options)
     table.upsert(spark.range(120).selectExpr("id", "concat('d', id % 40) as dt", "id as v"))
     return table
 

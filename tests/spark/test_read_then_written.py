@@ -29,23 +29,6 @@ def make(spark, tmp_path, table_type):
     return made
 
 
-@pytest.fixture
-def overtaken(monkeypatch):
-    """A function that has another writer commit after this one's rows were read, before its instant begins."""
-
-    def armed(action):
-        begin = WriteTransaction.begin
-
-        def late_begin(*args, **kwargs):
-            monkeypatch.undo()
-            action()
-            return begin(*args, **kwargs)
-
-        monkeypatch.setattr(WriteTransaction, "begin", late_begin)
-
-    return armed
-
-
 def values(table, *columns):
     return sorted(tuple(row) for row in table.snapshot().select(*columns).collect())
 

@@ -7,7 +7,6 @@ from datetime import datetime, timezone
 
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, InvalidKeyError, WriteConflictError
-from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.rows.replacement import EventWindow
 
 from tests.helpers.forms import forms, in_turn
@@ -194,23 +193,6 @@ def test_a_table_that_generates_its_keys_has_its_rows_replaced(spark, tmp_path, 
     assert len(set(keys)) == len(keys) and all(keys)
 
 
-@pytest.fixture
-def beside(monkeypatch):
-    """A function that has an action run after a write's rows were read, before its instant begins."""
-
-    def armed(action):
-        begin = WriteTransaction.begin
-
-        def late_begin(*args, **kwargs):
-            monkeypatch.undo()
-            action()
-            return begin(*args, **kwargs)
-
-        monkeypatch.setattr(WriteTransaction, "begin", late_begin)
-
-    return armed
-
-
 def by_day(spark, tmp_path, table_type="cow"):
     made = HudiTable.create(
         spark, str(tmp_path / "t"), name="t", table_type=table_type, partition_by=["dt"], record_key=["id"]
@@ -229,9 +211,9 @@ def one_day(spark, table, number, name, dt=None, **options):
 
 
 @pytest.mark.parametrize("table_type", forms(("cow", "mor"), ("mor",)))
-def test_windows_of_different_partitions_commit_beside_each_other(spark, tmp_path, beside, table_type):
+def test_windows_of_different_partitions_commit_beside_each_other(spark, tmp_path, overtaken, table_type):
     table = by_day(spark, tmp_path, table_type)
-    beside(lambda: one_day(spark, table, 2, "second"))
+    overtaken(lambda: one_day(spark, table, 2, "second"))
     one_day(spark, table, 1, "first")
     assert [(each[0], each[3]) for each in rows_of(table)] == [
         (1, "first"),
@@ -242,13 +224,13 @@ def test_windows_of_different_partitions_commit_beside_each_other(spark, tmp_pat
 
 
 def test_the_same_window_twice_is_a_conflict_even_in_other_partitions_and_a_retry_leaves_one(
-    spark, tmp_path, beside
+    spark, tmp_path, overtaken
 ):
     table = by_day(spark, tmp_path)
-    beside(lambda: one_day(spark, table, 3, "theirs", "x"))
+    overtaken(lambda: one_day(spark, table, 3, "theirs", "x"))
     with pytest.raises(WriteConflictError, match="this write had read"):
         one_day(spark, table, 3, "mine", "y")
-    beside(lambda: one_day(spark, table, 3, "theirs", "x"))
+    overtaken(lambda: one_day(spark, table, 3, "theirs", "x"))
     one_day(spark, table, 3, "mine", "y", **{"hoodie.write.num.retries.on.conflict.failures": 2})
     assert [each[3] for each in rows_of(table) if each[0] in (3, 13)] == ["mine", "mine"]
 

@@ -6,12 +6,13 @@ import random
 import threading
 
 import pytest
-from hudi_engine import HudiTable, TimelineError
+from hudi_engine import TimelineError
 from hudi_engine.catalog import TableName, live_manifest_files, register_table
 from hudi_engine.services import run_compaction, run_in_spark
 
 from tests.helpers.forms import forms
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.keyed import keyed_table
 from tests.unit.services.tables import data_files, options
 
 COLUMNS = "id int, ts bigint, dt string, name string"
@@ -19,14 +20,10 @@ NAMES = ["id", "ts", "dt", "name"]
 
 
 def make(spark, path, table_type="mor", **more):
-    return HudiTable.create(
+    return keyed_table(
         spark,
-        str(path),
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        path,
+        table_type,
         options={"hoodie.parquet.small.file.limit": "0", **more},
     )
 

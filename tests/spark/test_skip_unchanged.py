@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine import ConfigError, HudiTable
+from hudi_engine import ConfigError
 
 from tests.helpers.forms import in_turn
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, tags array<string>"
 ROWS = [(1, 1, "a", ["x"]), (2, 1, "a", None), (3, 1, "b", [])]
 
 
 def make(spark, tmp_path, table_type, **options):
-    return HudiTable.create(
+    return keyed_table(
         spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        tmp_path / "t",
+        table_type,
         schema=COLUMNS,
         options={"hoodie.engine.skip.unchanged": "true", **options},
     )

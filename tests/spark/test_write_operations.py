@@ -21,6 +21,7 @@ from py4j.protocol import Py4JJavaError
 
 from tests.helpers.forms import forms, in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.keyed import keyed_table
 
 HIVE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
 COLUMNS = "id int, ts bigint, dt string, name string"
@@ -509,14 +510,8 @@ def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_typ
 @pytest.mark.core
 @pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("cow", "mor"), ("200000", "0")))
 def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
-    table = create(
-        spark,
-        tmp_path,
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
-        options={**HIVE, "hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": rows_limit},
-    )
+    options = {**HIVE, "hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": rows_limit}
+    table = keyed_table(spark, tmp_path / "t", table_type, options=options)
     table.upsert(frame(spark, *FIRST))
     table.upsert(frame(spark, (1, 20, "b", "moved"), (2, 5, "b", "late"), (4, 20, "c", "four")))
     check_readers(table, [(1, 20, "b", "moved"), *FIRST[1:], (4, 20, "c", "four")])
@@ -565,14 +560,8 @@ def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
 @pytest.mark.core
 @pytest.mark.parametrize(("index", "table_type"), in_turn(("SIMPLE", "BLOOM", "BUCKET"), ("cow", "mor")))
 def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
-    table = create(
-        spark,
-        tmp_path,
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
-        options={**HIVE, "hoodie.index.type": index, "hoodie.parquet.small.file.limit": "0"},
-    )
+    options = {**HIVE, "hoodie.index.type": index, "hoodie.parquet.small.file.limit": "0"}
+    table = keyed_table(spark, tmp_path / "t", table_type, options=options)
     table.upsert(frame(spark, *[(n, 1, "ab"[n % 2], f"v{n}") for n in range(40)]))
     table.upsert(frame(spark, *[(n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)]))
     expected = [(n, 1, "ab"[n % 2], f"v{n}") for n in range(30)] + [
@@ -676,14 +665,10 @@ def test_an_empty_batch_makes_an_instant_unless_asked_not_to(spark, table):
 def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, table_type, rows_limit):
     path = str(tmp_path / "t")
     options = {**HIVE, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
-    HudiTable.create(
+    keyed_table(
         spark,
         path,
-        name="t",
-        record_key=["id"],
-        precombine_field="ts",
-        partition_by=["dt"],
-        table_type=table_type,
+        table_type,
         options=options,
     )
     table = HudiTable.open(spark, path, options={"hoodie.engine.small.batch.rows": rows_limit})

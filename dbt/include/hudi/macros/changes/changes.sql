@@ -3,10 +3,7 @@
   select order_id, amount, c._change_type from {{ hudi_changes(ref('orders')) }} c
 -#}
 {% macro hudi_changes(relation, mode='net', on_gap='fail', begin=none, end=none) %}
-  {%- if not execute -%}
-    {{ return(relation) }}
-  {%- endif -%}
-  {%- if hudi_is_given(relation) -%}
+  {%- if not execute or hudi_is_given(relation) -%}
     {{ return(relation) }}
   {%- endif -%}
   {%- set asked = dict(kwargs, mode=mode, on_gap=on_gap, begin=begin, end=end) -%}
@@ -20,10 +17,7 @@
 
 {#- A Hudi table as it was: {{ hudi_as_of(ref('orders'), '2026-11-01') }} -#}
 {% macro hudi_as_of(relation, when) %}
-  {%- if not execute -%}
-    {{ return(relation) }}
-  {%- endif -%}
-  {%- if hudi_is_given(relation) -%}
+  {%- if not execute or hudi_is_given(relation) -%}
     {{ return(relation) }}
   {%- endif -%}
   {%- if model.resource_type == 'model' -%}
