@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from tests.helpers.plans import PLANS_AS_THEY_ARE
 from tests.helpers.small_session import small_session
 
 
@@ -19,7 +18,7 @@ def spark(tmp_path_factory):
 
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
     in_memory = {"spark.sql.catalogImplementation": "in-memory"}
-    session = small_session(warehouse, more={**in_memory, **session_conf(), **PLANS_AS_THEY_ARE})
+    session = small_session(warehouse, more={**in_memory, **session_conf()})
     yield session
     session.stop()
 
