@@ -34,6 +34,14 @@ def test_lines_tell_how_many_tasks_and_files_are_done(spark: SparkSession) -> No
     assert len(lines) <= said + 1
 
 
+def test_a_line_shows_a_statement_without_the_comment_that_dbt_puts_before_it(spark: SparkSession) -> None:
+    lines: list[str] = []
+    watch = LongWork(lines.append, every_s=0.1)
+    with watch.watched(spark, "a statement", '/* {"app": "dbt"} */\n  update orders\n set amount = 1'):
+        time.sleep(0.5)
+    assert lines and all(line.startswith("update orders set amount = 1: ") for line in lines)
+
+
 def test_short_work_is_not_worth_a_line(spark: SparkSession) -> None:
     lines: list[str] = []
     watch = LongWork(lines.append, every_s=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from dbt.adapters.hudi.response import counted, short_number
 
 EVERY_S = 15.0
 _WHAT_LENGTH = 60
+# What dbt puts before or behind each statement; it says nothing of this one.
+_QUERY_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(eq=False)
@@ -68,7 +71,8 @@ class LongWork:
             group: The group they run in.
             what: The work in words or SQL, for work that is no node's.
         """
-        label = str(get_node_info().get("node_name") or " ".join(what.split())[:_WHAT_LENGTH])
+        told = " ".join(_QUERY_COMMENT.sub(" ", what).split())[:_WHAT_LENGTH]
+        label = str(get_node_info().get("node_name") or told or "dbt")
         work = _Work(
             session, group, label, threading.get_ident(), contextvars.copy_context(), time.monotonic()
         )
