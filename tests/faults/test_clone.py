@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from hudi_engine.clone import CloneResult, clone_table
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import (
     ConfigError,
+    CorruptTableError,
     StorageError,
     TableExistsError,
     TimelineError,
@@ -119,6 +121,23 @@ def test_a_clone_of_an_earlier_instant_has_its_rows_and_none_of_the_later_writes
     assert [each.requested_time for each in TableState.load(clone).timeline.completed] == [first]
     upsert_second(clone)
     assert mini.leftovers(clone) == []
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_table_that_has_lost_a_file_of_the_state_asked_for_is_not_cloned(
+    tmp_path: Path, earlier: bool
+) -> None:
+    original = mini.create_table(str(tmp_path / "orders"), COW)
+    upsert_both(original)
+    newest = TableState.load(original).timeline.completed_writes[-1].requested_time
+    lost = next(path for path in data_files(original) if newest in path)
+    if earlier:
+        mini.write(original, THIRD)
+        mini.write(original, {lost.partition("/")[0]: {"k1": 101, "k2": 102}})
+    original.delete(lost)
+    with pytest.raises(CorruptTableError, match=f"{re.escape(lost)}.* is not there"):
+        cloned(original, at=newest if earlier else None)
+    assert [each.name for each in tmp_path.iterdir()] == ["orders"]
 
 
 def test_what_a_write_under_way_has_left_is_not_in_a_clone(original: LocalStorage) -> None:

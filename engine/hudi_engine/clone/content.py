@@ -8,6 +8,7 @@ from functools import cached_property
 
 from hudi_engine.errors import TimelineError, WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.logformat.format import BlockPlace, BlockType
@@ -45,6 +46,7 @@ class Content:
         """List what a table holds.
 
         Raises:
+            CorruptTableError: A base file is not there that a write on the active timeline made and nobody took out.
             TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
         """
         timeline = state.timeline
@@ -56,6 +58,9 @@ class Content:
                 f"cloned as of {as_of}; name that write or a later one"
             )
         view = state.view(as_of=as_of)
+        for write in writes:
+            timeline.commit_metadata(write)
+        check_nothing_missing(state.storage, state.config, timeline, view, as_of)
         return cls(state, view, Timeline.load(state.storage, state.config), as_of)
 
     @property

@@ -18,7 +18,11 @@ from hudi_engine.timeline.active import Timeline
 
 
 def check_nothing_missing(
-    storage: Storage, config: TableConfig, timeline: Timeline, view: FileSystemView
+    storage: Storage,
+    config: TableConfig,
+    timeline: Timeline,
+    view: FileSystemView,
+    as_of: str | None = None,
 ) -> None:
     """Refuse a view of the whole table that lacks a file; as long as all are there, the storage is not asked.
 
@@ -26,12 +30,13 @@ def check_nothing_missing(
         storage: The table's storage.
         config: The table's settings.
         timeline: The timeline that the view was made by.
-        view: The table as of now.
+        view: The table at ``as_of``.
+        as_of: Newest requested time that counts, from which on no clean has deleted files; None for now.
 
     Raises:
         CorruptTableError: Naming file and commit.
     """
-    for path, instant in _missing(timeline, view):
+    for path, instant in _missing(timeline, view, as_of):
         # Whoever wrote, cleaned or rolled back between timeline and listing has left a trace.
         if Timeline.load(storage, config).instants != timeline.instants:
             return
@@ -43,11 +48,11 @@ def check_nothing_missing(
             )
 
 
-def _missing(timeline: Timeline, view: FileSystemView) -> Iterator[tuple[str, str]]:
+def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Iterator[tuple[str, str]]:
     """Yield base files that commits at hand name and the listing lacks, with the commits."""
     first = timeline.first_write_time or ""
     for instant, metadata in timeline.known_metadata():
-        if instant.requested_time < first:
+        if instant.requested_time < first or (as_of is not None and instant.requested_time > as_of):
             continue
         for partition, stat in metadata.write_stats():
             base = parse_base_file(stat.file_name, partition)
