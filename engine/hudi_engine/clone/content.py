@@ -59,7 +59,8 @@ class Content:
             )
         view = state.view(as_of=as_of)
         for write in writes:
-            timeline.commit_metadata(write)
+            if as_of is None or write.requested_time <= as_of:
+                timeline.commit_metadata(write)
         check_nothing_missing(state.storage, state.config, timeline, view, as_of)
         return cls(state, view, Timeline.load(state.storage, state.config), as_of)
 

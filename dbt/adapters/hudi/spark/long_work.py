@@ -72,7 +72,7 @@ class LongWork:
             what: The work in words or SQL, for work that is no node's.
         """
         told = " ".join(_QUERY_COMMENT.sub(" ", what).split())[:_WHAT_LENGTH]
-        label = str(get_node_info().get("node_name") or told or "dbt")
+        label = str(get_node_info().get("node_name") or told)
         work = _Work(
             session, group, label, threading.get_ident(), contextvars.copy_context(), time.monotonic()
         )
