@@ -222,32 +222,34 @@ def _install(environment: Environment) -> None:
 
 def _install_with(environment: Environment, log: Path) -> None:
     """Install with `uv` where there is one, which takes a third of the time, else or if that fails with pip."""
-    needed = ["--no-build-isolation", "-r", environment.requirements, *_dependencies()]
-    package = ["--no-build-isolation", "--no-deps", "-e", "."]
     constraints = ["-c", environment.constraints]
+    builders = [*constraints, "setuptools", "wheel"]
+    needed = [*constraints, "--no-build-isolation", "-r", environment.requirements, *_dependencies()]
+    package = [*constraints, "--no-build-isolation", "--no-deps", "-e", "."]
+    instead = ["--no-deps", "-r", environment.instead]
     uv = shutil.which("uv")
     if uv is not None:
-        quick = [uv, "pip", "install", "--python", str(environment.python), *constraints]
+        quick = [uv, "pip", "install", "--python", str(environment.python)]
         try:
-            logged([*quick, "setuptools", "wheel"], log)
+            logged([*quick, *builders], log)
             logged([*quick, *needed], log)
             with _ONE_AT_A_TIME:
                 logged([*quick, *package], log)
             if environment.instead:
-                logged([*quick[:-2], "--no-deps", "-r", environment.instead], log)
+                logged([*quick, *instead], log)
             return
         except subprocess.CalledProcessError:
             # It does not know the mirrors of pip's configuration.
             detail("uv could not install; trying pip")
     # What is imported is compiled then, which is a small part of all that is installed.
     quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-compile"]
-    pip = [str(environment.python), "-m", "pip", "install", *quiet, *constraints]
-    logged([*pip, "setuptools", "wheel"], log)
+    pip = [str(environment.python), "-m", "pip", "install", *quiet]
+    logged([*pip, *builders], log)
     logged([*pip, *needed], log, on_line=_show_download)
     with _ONE_AT_A_TIME:
         logged([*pip, *package], log)
     if environment.instead:
-        logged([*pip[: -len(constraints)], "--no-deps", "-r", environment.instead], log)
+        logged([*pip, *instead], log)
 
 
 def _dependencies() -> list[str]:
