@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from hudi_engine.front.looks import Looks
 from hudi_engine.front.upkeep import Upkeep
 from hudi_engine.front.writes import Writes
 from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.spelling import did_you_mean
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.given import public_location
 from hudi_engine.table_state import TableState
@@ -116,10 +116,8 @@ def _check_arguments(given: Mapping[str, object]) -> None:
     legal = ("schema", *TableArguments.__annotations__)
     for name in given:
         if name not in legal:
-            near = difflib.get_close_matches(name, legal, n=1)
-            meant = f"did you mean {near[0]!r}? " if near else ""
             raise TypeError(
-                f"HudiTable.create() has no argument {name!r}; {meant}it takes spark, path, {', '.join(legal)}"
+                f"HudiTable.create() has no argument {name!r}; {did_you_mean(name, legal)}it takes spark, path, {', '.join(legal)}"
             )
     if "name" not in given:
         raise TypeError("HudiTable.create() needs name, the name of the table, such as name='orders'")

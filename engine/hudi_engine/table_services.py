@@ -18,6 +18,7 @@ from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
+from hudi_engine.inspect.as_of import check_comment, commit_named
 from hudi_engine.publish.derive import NONE_MADE, AfterWrite, MadeSidecars, make_in_threads
 from hudi_engine.publish.derive import RunTasks as RunSidecars
 from hudi_engine.publish.manifest import Published, live_manifest_files, publish
@@ -89,7 +90,13 @@ class TableServices:
         return plan_rollback(self.storage, state.config, state.timeline, chosen)
 
     def savepoint(self, instant: str | None = None, *, user: str = "", comments: str = "") -> Savepoint:
-        """Keep a commit, the newest for None; raises TimelineError when there is none, or it was cleaned."""
+        """Keep a commit, the newest for None.
+
+        Raises:
+            ConfigError: ``comments`` is a name of other states, so that it could not name this one.
+            TimelineError: There is no such write, or it was cleaned.
+        """
+        check_comment(comments)
         return create_savepoint(
             self.storage, self.options, self.publication(), instant, user=user, comments=comments
         )
@@ -98,9 +105,15 @@ class TableServices:
         """Return the savepoints, oldest first."""
         return list(list_savepoints(self.storage))
 
-    def delete_savepoint(self, instant: str) -> None:
-        """Give a saved commit free to clean; raises TimelineError when it is not saved."""
-        services.drop_savepoint(self.storage, self.options, instant)
+    def delete_savepoint(self, instant: str) -> str:
+        """Give a saved commit free to clean, named by its instant or comment, and return its instant.
+
+        Raises:
+            TimelineError: It is not saved.
+        """
+        saved = commit_named(self.storage, instant)
+        services.drop_savepoint(self.storage, self.options, saved)
+        return saved
 
     def would_be_undone(self, instant: str) -> list[tuple[str, str]]:
         """Return the instants, with their actions, that a restore to a commit would take back; nothing is written.
@@ -109,17 +122,22 @@ class TableServices:
             TimelineError: As restore does.
         """
         state = TableState.load(self.storage)
-        return list(plan_restore(self.storage, state.config, state.timeline, instant).instants)
+        target = commit_named(self.storage, instant)
+        return list(plan_restore(self.storage, state.config, state.timeline, target).instants)
 
     def restore(self, instant: str) -> RestoreResult:
         """Take the table back to a commit; every later write goes for good, with its files.
 
+        Args:
+            instant: The commit's instant, or the comment of its savepoint.
+
         Raises:
             TimelineError: There is no such write, a later one has a savepoint, or a clean has been at its files.
         """
+        target = commit_named(self.storage, instant)
         # What is in the archive already is none of the writes that a restore can take back.
         services.finish_archive(self.storage, self.options, self.publication())
-        result = restore(self.storage, self.options, self.publication(), instant)
+        result = restore(self.storage, self.options, self.publication(), target)
         self.publish_or_warn()
         return result
 

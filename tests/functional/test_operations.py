@@ -46,8 +46,8 @@ class TestOperations:
         assert "file groups" in operate("hudi_stats", "count: true")
         assert "timeline and files agree" in operate("hudi_validate", "keys: true")
         assert "orders-report.html" in operate("hudi_report", "")
-        operate("hudi_report", "output: seen/orders.html, count: true")
-        page = (Path(project.project_root) / "seen" / "orders.html").read_text(encoding="utf-8")
+        operate("hudi_report", "output: target/orders.html, count: true")
+        page = (Path(project.project_root) / "target" / "orders.html").read_text(encoding="utf-8")
         assert newest[0] in page and "day=d2" in page
         told = project.run_sql("call help(cmd => 'run_clean')", fetch="one")[0]
         assert "table (required), retain_commits" in told

@@ -61,7 +61,6 @@ def test_what_is_shown_is_what_apache_hudi_shows(
         ("show_savepoints", {}),
         ("show_rollbacks", {}),
         ("show_compaction", {}),
-        ("stats_wa", {}),
     ]
     calls += [(name, {"instant_time": newest}) for name in OF_COMMIT]
     calls += [("show_archived_commits", RANGE)]

@@ -10,8 +10,7 @@ from dbt.adapters.catalogs._exceptions import DbtCatalogIntegrationNotFoundError
 from dbt.adapters.catalogs._integration import CatalogIntegration, CatalogIntegrationConfig
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
-
-from dbt.adapters.hudi.model.known_configs import did_you_mean
+from hudi_engine.spelling import did_you_mean
 
 _PROPERTIES = ("location_root",)
 

@@ -13,10 +13,10 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
+from hudi_engine.spelling import nearest
 from hudi_engine.storage.given import public_location
 
 from dbt.adapters.hudi.model.engine_options import is_of_any_write, option_problems
-from dbt.adapters.hudi.model.known_configs import nearest
 
 CATALOGS = ("directory", "hive")
 DEFAULT_WAREHOUSE = "warehouse"

@@ -18,10 +18,8 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
 from hudi_engine.cli.ask import ask
 from hudi_engine.inspect import partition_facts
-from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.repair import Repair
 from hudi_engine.report import default_name, write_report
-from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.write.metadata_only import partitions_there
 
@@ -54,9 +52,10 @@ class Operations(CloneMethods):
         """Write a page about a table; a relative file counts from the project, and without one it goes to dbt's target folder."""
         name = self._names(relation)
         root = Path(self.config.project_root)
-        chosen = (
-            root / output if output else root / self.config.target_path / "hudi_reports" / _page_name(name)
-        )
+        own = root / self.config.target_path / "hudi_reports"
+        if not output:
+            own.mkdir(parents=True, exist_ok=True)
+        chosen = root / output if output else own / _page_name(name)
         with self._look(relation, "report on") as services:
             state = TableState.load(services.storage)
             return str(write_report(state, services.options, chosen, count_rows=count).path)
@@ -75,8 +74,7 @@ class Operations(CloneMethods):
     def hudi_delete_savepoint(self, relation: BaseRelation | str, instant: str) -> str:
         """Give a saved commit free to clean."""
         with self._look(relation, "delete the savepoint of") as services:
-            saved = _saved(services.storage, instant)
-            services.delete_savepoint(saved)
+            saved = services.delete_savepoint(str(instant))
         return f"SAVEPOINT of {saved} deleted"
 
     @available.parse_none
@@ -84,13 +82,14 @@ class Operations(CloneMethods):
         """Take a table back to a commit, named by its instant or by its savepoint's comment; every later write goes."""
         if dry_run:
             with self._look(relation, "restore") as services:
-                going = services.would_be_undone(_saved(services.storage, instant))
+                going = services.would_be_undone(str(instant))
             return listed("instants would go", [f"{time}  {action}" for time, action in going])
 
         def run(table: HudiTable) -> AdapterResponse:
-            saved = _saved(table.storage, instant)
-            done = table.restore(saved)
-            return AdapterResponse(f"RESTORE to {saved}, {len(done.taken_back)} later instants taken back")
+            done = table.restore(str(instant))
+            return AdapterResponse(
+                f"RESTORE to {done.target}, {len(done.taken_back)} later instants taken back"
+            )
 
         return str(self._change(relation, "restore", run))
 
@@ -161,10 +160,3 @@ def _repairs(what: str, found: Sequence[Repair]) -> str:
 
 def _page_name(name: TableName) -> str:
     return default_name(f"{name.database}-{name.name}")
-
-
-def _saved(storage: Storage, instant: str | int) -> str:
-    """Return the instant that is meant by itself or by the comment of its savepoint."""
-    if str(instant).isdigit():
-        return str(instant)
-    return str(instant_as_of(TableState.load(storage), str(instant), asked="instant"))

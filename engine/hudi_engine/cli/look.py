@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime, timezone
 
 from hudi_engine.cli.command import Answer, Call
+from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import (
     Finding,
     commit_facts,
@@ -19,6 +21,7 @@ from hudi_engine.inspect import (
     validate,
 )
 from hudi_engine.inspect.as_of import instant_as_of
+from hudi_engine.spelling import did_you_mean
 from hudi_engine.txn.savepoint import list_savepoints
 
 DEFAULT_LIMIT = 30
@@ -85,7 +88,10 @@ def files_arguments(parser: ArgumentParser) -> None:
 def files(call: Call) -> Answer:
     """Show the base and log files that a snapshot reads."""
     as_of = None if call.given.as_of is None else instant_as_of(call.state, call.given.as_of)
-    wanted = call.given.partition
+    wanted = None if call.given.partition is None else call.given.partition.strip("/")
+    found = file_facts(call.state, as_of=as_of)
+    if wanted is not None:
+        _check_partition(wanted, {each.partition for each in found})
     rows = [
         {
             "path": each.path,
@@ -94,10 +100,20 @@ def files(call: Call) -> Answer:
             "bytes": each.size_bytes,
             "modified": datetime.fromtimestamp(each.modified_ms / 1000, timezone.utc),
         }
-        for each in file_facts(call.state, as_of=as_of)
+        for each in found
         if wanted is None or each.partition == wanted
     ]
     return Answer(rows)
+
+
+def _check_partition(wanted: str, known: Collection[str]) -> None:
+    """Raise ConfigError, with the nearest, for a partition that has no files."""
+    if wanted not in known:
+        some = ", ".join(repr(each) for each in sorted(known)[:5]) or "none"
+        raise ConfigError(
+            f"partition is {wanted!r}, in which the table has no files; {did_you_mean(wanted, known)}it has {len(known)}, "
+            f"for example: {some}"
+        )
 
 
 def partitions(call: Call) -> Answer:

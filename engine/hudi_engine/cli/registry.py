@@ -33,5 +33,5 @@ COMMANDS = (
         "rollback", "undo the newest write or a pending one", services.rollback, services.instant_and_dry_run
     ),
     Command("clone", "make a table that shares the base files", services.clone, services.clone_arguments),
-    Command("restore", "take the table back to a commit", services.restore, services.instant_and_dry_run),
+    Command("restore", "take the table back to a commit", services.restore, services.commit_and_dry_run),
 )

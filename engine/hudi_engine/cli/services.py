@@ -76,7 +76,7 @@ def savepoint_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("instant", nargs="?", help="a completed write; the newest when left out")
     parser.add_argument("--delete", action="store_true", help="give the saved commit free to clean")
     parser.add_argument("--user", default="", help="who saves it")
-    parser.add_argument("--comments", default="", help="why")
+    parser.add_argument("--comments", default="", help="why; `restore` and --as-of take it as its name")
 
 
 def savepoint(call: Call) -> Answer:
@@ -84,9 +84,10 @@ def savepoint(call: Call) -> Answer:
     given = call.given
     if given.delete:
         if not given.instant:
-            raise ConfigError("--delete needs the instant of the savepoint; `savepoints` lists them")
-        call.services.delete_savepoint(given.instant)
-        return Answer(facts={"deleted": given.instant})
+            raise ConfigError(
+                "--delete needs the instant or the comment of the savepoint; `savepoints` lists them"
+            )
+        return Answer(facts={"deleted": call.services.delete_savepoint(given.instant)})
     saved = call.services.savepoint(given.instant, user=given.user, comments=given.comments)
     return Answer(facts={"instant": saved.instant, "files": sum(map(len, saved.files.values()))})
 
@@ -94,6 +95,12 @@ def savepoint(call: Call) -> Answer:
 def instant_and_dry_run(parser: ArgumentParser) -> None:
     """Declare an instant that must be given, and ``--dry-run``."""
     parser.add_argument("instant", help="as `timeline` shows it")
+    _dry_run(parser)
+
+
+def commit_and_dry_run(parser: ArgumentParser) -> None:
+    """Declare a commit that must be given, by its instant or by its savepoint's comment, and ``--dry-run``."""
+    parser.add_argument("instant", help="as `timeline` shows it, or the comment of its savepoint")
     _dry_run(parser)
 
 

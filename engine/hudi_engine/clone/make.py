@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypedDict
 from hudi_engine.clone.content import Content
 from hudi_engine.config.properties import TABLE_NAME_KEY
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import ConfigError, StorageError
+from hudi_engine.errors import ConfigError, StorageError, TableExistsError
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
@@ -95,7 +95,13 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
     if problems:
         raise ConfigError(f"{problems[0]}; give the clone a name of these")
     recover_swap(target.base)
-    if not (asked.get("replace") and target.exists(PROPERTIES_PATH)):
+    is_there = target.exists(PROPERTIES_PATH)
+    if is_there and not asked.get("replace"):
+        raise TableExistsError(
+            f"a Hudi table is already at {target.base}; replace it (replace=True, on the command line --replace), or choose "
+            "another path"
+        )
+    if not is_there:
         check_absent(target)
     for tries_left in reversed(range(_TRIES)):
         try:

@@ -53,10 +53,11 @@ class Upkeep(TableBase):
         Args:
             instant: A completed write; None for the newest.
             user: Who saves it.
-            comments: Why.
+            comments: Why, in words by which it can be named afterwards.
             options: ``hoodie.*`` options of this call.
 
         Raises:
+            ConfigError: The comment is a name of other states: digits, a date or ``latest``.
             TimelineError: There is no such write, or a clean has been at its files.
         """
         saved = None if instant is None else str(instant)
@@ -67,14 +68,14 @@ class Upkeep(TableBase):
         return self.services().savepoints()
 
     def delete_savepoint(self, instant: str, *, options: RawOptions | None = None) -> None:
-        """Give a saved commit free to clean; raises TimelineError when it is not saved."""
+        """Give a saved commit free to clean, by instant or comment; raises TimelineError when it is not saved."""
         self.services(options).delete_savepoint(str(instant))
 
     def restore(self, instant: str, *, options: RawOptions | None = None) -> RestoreResult:
         """Take the table back to a commit; every later write goes for good, with its files.
 
         Args:
-            instant: A completed write, best one with a savepoint.
+            instant: A completed write, best one with a savepoint, whose comment names it too.
             options: ``hoodie.*`` options of this call.
 
         Raises:
@@ -292,7 +293,7 @@ class Upkeep(TableBase):
             options: ``hoodie.*`` options of this call: limits and triggers of the services that the page tells of.
 
         Raises:
-            ConfigError: The file would lie in the table, or is a folder.
+            ConfigError: The file would lie in the table, is a folder, or its folder is not there.
         """
         state = TableState.load(self.storage)
         return write_report(state, self._resolved(options), path, count_rows=count_rows).path

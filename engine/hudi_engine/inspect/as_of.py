@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import ConfigError, TimelineError
+from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.clock import AHEAD, format_instant
 from hudi_engine.timeline.moments import Moment, digits_of
 from hudi_engine.txn.savepoint import list_savepoints
 
@@ -22,20 +25,59 @@ def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> s
         asked: Name of the argument, for messages.
 
     Raises:
-        TimelineError: It is none of these, or several savepoints have that comment.
+        TimelineError: It is none of these, lies in the future, or several savepoints have that comment.
     """
     if when == LATEST_STATE:
         writes = state.timeline.completed_writes
         return writes[-1].requested_time if writes else None
     if not isinstance(when, str) or _POINT.fullmatch(when.strip()):
-        return digits_of(when, state.config)
+        digits = digits_of(when, state.config)
+        _check_has_come(state, digits, f"{asked} is {str(when)!r}")
+        return digits
     saved = list_savepoints(state.storage)
-    found = [each.instant for each in saved if when in (each.comments, each.instant)]
+    found = [each.instant for each in saved if when in (each.comments, each.instant) and when]
     if len(found) != 1:
-        names = ", ".join(f"{each.comments!r} ({each.instant})" for each in saved) or "none"
+        named = (f"{each.comments!r} ({each.instant})" if each.comments else each.instant for each in saved)
         raise TimelineError(
             f"{asked} is {when!r}, which is no point in time, and {len(found)} savepoints are called that; legal are an instant "
             "such as 20260101093000000, yyyy-MM-dd[ HH:mm:ss[.SSS]], 'latest' and the comment of a savepoint: "
-            f"{names}"
+            f"{', '.join(named) or 'none'}"
         )
     return found[0]
+
+
+def commit_named(storage: Storage, name: str) -> str:
+    """Return the instant of a commit that is named by its digits, or by the comment of its savepoint.
+
+    Args:
+        storage: The table's storage.
+        name: What somebody calls it; digits are taken as they are.
+
+    Raises:
+        TimelineError: As instant_as_of does.
+    """
+    return name if name.isdigit() else str(instant_as_of(TableState.load(storage), name, asked="instant"))
+
+
+def check_comment(comments: str) -> None:
+    """Refuse a comment by which nobody could name the savepoint.
+
+    Raises:
+        ConfigError: It is ``latest``, digits or a date, which mean other states.
+    """
+    if comments == LATEST_STATE or comments.isdigit() or _POINT.fullmatch(comments.strip()):
+        raise ConfigError(
+            f"comments is {comments!r}, and a savepoint is named by its comment: digits, a date and {LATEST_STATE!r} mean "
+            "other states; legal: any other text, such as 'before 2026-01-01', or none"
+        )
+
+
+def _check_has_come(state: TableState, digits: str, said: str) -> None:
+    """Refuse a moment after the present, whose state nobody knows yet; writers' clocks may be a little ahead."""
+    writes = state.timeline.completed_writes
+    soon = format_instant(datetime.now(timezone.utc) + AHEAD, state.config.timeline_zone)
+    if digits > soon and not (writes and digits <= writes[-1].requested_time):
+        raise TimelineError(
+            f"{said}, which lies in the future: commits may still come before it. Name a moment that has passed, or "
+            f"{LATEST_STATE!r} for the newest state"
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import ceil
 
+from hudi_engine.inspect import commit_facts
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant
@@ -169,20 +170,21 @@ def show_commit_extra_metadata(call: Call) -> list[Row]:
 
 
 def stats_wa(call: Call) -> list[Row]:
-    """Return rows written for rows upserted, by commit and in total; Hudi leaves deltacommits out."""
-    rows: list[Row] = []
-    asked = written = 0
-    for write in call.state.timeline.completed_writes:
-        if write.action == "deltacommit":
-            continue
-        stats = [stat for _, stat in call.state.timeline.commit_metadata(write).write_stats()]
-        upserted = _sum(stat.num_inserts for stat in stats) + _sum(stat.num_update_writes for stat in stats)
-        if upserted:
-            count = _sum(stat.num_writes for stat in stats)
-            asked, written = asked + upserted, written + count
-            rows.append((write.requested_time, upserted, count, f"{count / upserted:.2f}"))
-    rows = rows[::-1][: call.number("limit", 10)]
-    return [*rows, ("Total", asked, written, f"{written / asked:.2f}" if asked else "0")]
+    """Return rows written for rows upserted, by commit and in total.
+
+    Hudi leaves deltacommits out; here they count, and what compactions and clusterings write again is written for nothing
+    new, so that the total is right for merge-on-read tables too.
+    """
+    found = [
+        (each.instant, each.rows_inserted + each.rows_updated, each.rows_written)
+        for each in commit_facts(call.state)
+        if each.rows_written
+    ]
+    total = ("Total", sum(asked for _, asked, _ in found), sum(written for _, _, written in found))
+    return [
+        (time, asked, written, f"{written / asked:.2f}" if asked else "0")
+        for time, asked, written in (*found[: call.number("limit", 10)], total)
+    ]
 
 
 def _commit(call: Call) -> tuple[Instant, CommitMetadata]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import instant_facts
+from hudi_engine.spelling import did_you_mean
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import format_instant
@@ -99,7 +100,9 @@ class Procedure:
         unknown = sorted(set(given) - set(self.arguments))
         if unknown:
             legal = ", ".join(self.arguments)
-            raise ConfigError(f"{self.name} has the unknown argument {unknown[0]!r}; legal: {legal}")
+            raise ConfigError(
+                f"{self.name} has the unknown argument {unknown[0]!r}; {did_you_mean(unknown[0], self.arguments)}legal: {legal}"
+            )
         missing = [name for name in self.required if name not in given]
         if missing:
             raise ConfigError(

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from hudi_engine.errors import ConfigError
 from hudi_engine.procedures import clustering, commits, files, history, logs, repair, services, whole_table
 from hudi_engine.procedures.procedure import Procedure
+from hudi_engine.spelling import did_you_mean
 
 _INSTANT = ("instant_time",)
 _ONE_COMMIT = ("table", "limit", "instant_time")
@@ -239,7 +240,9 @@ def find_procedure(name: str) -> Procedure:
             "delete_metadata_table"
         )
     if found is None:
-        raise ConfigError(f"procedure {name!r} is not known; legal: {', '.join(sorted(PROCEDURES))}")
+        raise ConfigError(
+            f"procedure {name!r} is not known; {did_you_mean(name, PROCEDURES)}legal: {', '.join(sorted(PROCEDURES))}"
+        )
     return found
 
 

@@ -41,11 +41,11 @@ def write_report(
     Args:
         state: The table.
         options: Limits and triggers of its services.
-        output: The file; None for ``<table>-report.html`` in the working directory. Its folder is made.
+        output: The file; None for ``<table>-report.html`` in the working directory.
         count_rows: Whether logs are merged to know the rows of a merge-on-read table.
 
     Raises:
-        ConfigError: The file would lie in the table, or is a folder.
+        ConfigError: The file would lie in the table, is a folder, or its folder is not there.
         CorruptTableError: The table cannot be read.
     """
     path = Path(output or default_name(state.config.name)).expanduser().resolve()
@@ -54,8 +54,11 @@ def write_report(
         raise ConfigError(f"the report would lie in the table, at {str(path)!r}; name a file outside of it")
     if path.is_dir():
         raise ConfigError(f"the report cannot be written to {str(path)!r}, which is a folder; name a file")
+    if not path.parent.is_dir():
+        raise ConfigError(
+            f"the report cannot be written to {str(path)!r}: there is no folder {str(path.parent)!r}; make it, or name another"
+        )
     body = page(gather(state, options, count_rows=count_rows)).encode("utf-8")
-    path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}.", delete=False) as file:
         file.write(body)
     try:

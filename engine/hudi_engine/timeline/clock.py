@@ -20,7 +20,9 @@ logger = logging.getLogger(__name__)
 LOCAL: None = None
 """The zone of this machine, as the operating system has it at a moment."""
 
-_AHEAD = timedelta(minutes=5)
+AHEAD = timedelta(minutes=5)
+"""By how much clocks of writers may differ before somebody is told."""
+
 _MILLISECOND = timedelta(milliseconds=1)
 _POINT_IN_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{3}))?)?")
 
@@ -132,7 +134,7 @@ def _warn_when_ahead(newest: str, now: datetime, zone: tzinfo | None) -> None:
     What such a writer commits by its own clock may sort before what follows the newest instant, and be invisible.
     """
     ahead = parse_instant_time(newest) - parse_instant_time(format_instant(now, zone))
-    if ahead > _AHEAD:
+    if ahead > AHEAD:
         logger.warning(
             "the newest instant %s lies %s ahead of the present in the zone of its timeline (%s). Writers of a table "
             "need the same zone and right clocks, or rows of the one that is behind may not be seen until then",

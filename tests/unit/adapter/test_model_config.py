@@ -95,7 +95,10 @@ def test_all_problems_come_in_one_message() -> None:
         options={"primarykey": "id"},
     )
     assert len(found) == 10
-    assert found[0] == "options has the unknown key 'primarykey'; did you mean 'primaryKey'?"
+    assert (
+        found[0]
+        == "options has the unknown key 'primarykey'; did you mean 'primaryKey'? legal keys: type, primaryKey, preCombineField, precombineKey, preCombineKey, changelog.enabled, hoodie.*"
+    )
     assert found[1] == "table_type is 'copy'; legal values: cow, mor, copy_on_write, merge_on_read"
 
 

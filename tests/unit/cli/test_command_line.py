@@ -143,6 +143,45 @@ def test_a_savepoint_is_kept_until_it_is_given_free(table: str, capsys: pytest.C
     assert answer(capsys, table, "savepoints") == []
 
 
+def test_a_savepoint_is_named_by_its_comment(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    timeline = answer(capsys, table, "timeline")
+    assert isinstance(timeline, list)
+    first = next(row["instant"] for row in reversed(timeline) if row["action"] == "deltacommit")
+    answer(capsys, table, "savepoint", first, "--comments", "start")
+
+    restored = answer(capsys, table, "restore", "start")
+    deleted = answer(capsys, table, "savepoint", "start", "--delete")
+
+    assert isinstance(restored, dict)
+    assert (restored["restored_to"], deleted) == (first, {"deleted": first})
+    assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][first])
+
+
+def test_a_savepoint_without_a_comment_is_offered_by_its_instant(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = answer(capsys, table, "savepoint")
+    assert isinstance(saved, dict)
+
+    for name in ("", "monday"):
+        code, _, err = run(capsys, table, "files", "--as-of", name)
+        assert code == 2 and f"comment of a savepoint: {saved['instant']}\n" in err
+
+
+def test_a_clone_is_of_a_moment_that_has_passed_and_says_how_a_table_is_replaced(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "clone")
+    code, _, err = run(capsys, table, "clone", place, "--at", "2999-01-01 00:00:00")
+    assert code == 2 and "which lies in the future" in err and not Path(place).exists()
+
+    assert run(capsys, table, "clone", place)[0] == 0
+    code, _, err = run(capsys, table, "clone", place)
+
+    assert code == 2 and "--replace" in err
+    assert run(capsys, table, "clone", place, "--replace")[0] == 0
+
+
 def test_a_restore_takes_back_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     timeline = answer(capsys, table, "timeline")
     assert isinstance(timeline, list)
@@ -216,6 +255,12 @@ def test_a_table_with_missing_rows_makes_validate_fail(
         (["files", "--as-of", "monday"], "legal are an instant such as"),
         (["savepoint", "--delete"], "`savepoints` lists them"),
         (["compact", "20200101000000000", "--schedule"], "leave the instant out"),
+        (["files", "--as-of", "2999-01-01"], "lies in the future"),
+        (["files", "--partition", "day=tues"], "did you mean 'day=tue'? it has 3"),
+        (["restore", "never saved"], "0 savepoints are called that"),
+        (["savepoint", "--comments", "latest"], "comments is 'latest'"),
+        (["savepoint", "--comments", "2026"], "comments is '2026'"),
+        (["report", "--output", "/nowhere/page.html"], "there is no folder '/nowhere'"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )

@@ -48,11 +48,24 @@ def test_every_row_has_a_value_for_each_column(name: str, services: TableService
 def test_what_is_no_procedure_or_argument_is_named() -> None:
     with pytest.raises(ConfigError, match="'run_magic' is not known; legal: archive_commits"):
         find_procedure("run_magic")
+    with pytest.raises(ConfigError, match="'show_commit' is not known; did you mean 'show_commits'"):
+        find_procedure("show_commit")
     procedure = find_procedure("SHOW_COMMIT_FILES")
-    with pytest.raises(ConfigError, match="unknown argument 'instant'; legal: table, limit, instant_time"):
+    with pytest.raises(ConfigError, match="unknown argument 'instant'; .*legal: table, limit, instant_time"):
         procedure.call(None, {"instant": "1"})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="needs instant_time"):
         procedure.call(None, {})  # type: ignore[arg-type]
+
+
+def test_write_amplification_counts_deltacommits_and_what_a_compaction_writes_again(
+    services: TableServices,
+) -> None:
+    before = PROCEDURES["stats_wa"].call(services, {})
+    services.compact()
+    after = PROCEDURES["stats_wa"].call(services, {})
+
+    assert [row[1:] for row in before] == [(1, 1, "1.00"), (3, 4, "1.33"), (5, 5, "1.00"), (9, 10, "1.11")]
+    assert [row[1:] for row in after] == [(0, 5, "0"), *(row[1:] for row in before[:-1]), (9, 15, "1.67")]
 
 
 def test_a_limit_that_is_no_number_is_refused(services: TableServices) -> None:

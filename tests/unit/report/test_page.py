@@ -168,6 +168,7 @@ def test_a_page_in_the_table_or_in_place_of_a_folder_is_refused(place: str, tmp_
 
 def test_a_page_is_replaced_as_a_whole(tmp_path: Path) -> None:
     table = busy_table(tmp_path / "t", commits=2, partitions=["day=1"])
+    (tmp_path / "seen").mkdir()
     for _ in range(2):
         written = write_report(state_of(table), DEFAULTS, tmp_path / "seen" / "page.html")
 

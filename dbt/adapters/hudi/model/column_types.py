@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dbt.adapters.hudi.model.known_configs import nearest
+from hudi_engine.spelling import nearest
+
 from dbt.adapters.hudi.model.reading import Problems, mapping
 
 _PLAIN = (

@@ -6,8 +6,9 @@ run goes on. What stands in none of the tables is taken for a misspelling, or fo
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+
+from hudi_engine.spelling import nearest
 
 # The clauses of a merge.
 CLAUSES: tuple[str, ...] = (
@@ -192,7 +193,6 @@ _SAID_PREFIXES: Mapping[str, str] = {
     "glue_": "it is of dbt-glue; " + _TUNING,
 }
 _OF_DBT_ITSELF = "__dbt_internal_"
-_CUTOFF = 0.75
 
 
 def refused_configs(config: Mapping[str, object]) -> list[str]:
@@ -218,19 +218,6 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
         for key, value in config.items()
         if key not in known and _is_set(value) and not key.startswith(_OF_DBT_ITSELF)
     }
-
-
-def nearest(word: str, legal: Iterable[str]) -> str | None:
-    """Return the legal word that is spelled most like another, None when none is near."""
-    spellings = {each.lower(): each for each in legal}
-    found = difflib.get_close_matches(word.lower(), spellings, n=1, cutoff=_CUTOFF)
-    return spellings[found[0]] if found else None
-
-
-def did_you_mean(word: str, legal: Iterable[str]) -> str:
-    """Return the question whether a legal word was meant, with a blank behind it; ``""`` when none is near."""
-    near = nearest(word, legal)
-    return f"did you mean {near!r}? " if near else ""
 
 
 def _word_on(key: str) -> str:

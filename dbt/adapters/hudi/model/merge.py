@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
+from hudi_engine.spelling import did_you_mean
 from hudi_engine.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.clauses import read_clauses
-from dbt.adapters.hudi.model.known_configs import CLAUSES, did_you_mean
+from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, names
 from dbt.adapters.hudi.model.replacing import BatchWindow, batch_window, delete_columns
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig

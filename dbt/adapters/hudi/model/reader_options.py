@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dbt.adapters.hudi.model.known_configs import nearest
+from hudi_engine.spelling import nearest
 
 # Source: the tables of data source options in Spark's documentation, generic ones and those of each format (Spark 3.5, 4).
 _OF_FILES = (

@@ -11,8 +11,9 @@ from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.spelling import nearest
 
-from dbt.adapters.hudi.model.known_configs import nearest, unused_configs
+from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hudi_engine.catalog.plain_files import FORMATS
+from hudi_engine.spelling import did_you_mean, nearest
 
-from dbt.adapters.hudi.model.known_configs import did_you_mean, nearest
 from dbt.adapters.hudi.model.reader_options import misspelt_option
 from dbt.adapters.hudi.model.reading import option_text
 from dbt.adapters.hudi.spark.sources import SourcePlace

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
 
@@ -103,11 +103,9 @@ class RawConfig:
                 self.options[key] = option_text(value)
             else:
                 legal = (*_SHORT_OPTIONS, *_OTHER_OPTIONS)
-                near = difflib.get_close_matches(key, legal, n=1, cutoff=0.6)
-                hint = (
-                    f"; did you mean {near[0]!r}?" if near else f"; legal keys: {', '.join(legal)}, hoodie.*"
+                self.problems.add(
+                    f"{source} has the unknown key {key!r}; {did_you_mean(key, legal)}legal keys: {', '.join(legal)}, hoodie.*"
                 )
-                self.problems.add(f"{source} has the unknown key {key!r}{hint}")
 
     def _read_properties(self, given: Mapping[str, object]) -> None:
         for key, value in given.items():

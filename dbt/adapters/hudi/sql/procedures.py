@@ -7,6 +7,7 @@ import re
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.procedures import find_procedure, help_text
+from hudi_engine.spelling import did_you_mean
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
@@ -55,6 +56,8 @@ def _arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[str, st
             continue
         key = (matched.group(1) or (positions[number] if number < len(positions) else "")).lower()
         if key not in positions:
-            raise DbtRuntimeError(f"{name} has the unknown argument {key!r}; legal: {', '.join(positions)}")
+            raise DbtRuntimeError(
+                f"{name} has the unknown argument {key!r}; {did_you_mean(key, positions)}legal: {', '.join(positions)}"
+            )
         given[key] = matched.group(2).strip().strip("'\"")
     return given

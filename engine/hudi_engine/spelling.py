@@ -1,0 +1,21 @@
+"""The legal word that somebody may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_CUTOFF = 0.75
+
+
+def nearest(word: str, legal: Iterable[str]) -> str | None:
+    """Return the legal word that is spelled most like another, None when none is near."""
+    spellings = {each.lower(): each for each in legal}
+    found = difflib.get_close_matches(word.lower(), spellings, n=1, cutoff=_CUTOFF)
+    return spellings[found[0]] if found else None
+
+
+def did_you_mean(word: str, legal: Iterable[str]) -> str:
+    """Return the question whether a legal word was meant, with a blank behind it; ``""`` when none is near."""
+    near = nearest(word, legal)
+    return f"did you mean {near!r}? " if near else ""
