@@ -72,7 +72,7 @@ def read(
         TableNotFoundError: There is no table.
         ConfigError, SchemaError: Columns or filters that make no sense.
         TimelineError: A clean has deleted files of that time.
-        CorruptTableError: Something of the table is damaged, or a base file of the newest commit is not there.
+        CorruptTableError: Something of the table is damaged, or a file of the newest commit or of an earlier state is lost.
         UnsupportedTableError: A version or feature this engine does not read.
     """
     resolved = resolve_options(options)
@@ -166,8 +166,7 @@ class Rows:
     def _slices(self) -> list[FileSlice]:
         state, as_of = self._state, self._context.as_of
         view = state.view(as_of=as_of)
-        if as_of is None:
-            check_nothing_missing(state.storage, state.config, state.timeline, view)
+        check_nothing_missing(state.storage, state.config, state.timeline, view, as_of)
         slices = view.latest_slices()
         if self._filters is None:
             return slices

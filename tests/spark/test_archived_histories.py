@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,6 +62,17 @@ def test_changes_since_a_commit_whose_rollback_was_archived_are_a_gap(spark, tmp
     assert undone not in str(table.timeline())
     with pytest.raises(HistoryGapError, match="taken back by rollback"):
         table.changes(undone)
+
+
+def test_a_start_in_a_table_that_was_built_anew_is_a_gap_and_not_all_rows(spark, tmp_path: Path) -> None:
+    table, (_, start) = made(spark, tmp_path / "t", 2)
+    shutil.rmtree(tmp_path / "t")
+    table, _ = made(spark, tmp_path / "t", 1)
+    for ask in (table.changes, table.next_window, table.cdc):
+        with pytest.raises(HistoryGapError, match="built anew"):
+            ask(start)
+    assert [row["_change_type"] for row in table.changes(start, on_gap="snapshot").collect()] == ["insert"]
+    assert table.changes("2020-01-01").count() == table.cdc().count() == 1
 
 
 @pytest.mark.parametrize("name", ["_change_type", "_commit_time", "_Commit_Time"])

@@ -6,6 +6,7 @@ change data are read where a table keeps them; elsewhere file slices are compare
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
 
-BEFORE_ALL = "19700101000000000"
+BEFORE_ALL = datetime(1970, 1, 1)
 """A moment before the first commit of any table."""
 
 if TYPE_CHECKING:

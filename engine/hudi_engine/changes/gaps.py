@@ -6,11 +6,13 @@ touched file group as they were before. What is missing is an error: changes are
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step
-from hudi_engine.changes.window import Point, Window, order_of
+from hudi_engine.changes.window import Point, Window, order_of, point_at
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -19,7 +21,9 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.instant import Instant
+from hudi_engine.timeline.moments import Moment, digits_of
 
+_INSTANT = re.compile(r"\d{14}|\d{17}")
 _CHOICES = (
     "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has, and retain more commits "
     "(hoodie.clean.commits.retained, hoodie.keep.min.commits) so that readers can be away longer"
@@ -27,7 +31,7 @@ _CHOICES = (
 
 
 def check_timeline(state: TableState, window: Window, start: str) -> None:
-    """Refuse a start that archiving, a rollback or a restore left behind.
+    """Refuse a start that archiving left behind, and one before a history whose beginning is lost.
 
     Args:
         state: The table.
@@ -35,33 +39,80 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
         start: The start in the digits of the timeline.
 
     Raises:
-        HistoryGapError: A write after the start was archived, or the start was rolled back.
+        HistoryGapError: A write after the start was archived, or left the table without a trace.
     """
-    _check_not_undone(state, start)
     first = state.timeline.first_write_time
     if first is None or (state.config.layout_version == 1 and window.start >= first):
         return
-    _check_not_undone_before(state, start, first)
     writes = state.timeline.archived.completed_writes
     passed = [order_of(each) for each in writes if order_of(each) > window.start]
     if passed:
-        raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since", first)
+        raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since")
+    if not writes and window.start < min(order_of(each) for each in state.timeline.completed_writes):
+        _check_begins_empty(state, window, start)
 
 
-def check_stands(state: TableState, start: str) -> None:
-    """Refuse an instant that a rollback or a restore took back: what came with it has to be taken back by its reader too.
+def _check_begins_empty(state: TableState, window: Window, start: str) -> None:
+    """Refuse a start before the first commit that is known when there are files of earlier ones."""
+    found = StatesOfGroups(state).live_slices(point_at(state.timeline, window.start))
+    if found:
+        raise _gap(
+            state, start, f"commit {found[0].base_instant} wrote rows that are there, and no timeline has it"
+        )
+
+
+def check_start(state: TableState, start: Moment) -> None:
+    """Refuse a start that is an instant, but none of this table's: taken back, or of what was here before it was built anew.
+
+    A moment that is no instant is any moment. So is one in an instant's digits, unless it lies before the whole history, where
+    nobody who has read this table could have noted it.
 
     Args:
         state: The table.
-        start: A position of a reader in the digits of the timeline; it need not be a commit.
+        start: Instant or moment that a reader starts from.
 
     Raises:
-        HistoryGapError: It was taken back.
+        HistoryGapError: It was taken back, or lies before all that the timelines know.
+        TimelineError: It is no point in time.
     """
-    _check_not_undone(state, start)
+    digits = digits_of(start, state.config)
+    _check_not_undone(state, digits)
     first = state.timeline.first_write_time
-    if first is not None and start < first:
-        _check_not_undone_before(state, start, first)
+    if first is not None and digits < first:
+        undone = state.timeline.archived.undone
+        if digits in undone:
+            raise _gap(state, digits, f"that commit was taken back by {undone[digits]}")
+    if isinstance(start, str) and _INSTANT.fullmatch(start.strip()):
+        _check_not_foreign(state, digits)
+
+
+def _check_not_foreign(state: TableState, start: str) -> None:
+    """Refuse the digits of an instant that lie before the history, and those that an archived restore may have taken back."""
+    active = state.timeline.instants
+    if active and start >= active[0].requested_time:
+        return
+    archived = state.timeline.archived.instants
+    if start in {name for each in archived for name in _names(each)}:
+        return
+    known = [each.requested_time for each in (*archived, *active)]
+    as_moment = "A moment is written as '2026-11-01 09:30:00', or is a datetime"
+    if not known or start < min(known):
+        since = (
+            f"is older than all of them, the first of which is {min(known)}" if known else "there are none"
+        )
+        raise _gap(
+            state,
+            start,
+            f"no commit of its timelines is that instant, and it {since}: it was built anew. {as_moment}",
+        )
+    restores = [each.requested_time for each in archived if each.action == "restore"]
+    if state.config.layout_version == 1 and any(each > start for each in restores):
+        # what a restore took back is not in the archive of this layout
+        raise _gap(
+            state,
+            start,
+            f"no commit of its timelines is that instant: restore {max(restores)} may have taken it back. {as_moment}",
+        )
 
 
 def check_known(state: TableState, start: str) -> None:
@@ -80,12 +131,8 @@ def check_known(state: TableState, start: str) -> None:
         return
     archived = state.timeline.archived
     if start not in {each for instant in archived.instants for each in _names(instant)}:
-        oldest = state.timeline.first_write_time
         raise _gap(
-            state,
-            start,
-            "no commit of its timeline is that instant: it was rolled back, or built anew",
-            oldest,
+            state, start, "no commit of its timeline is that instant: it was rolled back, or built anew"
         )
 
 
@@ -98,21 +145,9 @@ def _check_not_undone(state: TableState, start: str) -> None:
         if instant.action in ("rollback", "restore") and instant.requested_time > start:
             told = _body(state, instant)
             if start in {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}:
-                newest = state.timeline.completed_writes
-                oldest = newest[-1].requested_time if newest else None
                 raise _gap(
-                    state,
-                    start,
-                    f"that commit was taken back by {instant.action} {instant.requested_time}",
-                    oldest,
+                    state, start, f"that commit was taken back by {instant.action} {instant.requested_time}"
                 )
-
-
-def _check_not_undone_before(state: TableState, start: str, first: str) -> None:
-    """Refuse an instant that a rollback or restore took back that is archived itself."""
-    undone = state.timeline.archived.undone
-    if start in undone:
-        raise _gap(state, start, f"that commit was taken back by {undone[start]}", first)
 
 
 class CleanedFiles:
@@ -126,12 +161,10 @@ class CleanedFiles:
 
     def __init__(self, state: TableState, window: Window, start: str) -> None:
         self._state, self._start = state, start
-        self._oldest: str | None = None
         self._newest: dict[FileGroupKey, list[str]] = {}
         for instant in state.timeline.completed:
             if instant.action == "clean" and instant.requested_time > window.start:
                 told = _body(state, instant)
-                self._oldest = str(told.get("earliestCommitToRetain") or "") or self._oldest
                 for key, time in _deleted(told):
                     self._newest.setdefault(key, []).append(time)
 
@@ -167,7 +200,6 @@ class CleanedFiles:
                 self._state,
                 self._start,
                 f"clean deleted the files of commit {max(gone)} in file group {key[1]} of partition {key[0]!r}, {needed}",
-                self._oldest,
             )
 
 
@@ -188,10 +220,19 @@ def _body(state: TableState, instant: Instant) -> dict[str, Any]:
     return decode_avro_file(body, instant.file_name) if body else {}
 
 
-def _gap(state: TableState, start: str, lost: str, oldest: str | None) -> HistoryGapError:
+def _gap(state: TableState, start: str, lost: str) -> HistoryGapError:
+    oldest = _oldest_start(state)
     hint = f" The oldest start that is left is {oldest}." if oldest is not None else ""
     return HistoryGapError(
         f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}.{hint} {_CHOICES}",
         start,
         oldest,
     )
+
+
+def _oldest_start(state: TableState) -> str | None:
+    """Return the oldest commit whose changes since can surely be told, None for a table without commits."""
+    writes = [each.requested_time for each in state.timeline.completed_writes]
+    bound = state.timeline.cleaned_up_to
+    since = max(state.timeline.first_write_time or "", "" if bound is None else bound.oldest)
+    return next((each for each in writes if each >= since), writes[-1] if writes else None)

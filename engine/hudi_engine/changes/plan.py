@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from hudi_engine.changes.columns import ALL, COMMITTED, NET, STEP, task_schema, told_columns
-from hudi_engine.changes.gaps import CleanedFiles, check_known, check_timeline
+from hudi_engine.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
 from hudi_engine.changes.group import Comparison, compare_group, meet
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
@@ -91,6 +91,8 @@ def steps_since(
     digits = digits_of(start, state.config)
     if known:
         check_known(state, digits)
+    else:
+        check_start(state, start)
     window = window_of(state, start, end)
     check_timeline(state, window, digits)
     cleaned = CleanedFiles(state, window, digits)

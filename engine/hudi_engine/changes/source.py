@@ -24,7 +24,7 @@ from hudi_engine.changes.columns import (
     task_schema,
     told_schema,
 )
-from hudi_engine.changes.gaps import check_stands
+from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.slices import StatesOfGroups
@@ -34,7 +34,6 @@ from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.moments import digits_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -128,7 +127,7 @@ class ChangeSource:
         state = self.state()
         if self._start == NEWEST:
             return next_window(state, None).end or ""
-        check_stands(state, digits_of(self._start, state.config))
+        check_start(state, self._start)
         reached = next_window(state, None, end=self._start).end
         if reached is None:
             raise ConfigError(
@@ -146,7 +145,7 @@ class ChangeSource:
         """
         end, state = self._end if until is None else until, self.state()
         if instant:
-            check_stands(state, instant)
+            check_start(state, instant)
         return next_window(state, instant or None, end=end, limits=limits).end or instant
 
     def pieces(self, start: str, end: str, columns: pa.Schema) -> Iterator[Piece]:

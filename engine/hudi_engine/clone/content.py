@@ -46,7 +46,7 @@ class Content:
         """List what a table holds.
 
         Raises:
-            CorruptTableError: A base file is not there that a write on the active timeline made and nobody took out.
+            CorruptTableError: A data file is not there that a write on the active timeline made and nobody took out.
             TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
         """
         timeline = state.timeline
@@ -58,9 +58,8 @@ class Content:
                 f"cloned as of {as_of}; name that write or a later one"
             )
         view = state.view(as_of=as_of)
-        for write in writes:
-            if as_of is None or write.requested_time <= as_of:
-                timeline.commit_metadata(write)
+        for write in writes if as_of is None else ():
+            timeline.commit_metadata(write)
         check_nothing_missing(state.storage, state.config, timeline, view, as_of)
         return cls(state, view, Timeline.load(state.storage, state.config), as_of)
 

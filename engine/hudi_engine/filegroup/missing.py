@@ -1,8 +1,9 @@
-"""Base files that a commit names and nobody took out, and that are not there: readers would see older rows, or fewer.
+"""Files that a commit names and nobody took out, and that are not there: readers would see older rows, or fewer.
 
-Only what is at hand is looked at: commits that were read anyway, and the listing of the view. The file group of a commit
-keeps the commit's base file, or a newer one, until it is replaced; as no write after the first one that counts has left
-the active timeline, every replacement is on it.
+Of the newest state only what is at hand is looked at: commits that were read anyway, and the listing of the view. Of an
+earlier one every commit is. The file group of a commit keeps the commit's base file, or a newer one, until it is replaced; as
+no write after the first one that counts has left the active timeline, every replacement is on it. A log counts until its group
+has a base file of a later write.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from collections.abc import Iterator
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import parse_base_file
+from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.commit_metadata import WriteStat
 
 
 def check_nothing_missing(
@@ -24,7 +28,7 @@ def check_nothing_missing(
     view: FileSystemView,
     as_of: str | None = None,
 ) -> None:
-    """Refuse a view of the whole table that lacks a file; as long as all are there, the storage is not asked.
+    """Refuse a view of the whole table that lacks a file; of the newest one the storage is asked only when one seems to be gone.
 
     Args:
         storage: The table's storage.
@@ -36,28 +40,46 @@ def check_nothing_missing(
     Raises:
         CorruptTableError: Naming file and commit.
     """
+    if as_of is not None:
+        earlier = [each for each in timeline.completed_writes if each.requested_time <= as_of]
+        on_threads(timeline.commit_metadata, earlier)
     for path, instant in _missing(timeline, view, as_of):
         # Whoever wrote, cleaned or rolled back between timeline and listing has left a trace.
         if Timeline.load(storage, config).instants != timeline.instants:
             return
         if not storage.exists(path):
             raise CorruptTableError(
-                f"base file {path!r} of {storage.base!r} is not there, although commit {instant} wrote it and no later one took "
+                f"data file {path!r} of {storage.base!r} is not there, although commit {instant} wrote it and no later one took "
                 "it out: its rows would be missing, or older ones shown. Restore the file, or look at the table with validate "
                 "and go back to an earlier commit"
             )
 
 
 def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Iterator[tuple[str, str]]:
-    """Yield base files that commits at hand name and the listing lacks, with the commits."""
+    """Yield data files that commits at hand name and the view lacks, with the commits."""
     first = timeline.first_write_time or ""
     for instant, metadata in timeline.known_metadata():
-        if instant.requested_time < first or (as_of is not None and instant.requested_time > as_of):
+        written = instant.requested_time
+        if written < first or (as_of is not None and written > as_of):
             continue
         for partition, stat in metadata.write_stats():
-            base = parse_base_file(stat.file_name, partition)
-            if base is None or base.instant != instant.requested_time or not stat.num_writes:
-                continue
-            key = (partition, base.file_id)
-            if key not in view.replaced_groups and not view.has_base_file(key, base.path, base.instant):
-                yield base.path, instant.requested_time
+            if _counts(view, partition, stat, written):
+                yield stat.path or "", written
+
+
+def _counts(view: FileSystemView, partition: str, stat: WriteStat, written: str) -> bool:
+    """Return whether a file of a commit belongs to the view and is not in it."""
+    base = parse_base_file(stat.file_name, partition)
+    if base is not None:
+        key = (partition, base.file_id)
+        of_commit = base.instant == written and bool(stat.num_writes)
+        return (
+            of_commit
+            and key not in view.replaced_groups
+            and not view.has_base_file(key, base.path, base.instant)
+        )
+    log = parse_log_file(stat.file_name, partition)
+    if log is None or log.is_cdc or not (stat.total_write_bytes or stat.file_size_in_bytes):
+        return False
+    key = (partition, log.file_id)
+    return key not in view.replaced_groups and not view.has_log_file(key, log, written)

@@ -9,7 +9,7 @@ from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
 from hudi_engine.filegroup.file_group import FileGroup, SliceRules
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.listing import PartitionFiles, list_files_of, list_table_files
-from hudi_engine.filegroup.log_file import parse_log_file
+from hudi_engine.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.timeline.active import FileGroupKey, Timeline
 
@@ -116,6 +116,25 @@ class FileSystemView:
         bases = [each.base_file for each in slices if each.base_file is not None]
         newer = any(base.instant >= instant for base in bases)
         return newer or any(status.path == path for status in self.files(partition))
+
+    def has_log_file(self, key: FileGroupKey, log: LogFile, written: str) -> bool:
+        """Return whether a log is there, or its group has a committed base file of a later write, which holds its rows.
+
+        Args:
+            key: The file group.
+            log: The file.
+            written: Requested time of a commit that wrote to it.
+        """
+        partition, file_id = key
+        slices = self._slices.get(partition, {}).get(file_id, ())
+        merged = any(
+            each.base_file is not None
+            and (each.base_file.instant >= written or each.base_file.instant > log.instant)
+            for each in slices
+        )
+        if merged or any(log.path == other.path for each in slices for other in each.log_files):
+            return True
+        return any(status.path == log.path for status in self.files(partition))
 
     def _live(self, partition: str | None) -> Iterator[list[FileSlice]]:
         for name in self._slices if partition is None else (partition,):

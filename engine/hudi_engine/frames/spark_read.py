@@ -66,7 +66,7 @@ def snapshot_frame(
 
     Raises:
         TimelineError: A clean has deleted files of the point in time.
-        CorruptTableError: A base file of the newest commit is not there.
+        CorruptTableError: A file of the newest commit, or of an earlier state, is not there.
     """
     prepare_session(spark)
     state.timeline.check_readable(as_of)
@@ -75,8 +75,7 @@ def snapshot_frame(
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
     view = state.view(as_of=as_of)
-    if as_of is None:
-        check_nothing_missing(state.storage, state.config, state.timeline, view)
+    check_nothing_missing(state.storage, state.config, state.timeline, view, as_of)
     slices = view.latest_slices()
     if merge_type == UNMERGED_LOGS:
         logged = [each for each in slices if each.log_files]

@@ -8,7 +8,7 @@ from hudi_engine.changes.cdc import cdc_frame
 from hudi_engine.changes.changelog import changes_frame
 from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
-from hudi_engine.changes.gaps import check_stands
+from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span
 from hudi_engine.config.table_config import TableConfig
@@ -28,7 +28,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
 from hudi_engine.timeline.continuity import look_until_still
-from hudi_engine.timeline.moments import Moment, digits_of
+from hudi_engine.timeline.moments import Moment
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -131,12 +131,12 @@ class Reads(TableBase):
 
         Raises:
             ConfigError: A limit below 1.
-            HistoryGapError: ``since`` was taken back by a rollback or a restore.
+            HistoryGapError: ``since`` was taken back by a rollback or a restore, or is an instant from before the table's history.
             TimelineError: A point in time that is none.
         """
         limits, state = WindowLimits(max_commits, max_rows, max_bytes), TableState.load(self.storage)
         if since is not None:
-            check_stands(state, digits_of(since, state.config))
+            check_start(state, since)
         return next_window(state, since, limits=limits)
 
     def cdc(

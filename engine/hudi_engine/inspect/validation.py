@@ -28,11 +28,11 @@ class Finding:
     """Something that is not as it should be.
 
     Args:
-        problem: ``missing_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``, ``no_partition_metadata``,
-            ``damaged_commit`` or ``duplicate_key``.
+        problem: ``missing_file``, ``missing_older_file``, ``wrong_size``, ``orphan_file``, ``orphan_markers``,
+            ``no_partition_metadata``, ``damaged_commit`` or ``duplicate_key``.
         path: What it is about, relative to the table's base path.
         message: What was found, and what it means for a reader.
-        harms: Whether a reader sees wrong or missing rows; the others only take space.
+        harms: Whether a reader of the newest state sees wrong or missing rows; the others take space, or an earlier state.
     """
 
     problem: str
@@ -65,6 +65,7 @@ def validate(state: TableState) -> list[Finding]:
     findings = [
         *damaged.values(),
         *_missing(view, named),
+        *_missing_of_older(state, view, named),
         *_orphans(state, view, named, damaged),
         *_no_metadata(state, view),
     ]
@@ -131,6 +132,34 @@ def _missing(view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding
                 f"commit {told.instant} wrote {told.stat.file_size_in_bytes} bytes, and it has {status.size}"
             )
             yield Finding("wrong_size", path, message, True)
+
+
+def _missing_of_older(state: TableState, view: FileSystemView, named: dict[str, _Named]) -> Iterator[Finding]:
+    """Yield files that are not there and that a state needs which no clean has passed; the newest state is looked at elsewhere."""
+    listed = {status.path for status in _all_files(view)}
+    bound = state.timeline.cleaned_up_to
+    oldest = max(state.timeline.first_write_time or "", "" if bound is None else bound.oldest)
+    for path in sorted(named.keys() - listed - set(_expected(view, named))):
+        written, until = named[path].instant, _superseded(view, named, path)
+        if until is not None and until > oldest:
+            message = f"commit {written} wrote it, and it is not there: states before {until} cannot be read"
+            yield Finding("missing_older_file", path, message, False)
+
+
+def _superseded(view: FileSystemView, named: dict[str, _Named], path: str) -> str | None:
+    """Return the first commit whose state needs a file no more; None for a change data file, which no state needs."""
+    partition = path.rpartition("/")[0]
+    file = parse_base_file(path, partition) or parse_log_file(path, partition)
+    if file is None or getattr(file, "is_cdc", False):
+        return None
+    later = (parse_base_file(other, partition) for other in named if other.rpartition("/")[0] == partition)
+    times = [
+        base.instant
+        for base in later
+        if base is not None and base.file_id == file.file_id and base.instant > named[path].instant
+    ]
+    replaced = view.replaced_groups.get((partition, file.file_id))
+    return min([*times, *([] if replaced is None else [replaced])], default=None)
 
 
 def _expected(view: FileSystemView, named: dict[str, _Named]) -> Iterator[str]:

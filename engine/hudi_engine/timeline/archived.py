@@ -22,6 +22,7 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.archive_files import list_archive_files
 from hudi_engine.timeline.archive_log import read_archive_log
+from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, newest_states
 
@@ -35,7 +36,6 @@ class ArchivedTimeline:
         instants: Archived instants in their newest state, by requested time. In layout 2 ``file_name`` is the
             Parquet file that holds the instant.
         cleaned_up_to: Oldest point in time whose files all archived cleans let stand; ``""`` when none says one.
-        undone: Instants that archived rollbacks have taken back, by the one that did.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ArchivedTimeline:
         self._metadata = metadata
         self.cleaned_up_to = cleaned_up_to
         self._changed = changed or {}
-        self.undone = undone or {}
+        self._undone = undone or {}
         self.instants: tuple[Instant, ...] = newest_states(instants)
 
     @classmethod
@@ -90,6 +90,20 @@ class ArchivedTimeline:
         return instant.completion_time or known
 
     @cached_property
+    def undone(self) -> dict[str, str]:
+        """Instants that archived rollbacks have taken back, in layout 2 restores too, with the one that did."""
+        if self._config.layout_version == 1:
+            return self._undone
+        found: dict[str, str] = {}
+        for instant in self.instants:
+            if instant.action in ("rollback", "restore"):
+                body = self._read_layout_2_body(instant)
+                told = decode_avro_file(body, self._layout_2_path(instant)) if body else {}
+                taken = told.get("commitsRollback") or told.get("instantsToRollback") or ()
+                found.update(dict.fromkeys(taken, f"{instant.action} {instant.requested_time}"))
+        return found
+
+    @cached_property
     def completed_writes(self) -> tuple[Instant, ...]:
         """Archived writes that completed, by requested time."""
         return tuple(each for each in self.instants if each.is_completed and each.action in WRITE_ACTIONS)
@@ -110,10 +124,17 @@ class ArchivedTimeline:
         return None
 
     def _read_layout_2_metadata(self, instant: Instant) -> CommitMetadata | None:
-        path = f"{self._config.archive_folder}/{instant.file_name}"
-        rows = _read_parquet(self._storage, path, ["instantTime", "metadata"])
+        body = self._read_layout_2_body(instant)
+        return CommitMetadata.from_bytes(body, self._layout_2_path(instant)) if body else None
+
+    def _read_layout_2_body(self, instant: Instant) -> bytes | None:
+        """Return what the completed file of an instant held."""
+        rows = _read_parquet(self._storage, self._layout_2_path(instant), ["instantTime", "metadata"])
         chosen = rows.filter(pc.equal(rows["instantTime"], instant.requested_time))["metadata"].to_pylist()
-        return CommitMetadata.from_bytes(chosen[0], path) if chosen and chosen[0] else None
+        return chosen[0] if chosen else None
+
+    def _layout_2_path(self, instant: Instant) -> str:
+        return f"{self._config.archive_folder}/{instant.file_name}"
 
 
 def archived_completion_times(storage: Storage, config: TableConfig) -> dict[str, str]:

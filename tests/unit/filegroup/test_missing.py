@@ -1,4 +1,4 @@
-"""A base file that the newest commit names is missed by readers, and nothing that went rightly is."""
+"""A file that a commit names is missed by readers of the states that have it, and nothing that went rightly is."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hudi_engine.table_state import TableState
 
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.handmade import HandmadeTable, file_id
+from tests.unit.services.tables import DAY_2, GROUP_3, batch, merge_on_read, writes
 
 SCHEMA = pa.schema([("id", pa.string())])
 
@@ -23,8 +24,8 @@ def rows(*keys: str) -> pa.Table:
     return pa.table({"id": list(keys)})
 
 
-def ids(table: Path) -> list[str]:
-    return sorted(hudi_engine.read(table).to_arrow()["id"].to_pylist())
+def ids(table: Path, as_of: str | None = None) -> list[str]:
+    return sorted(hudi_engine.read(table, as_of=as_of).to_arrow()["id"].to_pylist())
 
 
 @pytest.fixture
@@ -61,6 +62,33 @@ def test_files_that_were_cleaned_or_replaced_are_not_missed(table: HandmadeTable
     assert ids(tmp_path / "t") == ["c"]
     table.commit({"": {three: rows("d")}})
     assert ids(tmp_path / "t") == ["c", "d"]
+
+
+def test_a_lost_base_file_of_an_earlier_state_is_an_error_whichever_commit_wrote_it(
+    table: HandmadeTable, tmp_path: Path
+) -> None:
+    one, two = file_id(), file_id()
+    first = table.commit({"": {one: rows("a")}})
+    second = table.commit({"": {two: rows("b")}})
+    table.commit({"": {one: rows("a", "c")}})
+    name = lose(tmp_path / "t", first)
+    for when in (first, second):
+        with pytest.raises(CorruptTableError, match=f"{name}.*commit {first} wrote it"):
+            ids(tmp_path / "t", when)
+    assert ids(tmp_path / "t") == ["a", "b", "c"]
+
+
+def test_a_lost_log_is_an_error_for_the_states_that_have_it(tmp_path: Path) -> None:
+    table = merge_on_read(tmp_path / "t")
+    first, second, third = writes(table.storage)
+    (lost,) = (tmp_path / "t" / DAY_2).glob(".*.log.1_*")
+    lost.unlink()
+    assert "d" in ids(tmp_path / "t", first)
+    for when in (second, third):
+        with pytest.raises(CorruptTableError, match=f"{lost.name}.*commit {second} wrote it"):
+            ids(tmp_path / "t", when)
+    table.commit({DAY_2: {GROUP_3: batch({"d": 41, "e": 5}, DAY_2)}})
+    assert "d" in ids(tmp_path / "t"), "the base file after it has its rows"
 
 
 def test_what_another_writer_took_between_timeline_and_listing_is_not_missed(

@@ -10,11 +10,13 @@ import pyarrow as pa
 import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.inspect import duplicate_keys, file_facts, validate
+from hudi_engine.services import clean
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 
 from tests.golden.golden import NAMES, unpack
 from tests.helpers.handmade import HandmadeTable, file_id
+from tests.unit.services.tables import copy_on_write, options, writes
 
 DEFAULTS = resolve_options(None)
 PARTITIONED = "v6_mor_simple_compaction_h0150"
@@ -123,15 +125,19 @@ def test_a_commit_that_cannot_be_read_is_told_beside_other_harm(tmp_path: Path) 
     assert ("no_partition_metadata", str(lost.relative_to(folder))) in found
 
 
-def test_files_that_a_clean_took_are_not_missed(tmp_path: Path) -> None:
-    table = HandmadeTable(tmp_path / "t", pa.schema([("id", pa.string())]))
-    group = file_id()
-    rows = pa.table({"id": ["a"]})
-    first = table.commit({"": {group: rows}})
-    table.commit({"": {group: rows}})
-    for old in (tmp_path / "t").glob(f"*_{first}.parquet"):
-        old.unlink()
+def test_a_lost_file_of_an_earlier_state_is_told_until_a_clean_has_passed_it(tmp_path: Path) -> None:
+    table = copy_on_write(tmp_path / "t", 3)
+    first, second, third = writes(table.storage)
+    lost = [next((tmp_path / "t").rglob(f"*_{each}.parquet")) for each in (first, second)]
+    for path in lost:
+        path.unlink()
+    found = validate(state_of(tmp_path / "t"))
+    assert [(each.problem, each.path, each.harms) for each in found] == [
+        ("missing_older_file", str(path.relative_to(tmp_path / "t")), False) for path in lost
+    ]
+    assert f"states before {second} cannot be read" in found[0].message
 
+    clean(table.storage, options(clean__commits__retained=1), even_if_empty=True)
     assert validate(state_of(tmp_path / "t")) == []
 
 
@@ -143,7 +149,7 @@ def test_files_of_replaced_groups_are_not_missed(tmp_path: Path) -> None:
     for gone in (tmp_path / "t").glob(f"*_{first}.parquet"):
         gone.unlink()
 
-    assert validate(state_of(tmp_path / "t")) == []
+    assert [each.problem for each in validate(state_of(tmp_path / "t")) if each.harms] == []
 
 
 def test_a_key_in_two_files_of_a_partition_is_told_with_both(tmp_path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Starts after which changes are told, and those that are refused because no reader of the table can have noted them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hudi_engine.changes.gaps import check_start
+from hudi_engine.changes.plan import steps_since
+from hudi_engine.errors import HistoryGapError
+from hudi_engine.table_state import TableState
+
+import tests.faults.mini_table as mini
+from tests.unit.services.tables import DAY_2, GROUP_2, batch, copy_on_write
+
+OLD = "20251231235959000"
+"""Before the first commit of tables made by hand."""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> TableState:
+    return TableState.load(copy_on_write(tmp_path / "t", 3).storage)
+
+
+def writes(state: TableState) -> list[str]:
+    return [each.requested_time for each in state.timeline.completed_writes]
+
+
+@pytest.mark.parametrize("start", [OLD, OLD[:14], f" {OLD} "])
+def test_an_instant_from_before_the_whole_history_is_of_another_table(state: TableState, start: str) -> None:
+    first = writes(state)[0]
+    for ask in (check_start, lambda *given: steps_since(*given, None)):
+        with pytest.raises(
+            HistoryGapError, match=f"older than all.*{first}: it was built anew.*on_gap"
+        ) as gap:
+            ask(state, start)
+        assert gap.value.oldest == first
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "2025-12-31",
+        "2025-12-31 23:59:59",
+        datetime(2025, 12, 31),
+        datetime(2025, 12, 31, tzinfo=timezone.utc),
+    ],
+)
+def test_a_moment_from_before_the_first_commit_tells_every_row(state: TableState, start: Any) -> None:
+    (step,), _ = steps_since(state, start, None)
+    assert step.writes == set(writes(state))
+
+
+def test_digits_between_two_commits_are_a_moment(state: TableState) -> None:
+    first, second, _ = writes(state)
+    between = f"{int(first) + 1}"
+    assert first < between < second
+    (step,), _ = steps_since(state, between, None)
+    assert len(step.writes) == 2
+
+
+def test_an_instant_of_a_table_that_is_empty_since_is_refused(state: TableState, tmp_path: Path) -> None:
+    start = writes(state)[-1]
+    for file in (tmp_path / "t" / ".hoodie").glob("*commit"):
+        file.unlink()
+    empty = TableState.load(state.storage)
+    with pytest.raises(HistoryGapError, match="there are none: it was built anew"):
+        steps_since(empty, start, None)
+    assert steps_since(empty, "2025-12-31", None)[0] == []
+
+
+def test_a_moment_from_before_a_history_whose_beginning_is_lost_is_a_gap(
+    state: TableState, tmp_path: Path
+) -> None:
+    first = writes(state)[0]
+    table = copy_on_write(tmp_path / "lost", 1)
+    table.commit({DAY_2: {GROUP_2: batch({"b": 1}, DAY_2)}})
+    (tmp_path / "lost" / ".hoodie" / f"{first}.commit").unlink()
+    with pytest.raises(HistoryGapError, match=f"commit {first} wrote rows that are there"):
+        steps_since(TableState.load(table.storage), "2025-12-31", None)
+
+
+def test_the_oldest_start_after_a_rollback_is_the_oldest_commit_that_is_left(state: TableState) -> None:
+    first, _, undone = writes(state)
+    mini.rollback(state.storage)
+    with pytest.raises(
+        HistoryGapError, match=f"taken back by rollback.*oldest start that is left is {first}"
+    ) as gap:
+        steps_since(TableState.load(state.storage), undone, None)
+    assert gap.value.oldest == first
