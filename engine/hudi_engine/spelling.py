@@ -1,4 +1,4 @@
-"""The legal word that somebody may have meant."""
+"""The legal word that somebody may have meant, in messages."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def did_you_mean(word: str, legal: Iterable[str]) -> str:
     """Return the question whether a legal word was meant, with a blank behind it; ``""`` when none is near."""
     near = nearest(word, legal)
     return f"did you mean {near!r}? " if near else ""
+
+
+def no_such_column(name: str, columns: Iterable[str]) -> str:
+    """Say that a table has no column of a name, with the nearest one and all there are."""
+    there = list(columns)
+    return f"column {name!r} is not in the table; {did_you_mean(name, there)}its columns: {', '.join(there) or 'none'}"

@@ -112,6 +112,11 @@ class TestStatesOfThePast:
         assert "second" in output
 
     def test_models_and_queries_take_hudis_words(self, project: Any, instants: list[str]) -> None:
+        plain, earlier = (
+            project.run_sql(f"select * from {project.test_schema}.orders {words}", fetch="all")
+            for words in ("where id = 3", f"version as of '{instants[0]}' where id = 3")
+        )
+        assert list(map(tuple, plain)) == list(map(tuple, earlier)) == [(3, "first")]
         given = f"{{instant: '{instants[0]}', later: '{instants[1]}'}}"
         run_dbt(["run", "--select", "in_sql", "--vars", given])
         assert self.rows(project, "select id, old_name, new_name, told_name from @in_sql") == [

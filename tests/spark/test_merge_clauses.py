@@ -94,6 +94,17 @@ def test_every_clause_does_to_rows_what_it_says(spark, tmp_path, name, shape):
     assert sorted(tuple(row) for row in table.snapshot().select("id", "n", "dt").collect()) == expected
 
 
+def test_a_row_that_loses_by_its_ordering_field_is_not_counted_or_written(spark, tmp_path):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], precombine_field="n", table_type="mor"
+    )
+    table.upsert(frame(spark, STORED))
+    batch = [(1, 5, "late"), (2, 25, "newer")]
+    done = table.merge(frame(spark, batch), MergeClauses(matched_condition="true"))
+    assert (done.rows_updated, done.rows_inserted, done.files_written) == (1, 0, 1)
+    assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == [STORED[0], batch[1], *STORED[2:]]
+
+
 def test_a_merge_into_an_empty_table_inserts_what_may_be_inserted(spark, tmp_path):
     table = make(spark, tmp_path / "t")
     table.merge(frame(spark, BATCH), MergeClauses(not_matched_condition="DBT_INTERNAL_SOURCE.n < 600"))

@@ -337,12 +337,21 @@ def test_delete_where_and_update_where(spark, table):
     table.update_where("id = 2", {"name": "upper(name)"})
     table.delete_where("id = 3")
     check_readers(table, [FIRST[0], (2, 10, "a", "TWO")])
+    commits = len(table.timeline())
+    asked = {"hoodie.engine.small.batch.rows": "1000"}
+    assert table.delete_where("id = 3", options=asked).instant is None
+    assert table.update_where("id = 3", {"name": "'x'"}, options=asked).instant is None
+    assert len(table.timeline()) == commits, "what changes no row makes no commit"
 
 
 @pytest.mark.core
 def test_assignments_and_columns_that_make_no_sense_are_refused_by_name(spark, tmp_path):
     table = create(spark, tmp_path)
     table.upsert(frame(spark, *FIRST))
+    with pytest.raises(
+        ConfigError, match="'nam' is not in the table; did you mean 'name'. its columns: id, ts"
+    ):
+        table.update_where("id = 1", {"nam": "'x'"})
     for assignments in ({"name": "nowhere"}, {"name": "upper("}, {}, ["name"]):
         with pytest.raises(ConfigError, match="assignments"):
             table.update_where("id = 1", assignments)

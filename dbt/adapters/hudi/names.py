@@ -44,7 +44,9 @@ class Names(metaclass=AdapterMeta):
             folders = self._folders
             if folders is not None:
                 return folders.schemas()
-        with self.connections.work("list schemas") as session:
+        with self.connections.work(
+            f"list schemas of {self.connections.warehouse.places.location_root}"
+        ) as session:
             return self.connections.warehouse.schemas(session)
 
     def _check_selected(self) -> None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
+from hudi_engine.report.markup import size
 from hudi_engine.services.result import CleanResult, ClusteringResult, CompactionResult
 from hudi_engine.write.result import RowCounts, WriteResult
-
-_UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
 @dataclass
@@ -45,16 +44,6 @@ class HudiAdapterResponse(AdapterResponse):
     seconds: dict[str, float] | None = None
 
 
-def format_bytes(size: int) -> str:
-    """Return a byte count a person can read, for example ``1.2 MB``."""
-    value = float(size)
-    for unit in _UNITS:
-        if value < 1024 or unit == _UNITS[-1]:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    raise AssertionError("unreachable")
-
-
 def short_number(number: int) -> str:
     """Return a count a person can read, for example ``1.2 M``."""
     for limit, unit in ((1_000_000_000, "G"), (1_000_000, "M")):
@@ -79,7 +68,7 @@ def write_response(result: WriteResult) -> HudiAdapterResponse:
     did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(
         _message=f"{code} {result.instant or 'no commit'} {counts} rows, "
-        f"{counted(result.files_written, 'file')}, {format_bytes(result.bytes_written)}{services}",
+        f"{counted(result.files_written, 'file')}, {size(result.bytes_written)}{services}",
         code=code,
         rows_affected=result.rows_inserted + result.rows_updated + replaced,
         instant=result.instant,

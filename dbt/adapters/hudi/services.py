@@ -7,8 +7,9 @@ from typing import Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from hudi_engine import HudiTable
+from hudi_engine.report.markup import size
 
-from dbt.adapters.hudi.response import HudiAdapterResponse, counted, format_bytes, service_response
+from dbt.adapters.hudi.response import HudiAdapterResponse, counted, service_response
 
 
 def compacted(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterResponse:
@@ -23,7 +24,7 @@ def compacted(table: HudiTable, op: str, options: Mapping[str, str]) -> AdapterR
         planned = table.schedule_compaction(options=options)
         return service_response("SCHEDULE COMPACTION", planned, counted(planned.file_groups, "file group"))
     result = table.compact(options=options)
-    details = f"{counted(result.file_groups, 'file group')}, {counted(result.rows, 'row')}, {format_bytes(result.bytes_written)}"
+    details = f"{counted(result.file_groups, 'file group')}, {counted(result.rows, 'row')}, {size(result.bytes_written)}"
     return service_response("COMPACT", result, details)
 
 
@@ -47,7 +48,7 @@ def clustered(
     result = table.cluster(**asked, options=options)
     details = (
         f"{result.file_groups} file groups became {result.files_written}, {result.rows} rows, "
-        f"{format_bytes(result.bytes_written)}"
+        f"{size(result.bytes_written)}"
     )
     return service_response("CLUSTER", result, details)
 

@@ -85,11 +85,12 @@ def canonical_key(key: str) -> str:
     return _ALIASES.get(key, key)
 
 
-def resolve_options(raw: Mapping[str, object] | None) -> Options:
+def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Options:
     """Check and type raw options.
 
     Args:
         raw: ``hoodie.*`` keys with values as text, bool or number; None is the same as empty.
+        of: Who gives them, for the log.
 
     Raises:
         ConfigError: All problems in one message: bad values, and keys that look like a misspelling of a known one.
@@ -112,7 +113,7 @@ def resolve_options(raw: Mapping[str, object] | None) -> Options:
         texts[key] = str(value).lower() if isinstance(value, bool) else str(value)
         option = OPTIONS.get(_ALIASES.get(key, key))
         if option is None:
-            problem = _not_done(key, texts[key]) or _unknown(key)
+            problem = _not_done(key, texts[key]) or _unknown(key, of)
             if problem:
                 problems.append(problem)
             continue
@@ -160,19 +161,19 @@ def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
     return []
 
 
-def _unknown(key: str) -> str | None:
+def _unknown(key: str, of: str) -> str | None:
     """Return what is wrong with a key that is no option; one that is merely without effect is said once."""
     if key == CHECKPOINT or key in DEFINED_ELSEWHERE or key in NOT_DONE or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
         return f"option {key!r} is not a hoodie.* key; see the configuration reference"
     if key in hudi_keys():
-        _say_once(key, "option %s of Apache Hudi has no effect in this engine")
+        _say_once(key, of, "option %s of Apache Hudi has no effect in this engine%s")
         return None
     near = _nearest(key)
     if near is not None:
         return f"option {key!r} is not known; did you mean {near!r}?"
-    _say_once(key, "option %s is not known to this engine and has no effect")
+    _say_once(key, of, "option %s is not known to this engine and has no effect%s")
     return None
 
 
@@ -186,7 +187,7 @@ def _nearest(key: str) -> str | None:
     return None
 
 
-def _say_once(key: str, text: str) -> None:
+def _say_once(key: str, of: str, text: str) -> None:
     if key not in _said:
         _said.add(key)
-        logger.warning(text, key)
+        logger.warning(text, key, f", given for {of}" if of else "")

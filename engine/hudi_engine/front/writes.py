@@ -16,6 +16,7 @@ from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.callback import call_back
 from hudi_engine.telemetry.metrics import commit_metrics, report
@@ -377,14 +378,13 @@ class Writes(Reads):
                 f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
             )
         config, schema = base.config, base.data_schema()
-        known = set() if schema is None else {name.lower() for name in schema.names}
+        columns = [] if schema is None else schema.names
+        known = {name.lower() for name in columns}
         fixed = {
             name.lower()
             for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))
         }
-        problems = [
-            f"column {name!r} is not in the table" for name in assignments if name.lower() not in known
-        ]
+        problems = [no_such_column(name, columns) for name in assignments if name.lower() not in known]
         problems += [
             f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
             for name in assignments

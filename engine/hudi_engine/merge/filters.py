@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -72,7 +72,11 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
         for alternative in alternatives
     ]
     try:
+        for each in (each for alternative in typed for each in alternative):
+            _check_types(each, schema)
         expression: pc.Expression = pq.filters_to_expression(typed)
+    except SchemaError:
+        raise
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise ConfigError(f"{_how(filters)} ({error})") from error
     return expression
@@ -84,15 +88,32 @@ def _check(given: tuple[Any, ...], exact: Mapping[str, str]) -> None:
     if str(name) not in exact:
         own = [each for each in exact.values() if each not in META_FIELDS]
         raise SchemaError(f"the filter {given!r} names an unknown column; the table has {', '.join(own)}")
-    if operator in ("in", "not in") and isinstance(value, (str, bytes)):
-        raise ConfigError(
-            f"the filter {given!r} compares with the letters of {value!r}; give a list: [{value!r}]"
-        )
+    if operator in ("in", "not in"):
+        if isinstance(value, (str, bytes)):
+            raise ConfigError(
+                f"the filter {given!r} compares with the letters of {value!r}; give a list: [{value!r}]"
+            )
+        if isinstance(value, Mapping) or not isinstance(value, Iterable):
+            raise ConfigError(f"the filter {given!r} needs a list of values, such as [1, 2], not {value!r}")
     if value is None:
         raise ConfigError(
             f"the filter {given!r} compares with nothing, which no row passes; for rows without a value use "
             f"pyarrow.compute.field({name!r}).is_null()"
         )
+
+
+def _check_types(given: tuple[Any, ...], schema: pa.Schema) -> None:
+    """Refuse a value that no value of the column can be compared with, in words of the filter."""
+    name, operator, value = given
+    kind = schema.field(name).type
+    try:
+        schema.empty_table().filter(pq.filters_to_expression([given]))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        first = next(iter(value), None) if operator in ("in", "not in") else value
+        raise SchemaError(
+            f"the filter {given!r} compares {name!r}, a column of type {kind}, with {first!r}, a {type(first).__name__}; give "
+            "a value of the column's type"
+        ) from error
 
 
 def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:

@@ -71,6 +71,7 @@ from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.returning_columns import check_returning
 from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy, select_columns
 from hudi_engine.write.rows.match import flag_unmatched
+from hudi_engine.write.rows.settled import Decided
 from hudi_engine.write.spread.bulk_order import bulk_layout
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
@@ -131,9 +132,16 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
 
 
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
-    """Tell whether an empty batch makes no instant; an overwrite with no rows always does."""
-    empty = incoming.table is not None and incoming.table.num_rows == 0
-    return empty and request.operation.replaces == NOTHING and request.options[WriteOptions.SKIP_EMPTY_COMMIT]
+    """Tell whether an empty batch makes no instant: asked so, or a statement of which no row fulfils the condition.
+
+    An overwrite with no rows always does, and so does a commit that carries a checkpoint or other texts.
+    """
+    if incoming.table is None or incoming.table.num_rows or request.operation.replaces != NOTHING:
+        return False
+    statement = request.prepped or isinstance(request.changes, Decided)
+    if statement and not extra_metadata(request.options):
+        return True
+    return request.options[WriteOptions.SKIP_EMPTY_COMMIT]
 
 
 def _commit(

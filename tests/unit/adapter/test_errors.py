@@ -35,6 +35,19 @@ def test_who_selects_a_column_of_hudi_is_told_where_it_is(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[USER_RAISED_EXCEPTION] the row with id 1 changes id SQLSTATE: P0001",
+        "[USER_RAISED_EXCEPTION] the row with id 1 changes id. SQLSTATE: P0001\n\nJVM stacktrace:\nx",
+        "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times (host executor driver): "
+        "org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] the row with id 1 changes id\n\tat a.B.c(D:1)",
+    ],
+)
+def test_a_sentence_that_spark_was_given_comes_without_its_wrapping(text: str) -> None:
+    assert shorten(text) == "the row with id 1 changes id"
+
+
 def test_the_failed_task_is_left_out() -> None:
     text = "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times (host executor driver): java.lang.X: why"
     assert shorten(text) == "java.lang.X: why"

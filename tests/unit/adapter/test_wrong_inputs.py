@@ -33,6 +33,8 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
         {**KEYED, "incremental_strategy": "upsrt"},
         "incremental_strategy is 'upsrt'; did you mean 'upsert'? legal",
     ),
+    ({"unique_key": " "}, "unique_key is ' ', which names no column"),
+    ({"unique_key": ["", ""]}, "unique_key is ['', ''], which names no column"),
     ({"incremental_strategy": "zzz"}, "incremental_strategy is 'zzz'; legal values: upsert, merge"),
     (
         {"incremental_strategy": "microbatch"},
@@ -306,9 +308,9 @@ def resolve(model: Any) -> None:
 def test_all_models_of_a_run_are_answered_together_and_each_key_once(told: list[str]) -> None:
     nodes = [node(f"m{number}", uniqe_key="id") for number in range(5)]
     nodes += [
+        node("c", materialized="dynamic_table"),
         node("a", table_type="heap"),
         node("b", partition_by="date(ts)"),
-        node("c", materialized="dynamic_table"),
     ]
     with pytest.raises(DbtRuntimeError) as raised:
         check_nodes(nodes, [], resolve)
@@ -318,9 +320,20 @@ def test_all_models_of_a_run_are_answered_together_and_each_key_once(told: list[
         "materialized is 'dynamic_table' for c",
     ):
         assert text in raised.value.msg
+    places = [
+        raised.value.msg.index(text) for text in ("table_type is", "partition_by has", "materialized is")
+    ]
+    assert places == sorted(places), "by name, in whatever order dbt gives them"
     (line,) = told
     assert "uniqe_key, a config of m0, m1, m2 and 2 more, is not used" in line
     assert "did you mean 'unique_key'?" in line
+
+
+def test_an_empty_key_is_none_as_in_dbt_and_told(told: list[str]) -> None:
+    assert not problems_of({"unique_key": ""}) and not problems_of({"unique_key": []})
+    check_nodes([node("a", unique_key=""), node("b", unique_key=[])], [], resolve)
+    (line,) = told
+    assert "unique_key, a config of a, is not used: it is empty" in line
 
 
 def test_what_a_project_reads_itself_is_used(told: list[str]) -> None:

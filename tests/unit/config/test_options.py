@@ -72,6 +72,13 @@ def test_a_key_without_effect_is_said_once(said):
     ]
 
 
+def test_who_gives_a_key_without_effect_is_said(said):
+    resolve_options({"hoodie.some.unheard.of": "1"}, of="incremental dev.orders")
+    assert said == [
+        "option hoodie.some.unheard.of is not known to this engine and has no effect, given for incremental dev.orders"
+    ]
+
+
 def test_a_key_that_only_says_that_something_not_done_is_off_is_not_worth_a_word(said):
     resolve_options({"hoodie.metadata.enable": "false", "hoodie.clustering.inline": False})
     assert said == []

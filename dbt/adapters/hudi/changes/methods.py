@@ -19,7 +19,6 @@ from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span, check_order
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
-from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.inspect.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
@@ -37,6 +36,7 @@ from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
+from dbt.adapters.hudi.spark.earlier import rows_as_of
 
 
 def _as_it_is(_adapter: Any, relation: BaseRelation, *_: Any, **__: Any) -> BaseRelation:
@@ -136,7 +136,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             if when == LATEST_STATE:
                 # every node of the run sees the state that the first one saw
                 instant = self.connections.warehouse.pinned.setdefault(table.path, instant)
-            frame = snapshot_frame(session, state, resolve_options({}), as_of=instant)
+            frame = rows_as_of(session, state, instant)
             return self._shown(frame, relation, target, ("as of", str(when)))
 
     @available.parse_list

@@ -25,10 +25,15 @@ _ALIASES: Mapping[str, Option[OptionValue]] = {
 }
 
 
-def option_problems(options: Mapping[str, str]) -> Sequence[str]:
-    """Say what is wrong with ``hoodie.*`` options, one text for each."""
+def option_problems(options: Mapping[str, str], of: str = "") -> Sequence[str]:
+    """Say what is wrong with ``hoodie.*`` options, one text for each.
+
+    Args:
+        options: The options.
+        of: The model that has them, for the log line about one without effect.
+    """
     try:
-        strategy_of(resolve_options(options))
+        strategy_of(resolve_options(options, of=of))
     except ConfigError as error:
         return error.problems
     return ()

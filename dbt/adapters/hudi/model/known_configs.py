@@ -213,11 +213,16 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
         used_elsewhere: Further keys that are read, such as those of the project's own macros.
     """
     known = {*USED, *OF_DBT, *REFUSED, *REFUSED_OF_MERGES, *used_elsewhere}
-    return {
+    found = {
         key: _word_on(key)
         for key, value in config.items()
         if key not in known and _is_set(value) and not key.startswith(_OF_DBT_ITSELF)
     }
+    if config.get("unique_key") == "":
+        found["unique_key"] = (
+            "it is empty, which dbt takes for none, so that the table has no key; name a column, or leave it out"
+        )
+    return found
 
 
 def _word_on(key: str) -> str:

@@ -177,9 +177,9 @@ def resolve_plan(
     problems.extend(property_problems(raw.properties))
     _check_names(schema, name, problems)
     problems.extend(profile_only_problems(raw.options))
-    wrong = option_problems({**index.options(), **services.options(), **merge.options(), **raw.options})
-    problems.extend(in_words_of_a_model(wrong, config))
     what = f"{config.get('materialized', 'model')} {schema}.{name}"
+    options = {**index.options(), **services.options(), **merge.options(), **raw.options}
+    problems.extend(in_words_of_a_model(option_problems(options, what), config))
     problems.raise_if_any(what)
     plan = ModelPlan(
         schema=schema,

@@ -44,6 +44,8 @@ def names(key: str, value: object, problems: Problems) -> tuple[str, ...]:
         problems.add(f"{key} is {value!r}; give a column name or a list of column names")
         return ()
     found = {stripped.lower(): stripped for item in reversed(items) if (stripped := item.strip().strip("`"))}
+    if items and not found:
+        problems.add(f"{key} is {value!r}, which names no column; give a column name, or leave it out")
     return tuple(reversed(found.values()))
 
 

@@ -106,7 +106,8 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
     )
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
-    for node in nodes:
+    # dbt names the nodes in the order in which its threads get to them
+    for node in sorted(nodes, key=lambda each: str(each.name)):
         config = node_config(node)
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)

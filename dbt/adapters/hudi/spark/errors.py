@@ -32,6 +32,11 @@ _TASK_FAILURE = re.compile(
     r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
 )
 _META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
+# A sentence of this adapter, or of the user's query, that Spark's raise_error brought.
+_RAISED = re.compile(
+    r"(?:[\w.$]+(?:Exception|Error): )?\[USER_RAISED_EXCEPTION\] (.*?)\.?(?: SQLSTATE: P0001)?\s*\Z",
+    re.DOTALL,
+)
 _PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning|Interrupt)): (.*)", re.MULTILINE)
 
 
@@ -59,6 +64,7 @@ def shorten(text: str) -> str:
             return f"{name}: {reason.strip()}"
     text = _TASK_FAILURE.sub("", text, count=1)
     text = _PLAN_START.split(text, maxsplit=1)[0]
+    text = _RAISED.sub(r"\1", text, count=1)
     lines = [line for line in text.splitlines() if not _STACK_LINE.match(line)]
     return ("\n".join(lines).strip() or text.strip()) + _word_on_meta_columns(text)
 

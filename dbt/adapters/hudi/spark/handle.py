@@ -156,6 +156,7 @@ class HudiCursor:
         self._handle = handle
         self._frame: DataFrame | None = None
         self._rows: list[Any] | None = None
+        self._statement = ""
         self.response = AdapterResponse("OK")
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
@@ -171,7 +172,7 @@ class HudiCursor:
                 self._run(session, statement, bindings)
 
     def _run(self, session: SparkSession, statement: str, bindings: Sequence[Any] | None) -> None:
-        self._rows = None
+        self._rows, self._statement = None, statement
         statement = self._handle.router.with_states(session, statement, self._handle.track_view)
         if bindings:
             self._frame = session.sql(statement, args=[_binding(value) for value in bindings])
@@ -186,7 +187,7 @@ class HudiCursor:
         """Run a query whose rows nobody fetches; commands have run already."""
         if self._frame is None or self._rows is not None:
             return
-        with self._handle.job("query without fetch"):
+        with self._handle.job(self._statement):
             plan = self._frame._jdf.queryExecution().commandExecuted()
             if plan.getClass().getSimpleName() not in _DONE_PLANS:
                 self._frame.write.format("noop").mode("overwrite").save()
@@ -232,7 +233,7 @@ class HudiCursor:
     def _collect(self, frame: DataFrame | None) -> list[Any]:
         if frame is None:
             return []
-        with self._handle.job("fetch"):
+        with self._handle.job(self._statement or "fetch"):
             rows = frame.collect()
         converters = [_converter(column.dataType) for column in frame.schema.fields]
         if not any(converters):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
+from hudi_engine.spelling import did_you_mean
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -112,8 +113,9 @@ def _named(
         rows = rows.toDF(*expected)
     unknown = {name.lower() for name in rows.columns} - {column.name.lower() for column in schema.fields}
     if unknown:
+        near = did_you_mean(min(unknown), schema.names)
         raise DbtRuntimeError(
-            f"{target.label} has no column {', '.join(sorted(unknown))}; its columns: {', '.join(schema.names)}"
+            f"{target.label} has no column {', '.join(sorted(unknown))}; {near}its columns: {', '.join(schema.names)}"
         )
     for name, value in static.items():
         rows = rows.withColumn(name, F.lit(value))

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
-from hudi_engine.config.options import resolve_options
-from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 from hudi_engine.table_state import TableState
@@ -21,6 +19,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from dbt.adapters.hudi.spark.earlier import rows_as_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.plans import JavaPlan
@@ -105,7 +104,7 @@ class EarlierStates:
                 f"{said} is refused: the time must be a text such as '2026-11-01 09:30:00' or an instant, no expression"
             )
         state = TableState.load(self._warehouse.table(session, base).storage)
-        return snapshot_frame(session, state, resolve_options({}), as_of=instant_as_of(state, str(when)))
+        return rows_as_of(session, state, instant_as_of(state, str(when)))
 
     def _changes(self, session: SparkSession, node: JavaPlan) -> DataFrame:
         """Read the changes that a call of the function asks for; its arguments have to be literals."""

@@ -13,6 +13,7 @@ from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
@@ -102,7 +103,7 @@ class MergeClauses(OfTheWholeTable):
         known = {name.lower() for name in batch.schema.names}
         keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
         given = {**(self.update_set or {}), **(self.by_source if isinstance(self.by_source, Mapping) else {})}
-        problems = [f"column {name!r} is not in the table" for name in given if name.lower() not in known]
+        problems = [no_such_column(name, batch.schema.names) for name in given if name.lower() not in known]
         problems += [
             f"column {name!r} is part of the record key and cannot be set"
             for name in given

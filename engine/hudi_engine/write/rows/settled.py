@@ -11,6 +11,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.kinds import index_kind
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.merge.modes.registry import keeps_newer_rows, merge_rule
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
@@ -71,6 +72,8 @@ class Decided(OfTheWholeTable):
 def settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, moves: bool) -> DataFrame:
     """Return rows with flags; one that changes its partition leaves the old one and is new in the other.
 
+    An update that would lose against the stored row is left out, so that it is neither written nor counted.
+
     Args:
         placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
         batch: Names the data columns.
@@ -82,7 +85,9 @@ def settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, move
     action = F.col(ACTION)
     updates = action.isin(UPDATE, UPDATE_UNMATCHED)
     elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION)) & F.lit(moves)
-    parts = F.when(elsewhere & F.col(OLDER) & (action == UPDATE), F.array().cast("array<boolean>"))
+    stays_newer = keeps_newer_rows(config) and merge_rule(config).deletes_obey_order
+    loses = F.col(OLDER) & F.when(elsewhere, action == UPDATE).otherwise(updates & F.lit(stays_newer))
+    parts = F.when(loses, F.array().cast("array<boolean>"))
     parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
     rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
     moved, leaves = F.col("__hudi_moved"), F.col(_LEAVES)
