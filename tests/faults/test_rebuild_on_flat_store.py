@@ -127,6 +127,30 @@ def test_killed_at_any_call_readers_see_one_of_the_tables_whole_and_the_next_ope
     assert steps > 3
 
 
+@pytest.mark.parametrize("after", ["replace .orders.swap", "copy "])
+def test_a_table_removed_after_its_swap_was_killed_does_not_come_back(
+    after: str, tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    with monkeypatch.context() as patched:
+        real = ObjectStorage.delete
+
+        def delete(storage, path):
+            if any(call.startswith(after) for call in calls[:-1]):
+                raise Killed
+            real(storage, path)
+
+        calls = kill_at(patched, 10_000)
+        patched.setattr(ObjectStorage, "delete", delete)
+        with pytest.raises(Killed):
+            swap(base, side)
+    assert {".orders.swap", "orders"} < {*names(base)}
+    open_storage(base.rpartition("/")[0]).delete_tree("orders")
+
+    assert not table_storage(base).exists(PROPERTIES_PATH)
+    assert names(base) == []
+
+
 def test_while_another_process_moves_the_new_table_readers_follow_the_record_and_nobody_writes(
     tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,12 @@ def look_for_surplus(
     Raises:
         ConfigError: One of them holds no rows.
     """
+    return _look(storage, options, partitions)[1]
+
+
+def _look(
+    storage: Storage, options: Options, partitions: Sequence[str] | None
+) -> tuple[TableState, list[Surplus]]:
     state = TableState.load(storage)
     state.config.check_writable()
     if partitions is not None:
@@ -57,7 +63,7 @@ def look_for_surplus(
             raise ConfigError(
                 f"partition {missing[0]!r} has no rows; legal values: partition paths of the table, '' where it has none"
             )
-    return find_surplus(state, options, partitions)
+    return state, find_surplus(state, options, partitions)
 
 
 def take_surplus_out(
@@ -75,15 +81,17 @@ def take_surplus_out(
         ConfigError: One of them holds no rows.
         WriteConflictError: Another writer changed one of the file groups meanwhile, or a planned clustering holds it.
     """
-    if not look_for_surplus(storage, options, partitions):
+    looked, found = _look(storage, options, partitions)
+    if not found:
         return None, []
-    config = TableState.load(storage).config
-    operation = WriteOperation.DELETE.value
+    config, operation = looked.config, WriteOperation.DELETE.value
     with WriteTransaction.begin(
         storage, config, options, publication, action="replacecommit", operation=operation
     ) as transaction:
         state = TableState(storage, transaction.config, transaction.timeline)
-        found = find_surplus(state, options, partitions)
+        others = [each for each in state.timeline.instants if each.requested_time != transaction.instant]
+        if others != list(looked.timeline.instants):
+            found = find_surplus(state, options, partitions)
         if not found:
             return None, []
         groups = [(each.piece.partition, each.piece.file_id) for each in found]

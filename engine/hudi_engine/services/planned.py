@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -23,8 +24,10 @@ from hudi_engine.filegroup.markers import delete_markers, list_markers
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import read_context
 from hudi_engine.schema.meta_fields import meta_fields
+from hudi_engine.services.result import PlannedResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.telemetry.services import Done
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant, State
@@ -37,6 +40,23 @@ from hudi_engine.txn.reconcile import settle_markers
 from hudi_engine.txn.recovery import table_lock
 
 logger = logging.getLogger(__name__)
+_Planned = TypeVar("_Planned", bound=PlannedResult)
+
+
+def done_as(action: str, commit: str) -> Callable[[_Planned], Done | None]:
+    """Return what a run of a plan tells to the metrics: of one that completed, its commit.
+
+    Args:
+        action: Hudi's name of the service among the metrics.
+        commit: Action of its commit on the timeline.
+    """
+
+    def done(result: _Planned) -> Done | None:
+        if result.instant is None or result.state != "completed":
+            return None
+        return Done(action, commit=(commit, result.instant))
+
+    return done
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ A flat store (S3, GCS) has keys only, and a "rename" is a copy of every file. Th
 the table, ``.<name>.swap``, which names the folder of the new one. While it stands the table *is* the new folder:
 :func:`table_storage` follows it. Then the old files go (timeline first, so that no reader takes what is left for
 a table), the new ones are copied with ``hoodie.properties`` last, and the record goes. Every step can be done
-again by anybody, so a swap that was cut off is finished by the next to open the table.
+again by anybody, so a swap that was cut off is finished by the next to open the table. A mark in the table's folder comes
+before the record: where nothing at all is in the folder the table was removed since, and it stays removed.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def table_storage(path: str) -> Storage:
         return ReadOnlyStorage(
             place.sibling(record.new), f"a rebuild is putting a new table in the place of {storage.base!r}"
         )
-    _finish(place, record.new)
+    _resume(place, record.new)
     return storage
 
 
@@ -135,7 +136,7 @@ def recover_swap(base: str) -> None:
                 f"another process is putting a rebuilt table in the place of {base}; try again when it is done"
             )
         if record is not None:
-            _finish(place, record.new)
+            _resume(place, record.new)
     _tidy(place)
 
 
@@ -334,9 +335,20 @@ def _write_record(place: _Place, owner: Owner, new: str) -> bytes:
     return body
 
 
+def _resume(place: _Place, new: str) -> None:
+    """Finish a swap that was cut off; a table of which nothing is left was removed since, and its successor goes too."""
+    if place.parent.list(place.name, recursive=True):
+        _finish(place, new)
+        return
+    logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
+    place.parent.delete(place.record)
+    _remove_old(place.parent, new)
+
+
 def _finish(place: _Place, new: str) -> None:
     """Move the new table to its place, file by file, under the record; skip what an earlier try has done."""
     owner = Owner.current()
+    place.parent.replace(f"{place.name}/{_BUILDER}", owner.to_json())
     register(owner)
     beating = Beating(place.parent, place.record, owner, _write_record(place, owner, new))
     beating.start()
@@ -359,7 +371,7 @@ def _finish(place: _Place, new: str) -> None:
         beating.stop()
         unregister(owner)
     place.parent.delete(place.record)
-    _remove_old(place.parent, new)
+    _clear(place, new)
 
 
 def _files(parent: Storage, folder: str) -> dict[str, FileStatus]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +13,7 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.inspect import duplicate_keys, validate
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.procedures import PROCEDURES
+from hudi_engine.repair.surplus import find_surplus
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
@@ -70,6 +72,26 @@ def test_the_row_with_the_highest_ordering_value_of_each_key_stays(table: Handma
     kept = {each.file_id for each in TableState.load(storage).view().latest_slices()} & before
     assert len(kept) == 1, "a file group that has one row of each key stays"
     assert services(storage).repair(("duplicate_keys",), dry_run=False) == []
+
+
+@pytest.mark.parametrize("somebody_writes", [False, True])
+def test_keys_are_read_once_unless_somebody_writes_meanwhile(
+    table: HandmadeTable, monkeypatch: pytest.MonkeyPatch, somebody_writes: bool
+) -> None:
+    looks = []
+
+    def look(*given: Any) -> Any:
+        looks.append(given)
+        found = find_surplus(*given)
+        if somebody_writes and len(looks) == 1:
+            table.commit({DAY: {file_id(): batch(("a", 10, "newest"))}})
+        return found
+
+    monkeypatch.setattr("hudi_engine.repair.duplicates.find_surplus", look)
+    services(table.storage).repair(("duplicate_keys",), dry_run=False)
+
+    assert len(looks) == 1 + somebody_writes
+    assert duplicate_keys(TableState.load(table.storage), tables.options()) == []
 
 
 def test_hudi_rs_reads_the_repaired_table(table: HandmadeTable) -> None:

@@ -26,11 +26,11 @@ from hudi_engine.services.clustering.schedule import (
 from hudi_engine.services.clustering.strategy import check_strategy
 from hudi_engine.services.clustering.write_group import ClusteringContext, GroupTask, RunLarge, write_group
 from hudi_engine.services.opening import open_locked
-from hudi_engine.services.planned import PlanRun, choose_planned, publish_service, take_over
+from hudi_engine.services.planned import PlanRun, choose_planned, done_as, publish_service, take_over
 from hudi_engine.services.result import ClusteringResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
-from hudi_engine.telemetry.services import Done, measured
+from hudi_engine.telemetry.services import measured
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.clustered import takes_plans_back
@@ -56,13 +56,7 @@ class Workers:
     run_large: RunLarge | None = None
 
 
-def _told(result: ClusteringResult) -> Done | None:
-    if result.instant is None or result.state != "completed":
-        return None
-    return Done("replacecommit", commit=("replacecommit", result.instant))
-
-
-@measured(_told)
+@measured(done_as("replacecommit", "replacecommit"))
 def run_clustering(
     storage: Storage,
     options: Options,

@@ -24,11 +24,11 @@ from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.services.compaction.pending import drop_torn_plans, next_to_run, read_plan
 from hudi_engine.services.compaction.plan import CompactionPlan, require_merge_on_read, schedule_locked
 from hudi_engine.services.opening import open_locked
-from hudi_engine.services.planned import PlanRun, publish_service, take_over
+from hudi_engine.services.planned import PlanRun, done_as, publish_service, take_over
 from hudi_engine.services.result import CompactionResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState, full_avro
-from hudi_engine.telemetry.services import Done, measured
+from hudi_engine.telemetry.services import measured
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.publication import Publication
@@ -36,13 +36,7 @@ from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 
 
-def _told(result: CompactionResult) -> Done | None:
-    if result.instant is None or result.state != "completed":
-        return None
-    return Done("compaction", commit=("commit", result.instant))
-
-
-@measured(_told)
+@measured(done_as("compaction", "commit"))
 def run_compaction(
     storage: Storage,
     options: Options,
