@@ -86,6 +86,21 @@ class TestStatements:
         project.run_sql("delete from {schema}.keyless where id = 1")
         assert self.rows(project, "keyless") == [(2, "new")]
 
+    def test_the_response_tells_what_a_statement_did_and_what_changes_nothing_makes_no_commit(
+        self, project: Any
+    ) -> None:
+        table, told = f"{project.test_schema}.orders", []
+        for statement in (
+            f"update {table} set name = 'A' where id = 1",
+            f"delete from {table} where id = 99",
+            f"update {table} set name = 'A' where id = 99",
+            f"merge into {table} d using (select 99 as id) s on d.id = s.id when matched then delete",
+        ):
+            with project.adapter.connection_named("response"):
+                response, _ = project.adapter.execute(statement, fetch=True)
+            told.append((response.rows_updated, response.rows_deleted, response.instant is not None))
+        assert told == [(1, 0, True), (0, 0, False), (0, 0, False), (0, 0, False)]
+
     def test_delete_and_truncate(self, project: Any) -> None:
         project.run_sql("delete from {schema}.orders where dt = 'x'")
         assert self.rows(project) == [(2, "b", "y")]

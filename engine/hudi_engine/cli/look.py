@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime, timezone
 
 from hudi_engine.cli.command import Answer, Call
-from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import (
     Finding,
     commit_facts,
@@ -21,7 +19,7 @@ from hudi_engine.inspect import (
     validate,
 )
 from hudi_engine.inspect.as_of import instant_as_of
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.inspect.files import check_partition
 from hudi_engine.txn.savepoint import list_savepoints
 
 DEFAULT_LIMIT = 30
@@ -91,7 +89,7 @@ def files(call: Call) -> Answer:
     wanted = None if call.given.partition is None else call.given.partition.strip("/")
     found = file_facts(call.state, as_of=as_of)
     if wanted is not None:
-        _check_partition(wanted, {each.partition for each in found})
+        check_partition(wanted, {each.partition for each in found})
     rows = [
         {
             "path": each.path,
@@ -104,16 +102,6 @@ def files(call: Call) -> Answer:
         if wanted is None or each.partition == wanted
     ]
     return Answer(rows)
-
-
-def _check_partition(wanted: str, known: Collection[str]) -> None:
-    """Raise ConfigError, with the nearest, for a partition that has no files."""
-    if wanted not in known:
-        some = ", ".join(repr(each) for each in sorted(known)[:5]) or "none"
-        raise ConfigError(
-            f"partition is {wanted!r}, in which the table has no files; {did_you_mean(wanted, known)}it has {len(known)}, "
-            f"for example: {some}"
-        )
 
 
 def partitions(call: Call) -> Answer:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
+from hudi_engine.spelling import did_you_mean
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 
@@ -71,6 +73,25 @@ def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts
     state.timeline.check_readable(as_of)
     slices = state.view(as_of=as_of).latest_slices()
     return [facts for each in slices for facts in facts_of(state.storage, each)]
+
+
+def check_partition(wanted: str, known: Collection[str], *, asked: str = "partition") -> None:
+    """Refuse a partition in which a table has no files.
+
+    Args:
+        wanted: Its path.
+        known: Paths of the partitions that have some.
+        asked: Name of the argument.
+
+    Raises:
+        ConfigError: It is none of them; the message names the nearest.
+    """
+    if wanted not in known:
+        some = ", ".join(repr(each) for each in sorted(known)[:5]) or "none"
+        raise ConfigError(
+            f"{asked} is {wanted!r}, in which the table has no files; {did_you_mean(wanted, known)}it has {len(known)}, for "
+            f"example: {some}"
+        )
 
 
 def partition_facts(slices: Iterable[FileSlice]) -> list[PartitionFacts]:

@@ -9,11 +9,11 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.inspect.files import check_partition
 from hudi_engine.parallel import on_threads
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.storage.base import Storage
@@ -85,9 +85,7 @@ def _view(call: Call) -> FileSystemView:
         return call.state.view()
     view = call.state.view([wanted.strip("/")])
     if not any(view.files(partition) for partition in view.partitions):
-        raise ConfigError(
-            f"partition_path is {wanted!r}, which holds no files; legal: a partition path of the table"
-        )
+        check_partition(wanted.strip("/"), call.state.view().partitions, asked="partition_path")
     return view
 
 
