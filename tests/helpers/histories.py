@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
+from dataclasses import dataclass, field
 
 from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.config.options import resolve_options
@@ -11,6 +13,7 @@ from hudi_engine.errors import HistoryGapError, ServiceError, TimelineError
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
 
@@ -21,13 +24,87 @@ LATER = "note"
 KEEP = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
 
 
+@dataclass(frozen=True)
+class Shape:
+    """What tells the tables of histories apart.
+
+    Args:
+        table_type: ``cow`` or ``mor``.
+        index: Kind of index.
+        partitioned: Whether ``dt`` makes partitions.
+        ordering: Ordering fields, in order.
+        payload: Payload class, None for the default.
+        options: Further options of the table.
+    """
+
+    table_type: str = "cow"
+    index: str = "SIMPLE"
+    partitioned: bool = True
+    ordering: tuple[str, ...] = ("ts",)
+    payload: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def any(cls, random_):
+        """Any of them."""
+        partitioned = random_.random() < 0.7
+        kinds = ["SIMPLE", "BLOOM", "BUCKET", *(["GLOBAL_SIMPLE", "GLOBAL_BLOOM"] if partitioned else [])]
+        logging = random_.choice([None, None, "OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
+        options = {"hoodie.logfile.data.block.format": random_.choice(["avro", "parquet"])}
+        if logging is not None:
+            options |= {
+                "hoodie.table.cdc.enabled": "true",
+                "hoodie.table.cdc.supplemental.logging.mode": logging,
+            }
+        if random_.random() < 0.3:
+            options["hoodie.parquet.small.file.limit"] = "0"
+        return cls(
+            random_.choice(["cow", "mor"]),
+            random_.choice(kinds),
+            partitioned,
+            random_.choice([("ts",), ("ts",), ("ts", "name")]),
+            random_.choice([None, None, None, *PAYLOADS]),
+            options,
+        )
+
+    @property
+    def foresees(self):
+        """Whether a dictionary says what rows a step leaves; of other tables they are read."""
+        return self.payload is None and not self.index.startswith("GLOBAL")
+
+    def key(self, row):
+        """What a row is known by."""
+        return (row[2] if self.partitioned else "", row[0])
+
+    def wins(self, new, old):
+        """Whether a row stands against the stored one, by the ordering fields."""
+        places = [NAMES.index(name) for name in self.ordering]
+        return old is None or [new[each] or "" for each in places] >= [old[each] or "" for each in places]
+
+
+PAYLOADS = (
+    "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload",
+    "org.apache.hudi.common.model.EventTimeAvroPayload",
+    "org.apache.hudi.common.model.PartialUpdateAvroPayload",
+)
+USUAL = Shape()
+
+
 def make(spark, path, table_type="cow", **options):
+    return make_shape(spark, path, Shape(table_type, options=options))
+
+
+def make_shape(spark, path, shape):
+    payload = {} if shape.payload is None else {"hoodie.datasource.write.payload.class": shape.payload}
+    index = {} if "hoodie.index.type" in shape.options else {"hoodie.index.type": shape.index}
     return keyed_table(
         spark,
         path,
-        table_type,
+        shape.table_type,
         schema=COLUMNS,
-        options={**KEEP, **options},
+        precombine_field=list(shape.ordering),
+        partition_by=["dt"] if shape.partitioned else None,
+        options={**KEEP, **payload, **index, **shape.options},
     )
 
 
@@ -41,13 +118,16 @@ def values(row):
     return found if row.get(LATER) is None else (*found, row[LATER])
 
 
-def rows_as_of(table, instant):
-    rows = read_table(open_storage(table.path), as_of=instant).to_pylist()
-    return {(row["dt"], row["id"]): values(row) for row in rows}
+def rows_as_of(table, instant, shape=USUAL):
+    rows = [values(row) for row in read_table(open_storage(table.path), as_of=instant).to_pylist()]
+    found = {shape.key(row): row for row in rows}
+    assert len(found) == len(rows), "each key is there once"
+    return found
 
 
 def told(changes):
-    assert [name for name in changes.columns if name != LATER] == [*NAMES, "_change_type", "_commit_time"]
+    extra = (LATER, "_hoodie_is_deleted")
+    assert [name for name in changes.columns if name not in extra] == [*NAMES, "_change_type", "_commit_time"]
     return told_rows(row.asDict() for row in changes.collect())
 
 
@@ -55,12 +135,12 @@ def told_rows(rows):
     return [(row["_change_type"], values(row), row["_commit_time"]) for row in rows]
 
 
-def applied(rows, changes, *, deletes=True):
+def applied(rows, changes, *, deletes=True, shape=USUAL):
     """The rows with the changes made, in the order of their commits; an update must find the row it tells."""
     rank = {"delete": 0, "update_before": 1, "update_after": 2, "insert": 3}
     found = dict(rows)
     for kind, row, _ in sorted(changes, key=lambda each: (each[2], rank[each[0]])):
-        key = (row[2], row[0])
+        key = shape.key(row)
         if kind == "delete":
             assert found.pop(key) == row
         elif kind == "update_before":
@@ -77,6 +157,11 @@ def applied(rows, changes, *, deletes=True):
 STEPS = {
     "upsert": 6,
     "late": 1,
+    "tie": 1,
+    "soft": 1,
+    "marks": 1,
+    "delete_where": 1,
+    "update_where": 1,
     "same": 2,
     "insert": 2,
     "delete": 2,
@@ -97,14 +182,13 @@ class History:
 
     Args:
         table: The table.
-        index: Its index; under a global one the rows are read, under others a dictionary says what they must be.
+        shape: Its shape.
         random_: What chooses.
     """
 
-    def __init__(self, table, index, random_):
-        self.table, self.spark, self.random = table, table.spark, random_
-        self.is_mor = str(table.config.table_type.value) == "MERGE_ON_READ"
-        self.is_global, self.has_buckets = index.startswith("GLOBAL"), index == "BUCKET"
+    def __init__(self, table, shape, random_):
+        self.table, self.spark, self.random, self.shape = table, table.spark, random_, shape
+        self.is_mor, self.has_buckets = shape.table_type == "mor", shape.index == "BUCKET"
         self.clock = 0
         self.later = [f", {LATER} bigint", f", {LATER} int", ""]
         self.states = {}
@@ -117,8 +201,8 @@ class History:
         self.clock += 1
         before = self.rows()
         instant, rows = getattr(self, name)(before)
-        found = rows_as_of(self.table, None)
-        assert found == (found if self.is_global else rows), name
+        found = rows_as_of(self.table, None, self.shape)
+        assert found == (rows if self.shape.foresees else found), name
         if instant is not None:
             self.states[instant] = found
         elif name != "restore":
@@ -128,7 +212,8 @@ class History:
         count = self.random.randrange(1, 7)
         keys = {self.random.randrange(10): self.random.choice(["a", "b"]) for _ in range(count)}
         note = (self.clock,) if self.later[-1] else ()
-        return {(part, key): (key, self.clock, part, f"v{self.clock}", *note) for key, part in keys.items()}
+        rows = [(key, self.clock, part, f"v{self.clock}", *note) for key, part in keys.items()]
+        return {self.shape.key(row): row for row in rows}
 
     def frame(self, rows):
         wide = [(*row, None)[:5] if self.later[-1] else row for row in rows.values()]
@@ -149,20 +234,59 @@ class History:
         return self.table.upsert(self.frame(batch), options=options).instant, {**rows, **batch}
 
     def late(self, rows):
-        batch = {key: (key[1], 0, key[0], "late") for key in rows if self.random.random() < 0.5}
+        batch = {
+            key: (*row[:1], 0, row[2], "late") for key, row in rows.items() if self.random.random() < 0.5
+        }
         if not batch:
             return None, rows
         return self.table.upsert(self.frame(batch), options=ALLOW).instant, rows
+
+    def tie(self, rows):
+        """Write rows with the time of what is stored, which win or not by the next ordering field."""
+        name = self.random.choice(["a", "z"])
+        batch = {key: (*row[:3], name) for key, row in list(rows.items())[:4]}
+        if not batch:
+            return None, rows
+        won = {key: row for key, row in batch.items() if self.shape.wins(row, rows[key])}
+        return self.table.upsert(self.frame(batch), options=ALLOW).instant, {**rows, **won}
+
+    def soft(self, rows):
+        """Null all of some rows but key, place and time."""
+        batch = {key: (row[0], self.clock, row[2], None) for key, row in list(rows.items())[-2:]}
+        if not batch:
+            return None, rows
+        return self.table.upsert(self.frame(batch), options=ALLOW).instant, {**rows, **batch}
+
+    def marks(self, rows):
+        """Upsert rows and deletes in one batch."""
+        batch = self.batch()
+        gone = {key for key in batch if self.random.random() < 0.5}
+        mark = F.concat_ws("/", *(["dt"] if self.shape.partitioned else []), "id").isin(
+            ["/".join(map(str, key if self.shape.partitioned else key[1:])) for key in gone]
+        )
+        marked = self.frame(batch).withColumn("__hudi_is_deleted", mark)
+        left = {key: row for key, row in {**rows, **batch}.items() if key not in gone}
+        return self.table.upsert(marked, options=ALLOW).instant, left
+
+    def delete_where(self, rows):
+        left = {key: row for key, row in rows.items() if row[0] % 4 != self.clock % 4}
+        return self.table.delete_where(f"id % 4 = {self.clock % 4}", options=ALLOW).instant, left
+
+    def update_where(self, rows):
+        found = {
+            key: (row[0], row[1] + 1, row[2], "set", *row[4:]) if row[0] % 3 == self.clock % 3 else row
+            for key, row in rows.items()
+        }
+        changed = {"ts": "ts + 1", "name": "'set'"}
+        return self.table.update_where(f"id % 3 = {self.clock % 3}", changed, options=ALLOW).instant, found
 
     def same(self, rows):
         batch = dict(list(rows.items())[:3])
         return (self.table.upsert(self.frame(batch), options=ALLOW).instant, rows) if batch else (None, rows)
 
     def insert(self, rows):
-        new = {
-            (part, key + 100 * self.clock): (key + 100 * self.clock, *rest)
-            for (part, key), (_, *rest) in self.batch().items()
-        }
+        fresh = [(key + 100 * self.clock, *rest) for key, *rest in self.batch().values()]
+        new = {self.shape.key(row): row for row in fresh}
         return self.table.insert(self.frame(new), options=ALLOW).instant, {**rows, **new}
 
     def delete(self, rows):
@@ -182,7 +306,7 @@ class History:
 
     def drop(self, rows):
         parts = sorted({each.partition for each in self.table.files()})
-        if not parts:
+        if not parts or not self.shape.partitioned:
             return None, rows
         part = self.random.choice(parts)
         kept = {key: row for key, row in rows.items() if f"dt={key[0]}" != part and key[0] != part}
@@ -244,12 +368,10 @@ class History:
         return None, rows
 
 
-def random_history(spark, path, table_type, index, seed, length=10, **options):
+def random_history(spark, path, shape, seed, length=10):
     """A table after random operations and services, and its rows after each write that nothing has taken back."""
-    random_ = random.Random(f"{seed}-{index}-{table_type}")
-    history = History(
-        make(spark, path, table_type, **{"hoodie.index.type": index, **options}), index, random_
-    )
+    random_ = random.Random(f"{seed}-{shape.index}-{shape.table_type}")
+    history = History(make_shape(spark, path, shape), shape, random_)
     steps = {**STEPS, **SERVICES}
     history.step("upsert")
     for name in random_.choices(list(steps), list(steps.values()), k=length - 1):
@@ -267,18 +389,42 @@ def told_here(changes):
     return told_rows(changes.to_pylist())
 
 
-def check_by_spark(table, states, windows):
-    """Check what Spark tells of some windows, in every mode."""
+def check_by_spark(table, states, windows, shape=USUAL):
+    """Check what Spark tells of some windows, in every mode and by the CDC query."""
     state = TableState.load(table.storage)
     for start, end in windows:
         for mode in ("net", "all"):
             here = told_here(plan(state, start, end, mode).rows())
             assert sorted(told(table.changes(start, end, mode))) == sorted(here)
-        newest = applied(states[start], told(table.changes(start, end, "latest")), deletes=False)
+        newest = applied(states[start], told(table.changes(start, end, "latest")), deletes=False, shape=shape)
         assert {key: row for key, row in newest.items() if key in states[end]} == states[end]
+        check_change_data(table, states, (start, end), shape)
 
 
-def check_all_pairs(table, states):
+def check_change_data(table, states, window, shape):
+    """Check that the images of the CDC query are the rows before and after each commit."""
+    start, end = window
+    found = {}
+    for row in table.cdc(start, end).collect():
+        before, after = (
+            None if row[name] is None else values(json.loads(row[name])) for name in ("before", "after")
+        )
+        assert (row["op"] == "i") == (before is None) and (row["op"] == "d") == (after is None)
+        for image, place in ((before, 0), (after, 1)):
+            if image is not None:
+                pair = found.setdefault((row["ts_ms"], shape.key(image)), [None, None])
+                assert pair[place] is None, "one image a key and commit"
+                pair[place] = image
+    instants = [each for each in states if start <= each <= end]
+    for earlier, later in zip(instants, instants[1:]):
+        keys = {*states[earlier], *states[later], *(key for at, key in found if at == later)}
+        for key in keys:
+            was, now = states[earlier].get(key), states[later].get(key)
+            assert found.pop((later, key), [was, was] if was == now else None) == [was, now], (later, key)
+    assert not found
+
+
+def check_all_pairs(table, states, shape=USUAL):
     """Check every window of a history, in every mode, against the rows at its ends.
 
     A window may be refused only where clean or archive has been at it.
@@ -293,14 +439,14 @@ def check_all_pairs(table, states):
                 assert not is_whole(state, start), f"from {start} to {end} nothing is lost"
                 continue
             told_windows += 1
-            assert applied(states[start], net) == states[end]
-            keys = [(row[2], row[0]) for _, row, _ in net]
+            assert applied(states[start], net, shape=shape) == states[end]
+            keys = [shape.key(row) for _, row, _ in net]
             both = {**states[start], **states[end]}
             differing = [key for key in both if states[start].get(key) != states[end].get(key)]
             assert sorted(keys) == sorted(differing), "net tells each changed key once"
-            assert applied(states[start], each_step) == states[end]
+            assert applied(states[start], each_step, shape=shape) == states[end]
         if is_whole(state, start):
-            assert rows_as_of(table, start) == states[start]
+            assert rows_as_of(table, start, shape) == states[start]
     assert told_windows
 
 

@@ -11,35 +11,21 @@ from hudi_engine.table_state import TableState
 
 from tests.functional.conftest import *  # noqa: F403
 from tests.functional.test_changes import COPY, DOUBLED, ORDERS, TOTALS, Chain
-from tests.helpers.histories import check_all_pairs, check_by_spark, is_whole, random_history
+from tests.helpers.histories import Shape, check_all_pairs, check_by_spark, is_whole, random_history
 from tests.spark import conftest as one_session
 
 RUNS = 30
 spark = one_session.spark
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"])
-@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM", "BUCKET", "GLOBAL_SIMPLE"])
-@pytest.mark.parametrize("logging", [None, "OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
-@pytest.mark.parametrize("seed", range(3))
-def test_every_window_of_a_long_history(
-    spark: Any,
-    tmp_path: Any,
-    table_type: str,
-    index: str,
-    logging: str | None,
-    seed: int,
-) -> None:
-    options = (
-        {}
-        if logging is None
-        else {"hoodie.table.cdc.enabled": "true", "hoodie.table.cdc.supplemental.logging.mode": logging}
-    )
-    table, states = random_history(spark, tmp_path / "t", table_type, index, seed, 25, **options)
-    check_all_pairs(table, states)
+@pytest.mark.parametrize("seed", range(60))
+def test_every_window_of_a_long_history(spark: Any, tmp_path: Any, seed: int) -> None:
+    shape = Shape.any(random.Random(seed))
+    table, states = random_history(spark, tmp_path / "t", shape, seed, 25)
+    check_all_pairs(table, states, shape)
     first, last = list(states)[0], list(states)[-1]
     if is_whole(TableState.load(table.storage), first):
-        check_by_spark(table, states, [(first, last)])
+        check_by_spark(table, states, [(first, last)], shape)
 
 
 class TestThirtyRunsOfAChain:

@@ -15,6 +15,7 @@ from tests.helpers.forms import in_turn
 from tests.helpers.histories import (
     COLUMNS,
     KEEP,
+    Shape,
     applied,
     check_all_pairs,
     check_by_spark,
@@ -30,7 +31,8 @@ SEEDS = {"SIMPLE": 1, "GLOBAL_SIMPLE": 2}
 
 @pytest.mark.parametrize(("table_type", "index"), in_turn(("cow", "mor"), tuple(SEEDS)))
 def test_changes_between_any_two_instants_make_the_one_state_the_other(spark, tmp_path, table_type, index):
-    table, states = random_history(spark, tmp_path / "t", table_type, index, SEEDS[index])
+    shape = Shape(table_type, index)
+    table, states = random_history(spark, tmp_path / "t", shape, SEEDS[index])
     check_all_pairs(table, states)
     instants = list(states)
     start, middle, end = instants[0], instants[len(instants) // 2], instants[-1]

@@ -13,6 +13,7 @@ from hudi_engine.changes.group import Comparison, compare_group, meet
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
 from hudi_engine.changes.window import Point, window_of
+from hudi_engine.filegroup.missing import check_slice_whole
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import Moment, digits_of
@@ -109,6 +110,7 @@ def plan_changes(
 
     Raises:
         HistoryGapError: Files of before or after a step have gone.
+        CorruptTableError: A file that a write of a step made is lost.
     """
     points = tuple((step.before, step.after, step.writes) for step in steps)
     return ChangePlan(read, points, tuple(_comparisons(state, steps, cleaned)), mode)
@@ -128,5 +130,6 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
                 cleaned.check_before(step, key, before)
             if not states.is_replaced(key, step.after):
                 cleaned.check_after(step, key, after)
+                check_slice_whole(state.storage, state.config, state.timeline, after, step.files.get(key, ()))
             if before is not None or after is not None:
                 yield Comparison(number, key[0], before, after, commit, key[0] in step.moving, files)

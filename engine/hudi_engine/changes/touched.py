@@ -26,6 +26,7 @@ class Step:
         groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
         previous: Instant of the slice a group had before, as the writer saw it.
         moving: Partitions in which a row may go in one file group and come in another.
+        files: Paths of data files that the writes made in a group, each with the write's requested time.
         change_data: Change data files of a group, in a step of one write.
     """
 
@@ -35,6 +36,7 @@ class Step:
     groups: dict[FileGroupKey, str] = field(default_factory=dict)
     previous: dict[FileGroupKey, str] = field(default_factory=dict)
     moving: set[str] = field(default_factory=set)
+    files: dict[FileGroupKey, list[tuple[str, str]]] = field(default_factory=dict)
     change_data: dict[FileGroupKey, tuple[str, ...]] = field(default_factory=dict)
 
 
@@ -94,6 +96,8 @@ def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
     for partition, stat in metadata.write_stats():
         key = (partition, str(stat.file_id))
         step.groups[key] = instant
+        if stat.has_content:
+            step.files.setdefault(key, []).append((str(stat.path), instant))
         if stat.prev_commit and stat.prev_commit.isdigit():
             step.previous.setdefault(key, stat.prev_commit)
         # a count that another writer left out may be any

@@ -8,11 +8,12 @@ has a base file of a later write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError
+from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.parallel import on_threads
@@ -55,6 +56,52 @@ def check_nothing_missing(
             )
 
 
+def check_slice_whole(
+    storage: Storage,
+    config: TableConfig,
+    timeline: Timeline,
+    found: FileSlice | None,
+    files: Iterable[tuple[str, str]],
+) -> None:
+    """Refuse a slice that lacks a file of the writes that made it; as long as all are there, the storage is not asked.
+
+    Args:
+        storage: The table's storage.
+        config: The table's settings.
+        timeline: The timeline that the slice was found by.
+        found: The slice of a file group at a state, which no replace commit took out; None when there is none.
+        files: Paths that writes up to that state have made in the group, each with the write's requested time.
+
+    Raises:
+        CorruptTableError: Naming file and commit.
+        TimelineError: It went while the table was looked at.
+    """
+    for path, written in files:
+        if _is_missed(found, path, written) and not storage.exists(path):
+            if Timeline.load(storage, config).instants != timeline.instants:
+                raise TimelineError(
+                    f"file {path!r} of {storage.base!r} went while it was looked for. Read again"
+                )
+            raise CorruptTableError(
+                f"data file {path!r} of {storage.base!r} is not there, although commit {written} wrote it and no later one took "
+                "it out: what it changed cannot be told. Restore the file, or look at the table with validate"
+            )
+
+
+def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
+    partition = path.rpartition("/")[0]
+    base, log = parse_base_file(path, partition), parse_log_file(path, partition)
+    if base is not None:
+        return found is None or found.base_instant < base.instant
+    if log is None or log.is_cdc:
+        return False
+    if found is None:
+        return True
+    stored = found.base_file
+    merged = stored is not None and (stored.instant >= written or stored.instant > log.instant)
+    return not merged and all(log.path != each.path for each in found.log_files)
+
+
 def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Iterator[tuple[str, str]]:
     """Yield data files that commits at hand name and the view lacks, with the commits."""
     first = timeline.first_write_time or ""
@@ -72,14 +119,11 @@ def _counts(view: FileSystemView, partition: str, stat: WriteStat, written: str)
     base = parse_base_file(stat.file_name, partition)
     if base is not None:
         key = (partition, base.file_id)
-        of_commit = base.instant == written and bool(stat.num_writes)
-        return (
-            of_commit
-            and key not in view.replaced_groups
-            and not view.has_base_file(key, base.path, base.instant)
-        )
-    log = parse_log_file(stat.file_name, partition)
-    if log is None or log.is_cdc or not (stat.total_write_bytes or stat.file_size_in_bytes):
-        return False
-    key = (partition, log.file_id)
-    return key not in view.replaced_groups and not view.has_log_file(key, log, written)
+        is_there = base.instant != written or view.has_base_file(key, base.path, base.instant)
+    else:
+        log = parse_log_file(stat.file_name, partition)
+        if log is None or log.is_cdc:
+            return False
+        key = (partition, log.file_id)
+        is_there = view.has_log_file(key, log, written)
+    return stat.has_content and not is_there and key not in view.replaced_groups

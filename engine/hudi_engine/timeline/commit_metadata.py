@@ -70,6 +70,13 @@ class WriteStat:
         return self.log_version is not None or ".log." in (self.path or "").rpartition("/")[2]
 
     @property
+    def has_content(self) -> bool:
+        """Whether the stat tells of a file with something in it: rows of a base file, bytes of a log."""
+        if self.is_log_file:
+            return bool(self.path and (self.total_write_bytes or self.file_size_in_bytes))
+        return bool(self.path and self.num_writes)
+
+    @property
     def file_name(self) -> str:
         """Name of the file without its partition; ``""`` in inflight metadata."""
         return (self.path or "").rpartition("/")[2]

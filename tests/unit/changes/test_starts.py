@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hudi_engine.changes.columns import NET
 from hudi_engine.changes.gaps import check_start
-from hudi_engine.changes.plan import steps_since
-from hudi_engine.errors import HistoryGapError
+from hudi_engine.changes.plan import plan_changes, steps_since
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import CorruptTableError, HistoryGapError
 from hudi_engine.table_state import TableState
 
 import tests.faults.mini_table as mini
-from tests.unit.services.tables import DAY_2, GROUP_2, batch, copy_on_write
+from tests.unit.services.tables import DAY_2, GROUP_2, GROUP_3, batch, copy_on_write, merge_on_read
 
 OLD = "20251231235959000"
 """Before the first commit of tables made by hand."""
@@ -90,3 +92,26 @@ def test_the_oldest_start_after_a_rollback_is_the_oldest_commit_that_is_left(sta
     ) as gap:
         steps_since(TableState.load(state.storage), undone, None)
     assert gap.value.oldest == first
+
+
+def test_a_lost_file_of_the_window_is_an_error_and_not_a_delete(tmp_path: Path) -> None:
+    table = merge_on_read(tmp_path / "t")
+    first, second, _ = writes(TableState.load(table.storage))
+    newest = table.commit({DAY_2: {GROUP_3: batch({"d": 41, "e": 5}, DAY_2)}})
+    logs = sorted((tmp_path / "t" / "day=1").glob(".*.log.*"))
+    for lost, since, until in (
+        (next((tmp_path / "t").rglob(f"*_{newest}.parquet")), second, None),
+        (logs[0], first, None),
+        (logs[1], second, None),
+    ):
+        whole = lost.read_bytes()
+        state = TableState.load(table.storage)
+        schema = state.data_schema()
+        assert schema is not None
+        read = state.read_context(schema, resolve_options({}))
+        steps, cleaned = steps_since(state, since, until)
+        assert plan_changes(state, read, steps, cleaned, NET).units
+        lost.unlink()
+        with pytest.raises(CorruptTableError, match=f"{lost.name}.* is not there"):
+            plan_changes(state, read, steps, cleaned, NET)
+        lost.write_bytes(whole)
