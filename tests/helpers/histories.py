@@ -7,18 +7,20 @@ import json
 import random
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError, ServiceError, TimelineError
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
-from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, ts bigint, dt string, name string"
 NAMES = ["id", "ts", "dt", "name"]
+TYPES = [pa.int32(), pa.int64(), pa.string(), pa.string()]
+WIDTHS = {", note int": pa.int32(), ", note bigint": pa.int64()}
 LATER = "note"
 """A column that a history may add and widen."""
 KEEP = {"hoodie.clean.automatic": "false", "hoodie.compact.inline": "false"}
@@ -215,9 +217,17 @@ class History:
         rows = [(key, self.clock, part, f"v{self.clock}", *note) for key, part in keys.items()]
         return {self.shape.key(row): row for row in rows}
 
-    def frame(self, rows):
-        wide = [(*row, None)[:5] if self.later[-1] else row for row in rows.values()]
-        return self.spark.createDataFrame(wide, COLUMNS + self.later[-1])
+    def frame(self, rows, marks=None):
+        """Rows as a batch, of Spark now and then, otherwise of Arrow; ``marks`` are the keys to delete."""
+        types = [*TYPES, *([WIDTHS[self.later[-1]]] if self.later[-1] else [])]
+        names = [*NAMES, LATER][: len(types)]
+        wide = [(*row, None)[: len(types)] for row in rows.values()]
+        columns = [pa.array([row[number] for row in wide], kind) for number, kind in enumerate(types)]
+        if marks is not None:
+            names.append("__hudi_is_deleted")
+            columns.append(pa.array([key in marks for key in rows], pa.bool_()))
+        batch = pa.table(columns, names)
+        return self.spark.createDataFrame(batch) if self.random.random() < 0.2 else batch
 
     def evolve(self, rows):
         """Write with one column more, and with a wider one after that."""
@@ -261,12 +271,8 @@ class History:
         """Upsert rows and deletes in one batch."""
         batch = self.batch()
         gone = {key for key in batch if self.random.random() < 0.5}
-        mark = F.concat_ws("/", *(["dt"] if self.shape.partitioned else []), "id").isin(
-            ["/".join(map(str, key if self.shape.partitioned else key[1:])) for key in gone]
-        )
-        marked = self.frame(batch).withColumn("__hudi_is_deleted", mark)
         left = {key: row for key, row in {**rows, **batch}.items() if key not in gone}
-        return self.table.upsert(marked, options=ALLOW).instant, left
+        return self.table.upsert(self.frame(batch, gone), options=ALLOW).instant, left
 
     def delete_where(self, rows):
         left = {key: row for key, row in rows.items() if row[0] % 4 != self.clock % 4}

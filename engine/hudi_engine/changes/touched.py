@@ -93,6 +93,7 @@ def _step(state: TableState, before: Point, after: Point, writes: Iterable[Insta
 
 
 def _take(step: Step, metadata: CommitMetadata, instant: str) -> None:
+    """Note what a write did: the groups it wrote or took out, the files it made, and where rows may have moved."""
     for partition, stat in metadata.write_stats():
         key = (partition, str(stat.file_id))
         step.groups[key] = instant

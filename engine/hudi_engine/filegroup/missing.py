@@ -89,6 +89,7 @@ def check_slice_whole(
 
 
 def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
+    """Return whether a slice should have a file of a write, or a base file that came later, and has neither."""
     partition = path.rpartition("/")[0]
     base, log = parse_base_file(path, partition), parse_log_file(path, partition)
     if base is not None:
