@@ -10,12 +10,11 @@ from hudi_engine import HudiTable
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.report import write_report
+from hudi_engine.report.markup import size as in_bytes
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.write.result import summarise
-
-from dbt.adapters.hudi.response import format_bytes
 
 _NEWEST = 8
 _WRITES = ("commit", "deltacommit", "replacecommit")
@@ -32,7 +31,7 @@ def counts(name: str, response: Mapping[str, Any]) -> str:
         )
     )
     files = int(response.get("files_written") or 0)
-    size = format_bytes(int(response.get("bytes_written") or 0))
+    size = in_bytes(int(response.get("bytes_written") or 0))
     return f"{name:18}{rows}  {files:>3} {'file ' if files == 1 else 'files'} {size:>9}"
 
 
