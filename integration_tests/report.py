@@ -54,6 +54,7 @@ def timelines(spark: Any, tables: Mapping[str, Path]) -> None:
 def page(table: Path, folder: Path) -> Path:
     """Write the page about a table into a folder; returns where it is."""
     storage = open_storage(str(table))
+    folder.mkdir(exist_ok=True)
     written = write_report(
         TableState.load(storage), resolve_options(None), folder / f"{table.name}.html", count_rows=True
     )
