@@ -119,7 +119,7 @@ def _attempt(storage: Storage, target: Storage, name: str, at: Moment | None, *,
     """Build the clone in a side folder and put it in its place."""
     state = TableState.load(storage)
     state.config.check_writable()
-    content = Content.of(state, None if at is None else instant_as_of(state, at))
+    content = Content.of(state, None if at is None else instant_as_of(state, at, asked="at"))
     side = side_folder(target.base)
     try:
         clone = open_storage(side)
