@@ -97,9 +97,16 @@ class TableServices:
             TimelineError: There is no such write, or it was cleaned.
         """
         check_comment(comments)
-        return create_savepoint(
+        saved = create_savepoint(
             self.storage, self.options, self.publication(), instant, user=user, comments=comments
         )
+        if comments not in ("", saved.comments):
+            logger.warning(
+                "%s is saved already and keeps its comment %r; delete that savepoint first to give it another",
+                saved.instant,
+                saved.comments,
+            )
+        return saved
 
     def savepoints(self) -> list[Savepoint]:
         """Return the savepoints, oldest first."""

@@ -157,6 +157,16 @@ def test_a_savepoint_is_named_by_its_comment(table: str, capsys: pytest.CaptureF
     assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][first])
 
 
+def test_a_second_comment_for_a_saved_commit_is_not_lost_in_silence(
+    table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("first", "second"):
+        assert run(capsys, table, "savepoint", "--comments", name)[0] == 0
+
+    (told,) = caplog.messages
+    assert "is saved already and keeps its comment 'first'" in told
+
+
 def test_a_savepoint_without_a_comment_is_offered_by_its_instant(
     table: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
