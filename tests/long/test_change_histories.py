@@ -72,5 +72,12 @@ class TestThirtyRunsOfAChain:
         return ["--full-refresh"] if run % 10 == 9 else []
 
     def earlier(self, chain: Chain, name: str) -> str:
-        writes = chain.state(name).timeline.completed_writes
-        return writes[max(len(writes) - 2, 0)].requested_time
+        """The write before the newest, unless what it has consumed was taken back since."""
+        writes = [each.requested_time for each in chain.state(name).timeline.completed_writes]
+        undone = [
+            each.requested_time
+            for each in chain.state("copied").timeline.completed
+            if each.action == "rollback"
+        ]
+        standing = [each for each in writes[:-1] if each > max(undone, default="")]
+        return (standing or writes)[-1]
