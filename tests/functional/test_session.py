@@ -11,6 +11,7 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
+from pyspark.sql.conf import RuntimeConfig
 
 PEOPLE = """id,name,big,ratio,born,seen,flag,code
 1,it's,9007199254740993,0.1,2020-01-31,2020-01-01T12:30:00,true,007
@@ -108,6 +109,17 @@ class TestIsolation:
                 assert [t.name for t in session.catalog.listTables() if t.isTemporary] == []
         names = {r.identifier for r in project.adapter.list_relations(None, project.test_schema)}
         assert names == {"first", "second"}
+
+    def test_a_connection_says_no_setting_again_that_spark_was_started_with(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        said: list[str] = []
+        monkeypatch.setattr(RuntimeConfig, "set", lambda self, key, value: said.append(key))
+        with project.adapter.connection_named("another"):
+            handle = project.adapter.connections.get_thread_connection().handle
+            with handle.job("another") as session:
+                assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert said == []
 
     def test_nothing_in_a_model_is_replaced_by_settings(self, project: Any) -> None:
         assert (

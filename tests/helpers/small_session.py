@@ -23,6 +23,7 @@ def small_session(warehouse: str, cores: int = 2, more: Mapping[str, str] = Mapp
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.warehouse.dir": warehouse,
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         **more,

@@ -26,6 +26,7 @@ def start(jar: str, folder: str, java: str) -> SparkSession:
         "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
         "spark.local.dir": folder,

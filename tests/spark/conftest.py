@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.helpers.arrow_frames import rows_by_arrow
 from tests.helpers.small_session import small_session
 
 
@@ -19,7 +20,9 @@ def spark(tmp_path_factory):
     warehouse = str(tmp_path_factory.mktemp("warehouse"))
     in_memory = {"spark.sql.catalogImplementation": "in-memory"}
     session = small_session(warehouse, more={**in_memory, **session_conf()})
-    yield session
+    with pytest.MonkeyPatch.context() as patch:
+        rows_by_arrow(patch)
+        yield session
     session.stop()
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.frames.known_classes import know_classes
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -47,6 +48,7 @@ def prepare_session(spark: SparkSession) -> None:
         else:
             # Spark refuses a second file of this name, which two threads would make.
             context.addPyFile(str(_zipped_engine()))
+        know_classes(context)
         _prepared.add(context)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyspark
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.frames.known_classes import know_classes
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -65,6 +66,7 @@ _owned: SparkSession | None = None
 _early: Future[None] | None = None
 _kept_up = False
 _started_with: tuple[Mapping[str, str], str | None] = {}, None
+_said_at_start: Mapping[str, str] = {}
 
 
 def runtime_conf(credentials: HudiCredentials) -> dict[str, str]:
@@ -206,9 +208,16 @@ def connection_session(
     base, owned = base_session(credentials, engine_conf, folder)
     isolate = credentials.isolate_sessions if credentials.isolate_sessions is not None else owned
     session = base.newSession() if isolate else base
-    for key, value in {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}.items():
-        _set_runtime(session, key, value)
+    # a new session has what its Spark was started with; to be told a setting again that cannot change costs an exception
+    known = _said_at_start if owned and isolate else {}
+    for key, value in _said(credentials, engine_conf).items():
+        if known.get(key) != value:
+            _set_runtime(session, key, value)
     return session
+
+
+def _said(credentials: HudiCredentials, engine_conf: Mapping[str, str]) -> dict[str, str]:
+    return {**runtime_conf(credentials), **engine_conf, **credentials.spark_conf}
 
 
 def invalidate_cached_tables(session: SparkSession) -> None:
@@ -240,9 +249,10 @@ def _use_this_python() -> None:
 
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
-    global _started_with
+    global _started_with, _said_at_start
     conf = _start_conf(credentials, engine_conf)
     _started_with = dict(conf), folder or os.getcwd()
+    _said_at_start = _said(credentials, engine_conf)
     java, version = check_java()
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     start = time.perf_counter()
@@ -255,6 +265,7 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel(credentials.log_level)
+    know_classes(session.sparkContext)
     logger.info("Spark started in {:.1f} s ({})", time.perf_counter() - start, session.sparkContext.master)
     return session
 
