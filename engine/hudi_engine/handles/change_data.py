@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -52,7 +52,7 @@ class ChangeImages:
             return None
         return cls(context.config.cdc_logging, context.instant, without_meta_fields(context.avro_schema))
 
-    def changed(self, before: pa.Table, after: pa.Table, gone: np.ndarray) -> None:
+    def changed(self, before: pa.Table, after: pa.Table, gone: npt.NDArray[Any]) -> None:
         """Note rows that are updated, or deleted where ``gone``; the tables are aligned."""
         stays = pa.array(~gone)
         self._note(Change.UPDATE, before.filter(stays), after.filter(stays))

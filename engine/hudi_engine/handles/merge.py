@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -220,10 +221,10 @@ class _Updates:
 
 
 def _splice(
-    old: pa.Table, new: pa.Table, touched: np.ndarray, changed: np.ndarray, gone: np.ndarray
+    old: pa.Table, new: pa.Table, touched: npt.NDArray[Any], changed: npt.NDArray[Any], gone: npt.NDArray[Any]
 ) -> pa.Table:
     """Return old rows with ``new`` in the places of ``touched``; one take over both, order kept."""
-    order = np.arange(old.num_rows, dtype=np.int64)
+    order: npt.NDArray[np.int64] = np.arange(old.num_rows, dtype=np.int64)
     replaced = changed & ~gone
     order[touched[replaced]] = old.num_rows + np.flatnonzero(replaced)
     if gone.any():

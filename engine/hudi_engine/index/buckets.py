@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -115,7 +116,7 @@ def hashed_buckets(
     column = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     column = pc.cast(column, pa.string())
     values = _hashed_values(column, tuple(key_fields), tuple(index_fields))
-    total = np.ones(len(column), dtype=np.uint32)
+    total: npt.NDArray[Any] = np.ones(len(column), dtype=np.uint32)
     for value in values:
         total = total * _PRIME + java_hashes(value)
     numbers = (total & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)

@@ -77,7 +77,7 @@ def java_floating_text(value: float | np.floating) -> str:
     if value != value:
         return "NaN"
     sign = "-" if np.signbit(value) else ""
-    magnitude = abs(value)
+    magnitude = -value if sign else value
     if np.isinf(magnitude):
         return f"{sign}Infinity"
     if magnitude == 0:

@@ -99,7 +99,7 @@ def _axis(name: str, values: pa.Array, build: CurveBuild) -> Axis:
 
 
 def _steps(values: pa.Array) -> npt.NDArray[np.generic]:
-    found = np.unique(_steppable(values))
+    found: npt.NDArray[np.generic] = np.unique(_steppable(values))
     if len(found) <= _MOST_STEPS:
         return found
     # Ranks count rows, not values, so that a value of many rows does not crowd out the others.

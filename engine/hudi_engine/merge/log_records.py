@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -165,7 +167,7 @@ def _records(context: ReadContext, file_slice: FileSlice, block: LogBlock, wante
     return entries.take(np.flatnonzero(inside))
 
 
-def _has_default(context: ReadContext, rows: pa.Table) -> np.ndarray:
+def _has_default(context: ReadContext, rows: pa.Table) -> npt.NDArray[Any]:
     columns = [rows.column(name) for name in context.config.ordering_fields if name in rows.column_names]
     return is_default(columns) if columns else np.ones(rows.num_rows, dtype=bool)
 

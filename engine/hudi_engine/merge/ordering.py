@@ -99,6 +99,6 @@ def _float_ranks(column: pa.ChunkedArray) -> Ranks:
     bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
     turned = np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
     _, ranks = np.unique(turned, return_inverse=True)
-    result = ranks.reshape(-1).astype(np.int64) + 1
+    result: Ranks = ranks.reshape(-1).astype(np.int64) + 1
     result[column.is_null().to_numpy().astype(bool)] = 0
     return result

@@ -163,7 +163,8 @@ def test_a_second_comment_for_a_saved_commit_is_not_lost_in_silence(
     for name in ("first", "second"):
         assert run(capsys, table, "savepoint", "--comments", name)[0] == 0
 
-    (told,) = caplog.messages
+    # the adapter, where a test of the process has loaded it, says the line again
+    (told,) = {each.getMessage() for each in caplog.records if each.name.startswith("hudi_engine")}
     assert "is saved already and keeps its comment 'first'" in told
 
 

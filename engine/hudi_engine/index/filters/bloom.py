@@ -247,14 +247,14 @@ class BloomFilter:
     def _set_bits(self, row: Bits, keys: pa.Array | pa.ChunkedArray) -> None:
         flags = np.zeros(len(row) * 8, dtype=np.bool_)
         for block in key_blocks(keys):
-            hashes = np.zeros(len(block), dtype=np.uint32)
+            hashes: npt.NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
             for _ in range(self.hashes):
                 hashes = block.murmur2(hashes)
                 flags[self._positions(hashes)] = True
         np.bitwise_or(row, np.packbits(flags, bitorder="little"), out=row)
 
     def _survivors(self, row: Bits, block: KeyBlock) -> npt.NDArray[np.int64]:
-        hashes = np.zeros(len(block), dtype=np.uint32)
+        hashes: npt.NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
         for _ in range(self.hashes):
             hashes = block.murmur2(hashes)
             positions = self._positions(hashes)
@@ -271,7 +271,8 @@ class BloomFilter:
         # numpy divides by a scalar with vector instructions but has none for the remainder.
         quotient = np.floor_divide(magnitude, np.uint32(self.bits))
         quotient *= np.uint32(self.bits)
-        return np.subtract(magnitude, quotient, out=magnitude).astype(np.int64)
+        positions: npt.NDArray[np.int64] = np.subtract(magnitude, quotient, out=magnitude).astype(np.int64)
+        return positions
 
 
 def _empty_row(bits: int) -> Bits:

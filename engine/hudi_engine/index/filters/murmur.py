@@ -102,6 +102,7 @@ def _array_blocks(array: pa.Array, first_row: int) -> Iterator[KeyBlock]:
     data = np.frombuffer(data_buffer if data_buffer is not None else b"", dtype=np.uint8)
     lengths = np.diff(offsets)
     longest = int(lengths.max())
+    order: npt.NDArray[np.int64]
     if longest == int(lengths.min()):
         order = np.arange(len(lengths))
     else:
@@ -146,7 +147,9 @@ class _Texts:
 
 
 def _gathered_words(data: npt.NDArray[np.uint8], positions: npt.NDArray[np.int64]) -> UInt32s:
-    unaligned = np.ndarray((max(len(data) - 3, 0),), dtype="<u4", buffer=data, strides=(1,))
+    unaligned: npt.NDArray[np.uint32] = np.ndarray(
+        (max(len(data) - 3, 0),), dtype="<u4", buffer=data, strides=(1,)
+    )
     word = unaligned[positions].astype(np.uint32, copy=False)
     np.multiply(word, _MULTIPLIER, out=word)
     np.bitwise_xor(word, word >> np.uint32(24), out=word)

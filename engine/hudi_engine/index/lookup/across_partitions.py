@@ -8,6 +8,7 @@ moves is merged with the stored one first, so that it can lose against it, or ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ def resolve_globally(
         return batch
     tags = _tag_all(context, plan, units.values(), batch)
     partitions = np.array(batch.column(PARTITION_PATH).to_pylist(), dtype=object)
-    numbers: list[np.ndarray] = []
+    numbers: list[npt.NDArray[Any]] = []
     stored: list[pa.Table] = []
     for tag in tags:
         hits = np.asarray(tag.matched)
@@ -153,7 +154,7 @@ def _tag_all(
     return [tag for tag in found if tag is not None]
 
 
-def _codes(rows: pa.Table) -> np.ndarray:
+def _codes(rows: pa.Table) -> npt.NDArray[Any]:
     encoded = pc.dictionary_encode(rows.column(RECORD_KEY)).combine_chunks()
     return np.asarray(encoded.indices)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -168,14 +169,14 @@ def _without_dead(context: WriteContext, batch: pa.Table, tags: Sequence[SliceTa
     return [tag for tag in result if len(tag.matched)]
 
 
-def _live_matches(context: WriteContext, batch: pa.Table, tag: SliceTag) -> np.ndarray:
+def _live_matches(context: WriteContext, batch: pa.Table, tag: SliceTag) -> npt.NDArray[Any]:
     """Batch rows of a tag whose key the slice still holds once its logs are merged in."""
     matched = np.asarray(tag.matched)
     if not tag.file_slice.log_files:
         return matched
     stored = live_keys(context.read, tag.file_slice)
     keys = batch.column(RECORD_KEY).take(tag.matched)
-    alive: np.ndarray = matched[np.asarray(pc.is_in(keys, value_set=stored.combine_chunks()))]
+    alive: npt.NDArray[Any] = matched[np.asarray(pc.is_in(keys, value_set=stored.combine_chunks()))]
     return alive
 
 

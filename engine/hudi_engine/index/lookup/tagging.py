@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,7 +37,7 @@ class SliceTag:
     batch_rows: pa.Array
     matched: pa.Array
 
-    def without(self, rows: np.ndarray) -> SliceTag:
+    def without(self, rows: npt.NDArray[Any]) -> SliceTag:
         """Return the tag with some batch rows taken as not matched."""
         if len(rows) == 0:
             return self

@@ -196,7 +196,7 @@ class DatumDecoder:
         item = _entry_type(schema)
         parts: list[pa.Array] = []
         owners: list[Longs] = []
-        rows = np.arange(len(positions))
+        rows: Longs = np.arange(len(positions))
         while len(rows):
             counts, after[rows] = self._block_counts(after[rows])
             rows, counts = rows[counts > 0], counts[counts > 0]

@@ -52,7 +52,7 @@ def winners(
         rule: The merge rule.
         ordering_fields: Ordering fields of the table.
     """
-    positions = np.arange(len(entries))
+    positions: Positions = np.arange(len(entries))
     if not rule.compares or not ordering_fields:
         return _last(codes, positions, distinct)
     resets = entries.always if rule.deletes_obey_order else entries.deleted

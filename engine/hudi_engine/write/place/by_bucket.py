@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -160,7 +162,7 @@ def _append_bucket(
     unit: PartitionUnit,
     file_slice: FileSlice,
     rows: pa.Table,
-    known: np.ndarray,
+    known: npt.NDArray[Any],
     deletes: pa.Array | None,
 ) -> Iterator[WriteStat]:
     """Append a bucket's rows to its log, updates before deletes; new keys count as inserts."""

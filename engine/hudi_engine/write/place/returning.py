@@ -7,7 +7,10 @@ readers see what a copy-on-write table shows.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -68,11 +71,11 @@ def brings_back(task: WriteTask, unit: PartitionUnit, file_slice: FileSlice, row
     return loses
 
 
-def _among(keys: pa.ChunkedArray, rows: pa.Table) -> np.ndarray:
+def _among(keys: pa.ChunkedArray, rows: pa.Table) -> npt.NDArray[Any]:
     return np.asarray(pc.is_in(keys, value_set=rows.column(RECORD_KEY).combine_chunks())).astype(bool)
 
 
-def _older(rows: pa.Table, known: pa.Table, key: str, fields: list[str], counts: np.ndarray) -> bool:
+def _older(rows: pa.Table, known: pa.Table, key: str, fields: list[str], counts: npt.NDArray[Any]) -> bool:
     """Tell whether a row has a smaller ordering value than one of the ``known`` rows with its key that count."""
     known = known.filter(pa.array(counts))
     if known.num_rows == 0:
