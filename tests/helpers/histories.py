@@ -12,6 +12,7 @@ from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError, ServiceError, TimelineError
 from hudi_engine.merge.table_reader import read_table
+from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 
@@ -227,7 +228,10 @@ class History:
             names.append("__hudi_is_deleted")
             columns.append(pa.array([key in marks for key in rows], pa.bool_()))
         batch = pa.table(columns, names)
-        return self.spark.createDataFrame(batch) if self.random.random() < 0.2 else batch
+        if self.random.random() < 0.8:
+            return batch
+        rows = [tuple(row.values()) for row in batch.to_pylist()]
+        return self.spark.createDataFrame(rows, arrow_to_spark(batch.schema))
 
     def evolve(self, rows):
         """Write with one column more, and with a wider one after that."""

@@ -267,4 +267,9 @@ def never_older(new: Sequence[Column], old: Sequence[Column], names: Sequence[st
         shown(old), F.lit(" to "), shown(new),
         F.lit(": the older row would lose against the stored one. Delete the row and insert it anew"),
     )  # fmt: skip
-    return F.when(F.struct(*new) < F.struct(*old), F.raise_error(problem)).otherwise(new[0])
+    # Spark 3.5 compares structs only when their fields have the same names
+    older, newer = (
+        F.struct(*[each.alias(name) for each, name in zip(values, names, strict=True)])
+        for values in (new, old)
+    )
+    return F.when(older < newer, F.raise_error(problem)).otherwise(new[0])

@@ -144,7 +144,7 @@ class MergeClauses(OfTheWholeTable):
             for mark in batch.marks
         ]
         older = [
-            F.struct(*[F.col(f"{side}.{quoted(name)}") for name in config.ordering_fields])
+            F.struct(*[F.col(f"{side}.{quoted(name)}").alias(name) for name in config.ordering_fields])
             for side in (self.source, self.target)
             if config.ordering_fields
         ]
