@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from datetime import datetime, timezone
 
@@ -11,6 +12,8 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import AHEAD, format_instant
 from hudi_engine.timeline.moments import Moment, digits_of
 from hudi_engine.txn.savepoint import list_savepoints
+
+logger = logging.getLogger(__name__)
 
 LATEST_STATE = "latest"
 _POINT = re.compile(r"\d{14,17}|\d{4}-\d\d-\d\d.*")
@@ -25,14 +28,14 @@ def instant_as_of(state: TableState, when: Moment, *, asked: str = "as_of") -> s
         asked: Name of the argument, for messages.
 
     Raises:
-        TimelineError: It is none of these, lies in the future, or several savepoints have that comment.
+        TimelineError: It is none of these, or several savepoints have that comment.
     """
     if when == LATEST_STATE:
         writes = state.timeline.completed_writes
         return writes[-1].requested_time if writes else None
     if not isinstance(when, str) or _POINT.fullmatch(when.strip()):
         digits = digits_of(when, state.config)
-        _check_has_come(state, digits, f"{asked} is {str(when)!r}")
+        _warn_of_the_future(state, digits, f"{asked} is {str(when)!r}")
         return digits
     saved = list_savepoints(state.storage)
     found = [each.instant for each in saved if when in (each.comments, each.instant) and when]
@@ -72,12 +75,11 @@ def check_comment(comments: str) -> None:
         )
 
 
-def _check_has_come(state: TableState, digits: str, said: str) -> None:
-    """Refuse a moment after the present, whose state nobody knows yet; writers' clocks may be a little ahead."""
+def _warn_of_the_future(state: TableState, digits: str, said: str) -> None:
+    """Say that a moment has not come yet: its state is the newest one, as in Apache Hudi, and may change until then."""
     writes = state.timeline.completed_writes
     soon = format_instant(datetime.now(timezone.utc) + AHEAD, state.config.timeline_zone)
     if digits > soon and not (writes and digits <= writes[-1].requested_time):
-        raise TimelineError(
-            f"{said}, which lies in the future: commits may still come before it. Name a moment that has passed, or "
-            f"{LATEST_STATE!r} for the newest state"
+        logger.warning(
+            "%s, which lies in the future: it is the newest state, and commits may still come before it", said
         )

@@ -179,19 +179,24 @@ def test_a_savepoint_without_a_comment_is_offered_by_its_instant(
         assert code == 2 and f"comment of a savepoint: {saved['instant']}\n" in err
 
 
-def test_a_clone_is_of_a_moment_that_has_passed_and_says_how_a_table_is_replaced(
+def test_a_clone_onto_a_table_says_how_that_is_replaced(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = str(tmp_path / "clone")
-    code, _, err = run(capsys, table, "clone", place, "--at", "2999-01-01 00:00:00")
-    assert code == 2 and "at is '2999-01-01 00:00:00', which lies in the future" in err
-    assert not Path(place).exists()
-
     assert run(capsys, table, "clone", place)[0] == 0
     code, _, err = run(capsys, table, "clone", place)
 
     assert code == 2 and "--replace" in err
     assert run(capsys, table, "clone", place, "--replace")[0] == 0
+
+
+def test_a_moment_to_come_is_the_newest_state_and_that_is_said(
+    table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    newest = answer(capsys, table, "files")
+    assert caplog.text == ""
+    assert answer(capsys, table, "files", "--as-of", "2999-01-01") == newest
+    assert "'2999-01-01', which lies in the future: it is the newest state" in caplog.text
 
 
 def test_a_restore_takes_back_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -267,7 +272,6 @@ def test_a_table_with_missing_rows_makes_validate_fail(
         (["files", "--as-of", "monday"], "legal are an instant such as"),
         (["savepoint", "--delete"], "`savepoints` lists them"),
         (["compact", "20200101000000000", "--schedule"], "leave the instant out"),
-        (["files", "--as-of", "2999-01-01"], "lies in the future"),
         (["files", "--partition", "day=tues"], "did you mean 'day=tue'? it has 3"),
         (["restore", "never saved"], "0 savepoints are called that"),
         (["savepoint", "--comments", "latest"], "comments is 'latest'"),
