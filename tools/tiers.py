@@ -18,6 +18,8 @@ _IN_ONE = ("-n", "1")
 # What may go another way on another Spark: its frames and tasks, its catalog, its SQL. The mark `core` says which tests.
 _ON_BOTH_SPARKS = (
     "tests/spark/test_write_operations.py",
+    "tests/spark/test_keys_and_indexes.py",
+    "tests/spark/test_refused_writes.py",
     "tests/spark/test_services.py",
     "tests/spark/test_catalog_tables.py",
     "tests/spark/test_catalog_mor.py",

@@ -11,7 +11,8 @@ from hudi_engine.table_state import TableState
 
 from tests.functional.conftest import *  # noqa: F403
 from tests.functional.test_changes import COPY, DOUBLED, ORDERS, TOTALS, Chain
-from tests.helpers.histories import Shape, check_all_pairs, check_by_spark, is_whole, random_history
+from tests.helpers.histories import Shape, random_history
+from tests.helpers.told_changes import check_all_pairs, check_by_spark, is_whole
 from tests.spark import conftest as one_session
 
 RUNS = 30

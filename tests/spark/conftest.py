@@ -8,7 +8,9 @@ import sys
 import pytest
 
 from tests.helpers.arrow_frames import rows_by_arrow
+from tests.helpers.forms import forms
 from tests.helpers.small_session import small_session
+from tests.spark.orders import BOTH, create_orders, shapes
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +36,17 @@ def database(spark, request):
     spark.sql(f"CREATE DATABASE `{name}`")
     yield name
     spark.sql(f"DROP DATABASE IF EXISTS `{name}` CASCADE")
+
+
+@pytest.fixture(params=forms(("cow", "mor"), ("mor",)))
+def table_type(request):
+    return request.param
+
+
+@pytest.fixture(params=shapes(*BOTH))
+def table(request, spark, tmp_path):
+    """An empty table of orders, in each shape that the gate has."""
+    return create_orders(spark, tmp_path / "orders", *request.param)
 
 
 @pytest.fixture

@@ -12,19 +12,8 @@ from hudi_engine.errors import ConfigError, HistoryGapError, TimelineError
 from hudi_engine.table_state import TableState
 
 from tests.helpers.forms import in_turn
-from tests.helpers.histories import (
-    COLUMNS,
-    KEEP,
-    Shape,
-    applied,
-    check_all_pairs,
-    check_by_spark,
-    frame,
-    make,
-    plan,
-    random_history,
-    told,
-)
+from tests.helpers.histories import COLUMNS, KEEP, Shape, frame, make, random_history
+from tests.helpers.told_changes import applied, check_all_pairs, check_by_spark, plan, told
 
 SEEDS = {"SIMPLE": 1, "GLOBAL_SIMPLE": 2}
 

@@ -7,7 +7,6 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hudi_engine.config.options import resolve_options
@@ -17,7 +16,7 @@ from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.logformat.writer import encode_block
 from hudi_engine.storage.local import LocalStorage
-from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.instant import State
 from hudi_engine.timeline.schemas import CLEAN_METADATA, ROLLBACK_PLAN
 from hudi_engine.txn.publication import UNPUBLISHED
@@ -27,8 +26,16 @@ from hudi_engine.txn.rollback import resume_rollbacks
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, die_before_commit, overwrite_partition, recover_now, upsert_first
-
-LATER = "20991231235959000"
+from tests.unit.txn.rollback_records import (
+    LATER,
+    damage,
+    files,
+    plan_for,
+    refusal,
+    rollback_records,
+    store_plan,
+    timeline,
+)
 
 
 @pytest.fixture
@@ -39,23 +46,6 @@ def cow(tmp_path: Path) -> LocalStorage:
 @pytest.fixture
 def mor(tmp_path: Path) -> LocalStorage:
     return mini.create_table(str(tmp_path / "table"), MOR)
-
-
-def timeline(storage: LocalStorage) -> mini.Timeline:
-    return mini.Timeline.load(storage, mini.TableConfig.load(storage))
-
-
-def files(storage: LocalStorage) -> set[str]:
-    return {status.path for status in storage.list("", recursive=True) if not status.is_dir}
-
-
-def rollback_records(storage: LocalStorage) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Plan and metadata of the newest rollback."""
-    done = [instant for instant in timeline(storage).completed if instant.action == "rollback"][-1]
-    return tuple(  # type: ignore[return-value]
-        decode_avro_file(storage.read(mini.timeline_path(done.requested_time, "rollback", state)))
-        for state in (State.REQUESTED, State.COMPLETED)
-    )
 
 
 def test_the_rollback_of_a_copy_on_write_commit_names_its_files(cow: LocalStorage) -> None:
@@ -141,12 +131,6 @@ def test_an_unknown_instant_is_told_with_the_newest_ones_each_once(cow: LocalSto
         known.find("19990101000000000")
 
 
-def damage(storage: LocalStorage, instant: str) -> None:
-    """Overwrite the completed file of a write."""
-    (name,) = [each.file_name for each in timeline(storage).completed if each.requested_time == instant]
-    (Path(storage.base) / ".hoodie" / name).write_bytes(b"junk\n")
-
-
 def test_log_files_of_a_slice_that_never_was_are_deleted(mor: LocalStorage) -> None:
     """A group without a base file: its first log carries the failed instant as base instant."""
     transaction = mini.begin(mor)
@@ -221,33 +205,6 @@ def test_a_table_that_was_moved_is_rolled_back_where_it_is(cow: LocalStorage, tm
     recover_now(moved)
     assert mini.leftovers(moved) == []
     assert mini.leftovers(cow) != []
-
-
-def plan_for(storage: LocalStorage) -> dict[str, Any]:
-    """The plan that would roll back the dead writer's files, as another machine would have stored it."""
-    dead = timeline(storage).pending[0].requested_time
-    written = sorted(path for path in files(storage) if path.endswith(f"_{dead}.parquet"))
-    return {
-        "instantToRollback": {"commitTime": dead, "action": "commit"},
-        "RollbackRequests": [
-            {
-                "partitionPath": path.partition("/")[0],
-                "fileId": "",
-                "latestBaseInstant": "",
-                "filesToBeDeleted": [f"/somewhere/else/{path}"],
-                "logBlocksToBeDeleted": {},
-            }
-            for path in written
-        ],
-        "version": 1,
-    }
-
-
-def store_plan(storage: LocalStorage, plan: dict[str, Any], *, inflight: bool = True) -> None:
-    body = encode_avro_file(ROLLBACK_PLAN, plan)
-    storage.create(mini.timeline_path(LATER, "rollback", State.REQUESTED), body)
-    if inflight:
-        storage.create(mini.timeline_path(LATER, "rollback", State.INFLIGHT), b"")
 
 
 @pytest.mark.parametrize(
@@ -360,15 +317,6 @@ def test_a_rollback_whose_file_list_cannot_be_made_anew_deletes_nothing(cow: Loc
     assert data <= files(cow)
     recover_now(cow)
     assert mini.content(cow)[("a", "k1")] == 1
-
-
-def refusal(storage: LocalStorage, instant_time: str | None = None) -> str:
-    """The message of a refused rollback, which must not have changed anything."""
-    before = files(storage)
-    with pytest.raises(TimelineError) as error:
-        mini.rollback(storage, instant_time)
-    assert files(storage) == before
-    return str(error.value)
 
 
 def test_only_the_newest_write_can_be_rolled_back(cow: LocalStorage) -> None:

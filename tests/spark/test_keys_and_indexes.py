@@ -1,0 +1,196 @@
+"""Which row of a batch and which stored row a key means, whatever the index and the path of the write."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine import ConfigError, HudiTable
+
+from tests.helpers.forms import in_turn
+from tests.helpers.keyed import keyed_table
+from tests.spark.orders import FIRST, HIVE, check_readers, create, frame, one_shape, rows_of
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("table_type", "index"), [("mor", "SIMPLE"), ("cow", "GLOBAL_SIMPLE")])
+def test_wide_partitions_tell_a_key_of_two_partitions_apart_unless_the_index_is_global(
+    spark, tmp_path, table_type, index
+):
+    options = {
+        "hoodie.engine.small.batch.rows": 0,
+        "hoodie.engine.wide.partition.bytes": 1,
+        "hoodie.combine.before.insert": "true",
+        "hoodie.index.type": index,
+    }
+    table = create(
+        spark, tmp_path, precombine_field="ts", partition_by=["dt"], table_type=table_type, options=options
+    )
+    both = [(1, 10, "a", "one"), (1, 11, "b", "one"), (2, 10, "a", "two")]
+    table.bulk_insert(frame(spark, *both, (2, 9, "a", "late")))
+    is_global = index == "GLOBAL_SIMPLE"
+    assert rows_of(table) == (both[1:] if is_global else both)
+    updates = [(1, 20, "a", "x"), (1, 21, "b", "y"), (3, 20, "a", "z"), (3, 21, "b", "z")]
+    result = table.upsert(frame(spark, *updates, (3, 19, "b", "late")))
+    assert result.path_taken == "joined"
+    kept = [updates[1], updates[3]] if is_global else updates
+    assert rows_of(table) == sorted([*kept, both[2]])
+
+
+@pytest.mark.parametrize("small_rows", ["0", "1000"])
+def test_rows_of_a_batch_become_one_by_key_before_an_insert(spark, tmp_path, small_rows):
+    options = {
+        "hoodie.engine.small.batch.rows": small_rows,
+        "hoodie.combine.before.insert": "true",
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+    }
+    rows = [(1, 10, "a", "one"), (1, 11, "b", "one"), (2, 10, "a", "two")]
+    definition = {"precombine_field": "ts", "partition_by": ["dt"], "options": options}
+    keyed = HudiTable.create(spark, str(tmp_path / "keyed"), name="t", record_key=["id"], **definition)
+    keyed.insert(frame(spark, *rows))
+    assert rows_of(keyed) == rows[1:]
+    generated = HudiTable.create(spark, str(tmp_path / "generated"), name="t", **definition)
+    generated.insert(frame(spark, *rows, *rows))
+    assert rows_of(generated) == sorted([*rows, *rows])
+
+
+@pytest.mark.core
+@one_shape
+def test_delete_without_partition_columns_finds_the_key_anywhere(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.delete(spark.createDataFrame([(3,)], "id int"))
+    check_readers(table, FIRST[:2])
+
+
+def test_a_deleted_key_can_come_back(spark, table):
+    table.upsert(frame(spark, *FIRST))
+    table.delete(frame(spark, (1, 0, "a", "")))
+    table.upsert(frame(spark, (1, 11, "a", "again")))
+    check_readers(table, [(1, 11, "a", "again"), *FIRST[1:]])
+
+
+def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
+    table = create(spark, tmp_path, table_type="mor")
+    table.upsert(frame(spark, *FIRST))
+    table.delete(frame(spark, FIRST[0]))
+    table.upsert(frame(spark, (1, 20, "a", "back"), (2, 20, "a", "ignored")), update_columns=["ts"])
+    check_readers(table, [(1, 20, "a", "back"), (2, 20, "a", "two"), FIRST[2]])
+
+
+def test_update_columns_leave_the_others_in_a_bucket(spark, tmp_path, table_type):
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = create(spark, tmp_path, table_type=table_type, options=options)
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 20, "z", "ignored"), (4, 20, "d", "four")), update_columns=["ts"])
+    check_readers(table, [(1, 20, "a", "one"), *FIRST[1:], (4, 20, "d", "four")])
+
+
+@pytest.mark.parametrize(
+    ("index", "small_rows"),
+    [("SIMPLE", "1000"), ("GLOBAL_SIMPLE", "0"), ("GLOBAL_SIMPLE", "1000"), ("BUCKET", "0")],
+)
+def test_match_condition_asks_the_row_that_would_be_updated(spark, tmp_path, index, small_rows):
+    options = {"hoodie.index.type": index, "hoodie.engine.small.batch.rows": small_rows}
+    table = create(spark, tmp_path, partition_by=["dt"], options=options)
+    stored = [(1, 10, "a", "one")] if index == "GLOBAL_SIMPLE" else [(1, 10, "a", "one"), (1, 90, "b", "x")]
+    table.upsert(frame(spark, *stored))
+    new = (1, 20, "b" if index == "GLOBAL_SIMPLE" else "a", "miss")
+    table.upsert(frame(spark, new), match_condition="DBT_INTERNAL_DEST.ts > 50")
+    assert rows_of(table) == sorted([*stored, new])
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("cow", "mor"), ("200000", "0")))
+def test_a_global_index_moves_a_key_to_its_new_partition(spark, tmp_path, table_type, rows_limit):
+    options = {**HIVE, "hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": rows_limit}
+    table = keyed_table(spark, tmp_path / "t", table_type, options=options)
+    table.upsert(frame(spark, *FIRST))
+    table.upsert(frame(spark, (1, 20, "b", "moved"), (2, 5, "b", "late"), (4, 20, "c", "four")))
+    check_readers(table, [(1, 20, "b", "moved"), *FIRST[1:], (4, 20, "c", "four")])
+    table.upsert(frame(spark, (3, 20, "a", "ignored")), update_columns=["ts", "dt"])
+    check_readers(table, [(1, 20, "b", "moved"), FIRST[1], (3, 20, "a", "three"), (4, 20, "c", "four")])
+    result = table.delete(spark.createDataFrame([(1,), (3,)], "id int"))
+    assert result.rows_deleted == 2
+    check_readers(table, [FIRST[1], (4, 20, "c", "four")])
+
+
+def test_a_key_that_came_back_by_insert_is_updated_once(spark, tmp_path, table_type):
+    table = create(
+        spark,
+        tmp_path,
+        precombine_field="ts",
+        table_type=table_type,
+        options={"hoodie.parquet.small.file.limit": "0"},
+    )
+    table.upsert(frame(spark, *FIRST))
+    table.delete(frame(spark, (1, 0, "a", ""), (2, 0, "a", "")))
+    table.insert(frame(spark, (1, 11, "a", "again")))
+    table.upsert(frame(spark, (1, 12, "a", "updated")))
+    check_readers(table, [(1, 12, "a", "updated"), FIRST[2]])
+    without_duplicates = {"hoodie.datasource.write.insert.drop.duplicates": "true"}
+    rows = frame(spark, (1, 20, "a", "known"), (2, 20, "a", "older"), (2, 21, "a", "back"))
+    table.insert(rows, options=without_duplicates)
+    check_readers(table, [(1, 12, "a", "updated"), (2, 21, "a", "back"), FIRST[2]])
+
+
+def test_delete_by_key_alone_removes_every_row_of_the_key(spark, tmp_path, table_type):
+    table = create(spark, tmp_path, partition_by=["dt"], table_type=table_type)
+    table.insert(frame(spark, (1, 10, "a", "one"), (1, 10, "b", "uno"), (2, 10, "b", "two")))
+    assert table.delete(spark.createDataFrame([(1,)], "id int")).rows_deleted == 2
+    check_readers(table, [(2, 10, "b", "two")])
+
+
+@pytest.mark.parametrize("rows_limit", ["200000", "0"], ids=["driver", "executors"])
+def test_rows_marked_as_deleted_are_not_inserted(spark, tmp_path, rows_limit):
+    options = {"hoodie.engine.small.batch.rows": rows_limit}
+    table = create(spark, tmp_path, options=options)
+    rows = spark.createDataFrame([(1, False), (2, True), (3, None)], "id int, _hoodie_is_deleted boolean")
+    table.bulk_insert(rows)
+    assert sorted(row.id for row in table.snapshot().collect()) == [1, 3]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("index", "table_type"), in_turn(("SIMPLE", "BLOOM", "BUCKET"), ("cow", "mor")))
+def test_every_index_gives_the_same_rows(spark, tmp_path, table_type, index):
+    options = {**HIVE, "hoodie.index.type": index, "hoodie.parquet.small.file.limit": "0"}
+    table = keyed_table(spark, tmp_path / "t", table_type, options=options)
+    table.upsert(frame(spark, *[(n, 1, "ab"[n % 2], f"v{n}") for n in range(40)]))
+    table.upsert(frame(spark, *[(n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)]))
+    expected = [(n, 1, "ab"[n % 2], f"v{n}") for n in range(30)] + [
+        (n, 2, "ab"[n % 2], f"w{n}") for n in range(30, 50)
+    ]
+    check_readers(table, expected)
+
+
+@pytest.mark.core
+def test_a_model_without_a_key_gets_generated_keys(spark, tmp_path, table_type):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", table_type=table_type)
+    table.insert(frame(spark, *FIRST))
+    table.insert(frame(spark, FIRST[0]))
+    for number in range(10):
+        table.insert(frame(spark, *[(number, 1, "a", "x")] * 5))
+    keys = [row[0] for row in table.snapshot().select("_hoodie_record_key").collect()]
+    assert len(set(keys)) == 4 + 50
+    with pytest.raises(ConfigError, match="no record key"):
+        table.upsert(frame(spark, *FIRST))
+
+
+@pytest.mark.core
+@pytest.mark.parametrize(("table_type", "rows_limit"), in_turn(("mor", "cow"), ("200000", "0")))
+def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, table_type, rows_limit):
+    path = str(tmp_path / "t")
+    options = {**HIVE, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "3"}
+    keyed_table(
+        spark,
+        path,
+        table_type,
+        options=options,
+    )
+    table = HudiTable.open(spark, path, options={"hoodie.engine.small.batch.rows": rows_limit})
+    rows = [(n, 1, "a", f"v{n}") for n in range(20)]
+    table.bulk_insert(frame(spark, *rows))
+    table.insert_overwrite(frame(spark, *rows[:10]))
+    table.upsert(frame(spark, *[(n, 2, "a", f"w{n}") for n in range(5, 15)]))
+    check_readers(table, rows[:5] + [(n, 2, "a", f"w{n}") for n in range(5, 15)])
+    names = {row[0] for row in table.snapshot().select("_hoodie_file_name").distinct().collect()}
+    assert {int(name[:8]) for name in names} == {0, 1, 2}
+    with pytest.raises(ConfigError, match="made with"):
+        table.upsert(frame(spark, *rows), options={"hoodie.bucket.index.num.buckets": "4"})
