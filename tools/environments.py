@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tools.console import (
     seconds_since,
 )
 from tools.java import ensure_java
+from tools.uv import QUICK_WHEELS, uv_for, uv_variables
 
 OLDEST, NEWEST = (3, 10), (3, 13)
 _FOREIGN = (
@@ -221,35 +223,34 @@ def _install(environment: Environment) -> None:
 
 
 def _install_with(environment: Environment, log: Path) -> None:
-    """Install with `uv` where there is one, which takes a third of the time, else or if that fails with pip."""
+    """Install with `uv`, which takes a third of the time, or if there is none or it fails with pip."""
     constraints = ["-c", environment.constraints]
-    builders = [*constraints, "setuptools", "wheel"]
-    needed = [*constraints, "--no-build-isolation", "-r", environment.requirements, *_dependencies()]
-    package = [*constraints, "--no-build-isolation", "--no-deps", "-e", "."]
-    instead = ["--no-deps", "-r", environment.instead]
-    uv = shutil.which("uv")
-    if uv is not None:
-        quick = [uv, "pip", "install", "--python", str(environment.python)]
-        try:
-            logged([*quick, *builders], log)
-            logged([*quick, *needed], log)
-            with _ONE_AT_A_TIME:
-                logged([*quick, *package], log)
-            if environment.instead:
-                logged([*quick, *instead], log)
-            return
-        except subprocess.CalledProcessError:
-            # It does not know the mirrors of pip's configuration.
-            detail("uv could not install; trying pip")
     # What is imported is compiled then, which is a small part of all that is installed.
     quiet = ["--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--no-compile"]
     pip = [str(environment.python), "-m", "pip", "install", *quiet]
-    logged([*pip, *builders], log)
-    logged([*pip, *needed], log, on_line=_show_download)
+    uv = uv_for(pip, constraints, log)
+    if uv is not None:
+        quick = [uv, "pip", "install", "--python", str(environment.python), *QUICK_WHEELS]
+        try:
+            _install_by(quick, environment, log, uv_variables(environment.python))
+            return
+        except subprocess.CalledProcessError:
+            detail("uv could not install; trying pip")
+    _install_by(pip, environment, log)
+
+
+def _install_by(
+    install: Sequence[str], environment: Environment, log: Path, env: dict[str, str] | None = None
+) -> None:
+    constraints = ["-c", environment.constraints]
+    needed = [*constraints, "--no-build-isolation", "-r", environment.requirements, *_dependencies()]
+    logged([*install, *constraints, "setuptools", "wheel"], log, env=env)
+    logged([*install, *needed], log, env=env, on_line=_show_download)
     with _ONE_AT_A_TIME:
-        logged([*pip, *package], log)
+        package = [*constraints, "--no-build-isolation", "--no-deps", "-e", "."]
+        logged([*install, *package], log, env=env)
     if environment.instead:
-        logged([*pip, *instead], log)
+        logged([*install, "--no-deps", "-r", environment.instead], log, env=env)
 
 
 def _dependencies() -> list[str]:
