@@ -13,9 +13,11 @@ from hudi_engine.changes.group import Comparison, compare_group, meet
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
 from hudi_engine.changes.window import Point, window_of
-from hudi_engine.filegroup.missing import check_slice_whole
+from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.missing import check_nothing_missing, check_slice_whole
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import FileGroupKey
 from hudi_engine.timeline.moments import Moment, digits_of
 
 
@@ -116,6 +118,39 @@ def plan_changes(
     return ChangePlan(read, points, tuple(_comparisons(state, steps, cleaned)), mode)
 
 
+def _check_base_is_there(state: TableState, key: FileGroupKey, found: FileSlice | None) -> None:
+    """Refuse a slice that has only logs although the write that began it made a base file; without that one nothing is read.
+
+    Raises:
+        CorruptTableError: Naming file and commit.
+    """
+    if found is None or found.base_file is not None:
+        return
+    begun = (each for each in state.timeline.completed_writes if each.requested_time == found.base_instant)
+    for instant in begun:
+        made = [
+            (stat.path, instant.requested_time)
+            for partition, stat in state.timeline.commit_metadata(instant).write_stats()
+            if (partition, stat.file_id) == key and stat.path and stat.has_content
+        ]
+        check_slice_whole(state.storage, state.config, state.timeline, found, made)
+
+
+def check_state_whole(state: TableState, newest: str | None) -> None:
+    """Refuse a state of the whole table that lacks a file of a commit that is in it.
+
+    Args:
+        state: The table.
+        newest: Greatest requested time of the state's commits; None for a state before the first one.
+
+    Raises:
+        CorruptTableError: Naming file and commit.
+    """
+    if newest is not None:
+        view = state.view(as_of=newest)
+        check_nothing_missing(state.storage, state.config, state.timeline, view, newest)
+
+
 def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles) -> Iterator[Comparison]:
     """Pair the slices before and after each step; what has been cleaned meanwhile is refused, not left out."""
     states = StatesOfGroups(state, {partition for step in steps for partition, _ in step.groups})
@@ -128,6 +163,7 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
             files = step.change_data.get(key, ())
             if not files and not states.is_replaced(key, step.before):
                 cleaned.check_before(step, key, before)
+                _check_base_is_there(state, key, before)
             if not states.is_replaced(key, step.after):
                 cleaned.check_after(step, key, after)
                 check_slice_whole(state.storage, state.config, state.timeline, after, step.files.get(key, ()))

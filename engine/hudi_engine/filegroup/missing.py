@@ -93,7 +93,8 @@ def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
     partition = path.rpartition("/")[0]
     base, log = parse_base_file(path, partition), parse_log_file(path, partition)
     if base is not None:
-        return found is None or found.base_instant < base.instant
+        lost = found is not None and found.base_file is None and found.base_instant == base.instant
+        return found is None or lost or found.base_instant < base.instant
     if log is None or log.is_cdc:
         return False
     if found is None:
@@ -105,7 +106,7 @@ def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
 
 def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Iterator[tuple[str, str]]:
     """Yield data files that commits at hand name and the view lacks, with the commits."""
-    first = timeline.first_write_time or ""
+    first = (timeline.first_write_time if as_of is None else _first_without_a_gap(timeline)) or ""
     for instant, metadata in timeline.known_metadata():
         written = instant.requested_time
         if written < first or (as_of is not None and written > as_of):
@@ -113,6 +114,17 @@ def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Ite
         for partition, stat in metadata.write_stats():
             if _counts(view, partition, stat, written):
                 yield stat.path or "", written
+
+
+def _first_without_a_gap(timeline: Timeline) -> str | None:
+    """Return the first write since which all are on the timeline: a saved one too, as long as none after it was archived."""
+    if not timeline.completed_writes:
+        return None
+    oldest = timeline.completed_writes[0].requested_time
+    if oldest == timeline.first_write_time:
+        return oldest
+    archived = timeline.archived.completed_writes
+    return timeline.first_write_time if any(each.requested_time > oldest for each in archived) else oldest
 
 
 def _counts(view: FileSystemView, partition: str, stat: WriteStat, written: str) -> bool:

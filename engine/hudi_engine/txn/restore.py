@@ -5,6 +5,8 @@ from __future__ import annotations
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
+from hudi_engine.filegroup.missing import check_nothing_missing
+from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import Storage
 from hudi_engine.telemetry.services import Done, measured
 from hudi_engine.timeline.active import Timeline
@@ -78,4 +80,6 @@ def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, inst
     else:
         check_not_cleaned(timeline, target)
     check_slices_remain(storage, timeline, target, later)
+    view = FileSystemView.build(storage, config, timeline, as_of=target)
+    check_nothing_missing(storage, config, timeline, view, target)
     return RestorePlan(target, tuple((instant.requested_time, instant.action) for instant in later))
