@@ -273,6 +273,31 @@ def test_a_rule_of_the_users_own_is_found_by_its_import_path(
     assert data_rows(rows) == [row("a", 1, 1, "long"), row("b", 1)]
 
 
+class _SmallestWins(MergeRule):
+    """Keeps the row with the smaller ordering value."""
+
+    def first(self, old: Any, new: Any, ordering_fields: Any) -> Any:
+        (name,) = ordering_fields
+        values = [side.rows.column(name).to_pylist() for side in (old, new)]
+        return np.array(values[1]) <= np.array(values[0])
+
+
+smallest_wins = _SmallestWins(compares=True)
+
+
+def test_a_rule_of_the_users_own_decides_among_the_rows_of_the_logs_too(
+    builder: SliceBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    trust_rules("test_merge_modes:smallest_wins")
+    settings_ = config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": "test_merge_modes:smallest_wins"})
+    builder.add_base([row("a", 2)])
+    for version, ordering in enumerate((1, 4), start=1):
+        builder.add_log(upserts([row("a", ordering)], version + 1))
+
+    assert data_rows(read_slice(builder.context(settings_), builder.build())) == [row("a", 1)]
+
+
 @pytest.mark.parametrize(
     ("path", "words"),
     [

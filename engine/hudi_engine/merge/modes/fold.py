@@ -26,7 +26,8 @@ def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> E
     codes, distinct = key_codes(entries.keys)
     if distinct == len(entries):
         return entries
-    if rule.fills or entries.provided is not None or (rule.revives and entries.deleted.any()):
+    composed = rule.fills or rule.asks_each_pair or entries.provided is not None
+    if composed or (rule.revives and entries.deleted.any()):
         return _fold_by_rank(entries, codes, distinct, rule, ordering_fields)
     return entries.take(np.sort(winners(entries, codes, distinct, rule, ordering_fields)))
 

@@ -56,6 +56,12 @@ class MergeRule:
         """Whether log records are merged into the stored row one after the other, not with each other first."""
         return self.fills and self.logs is None
 
+    @property
+    def asks_each_pair(self) -> bool:
+        """Whether a subclass decides pair by pair, so that no order of all records stands for it."""
+        own = type(self)
+        return own.first is not MergeRule.first or own.merge is not MergeRule.merge
+
     def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
         """Return columns of the older record that :meth:`merge` looks at.
 
