@@ -106,7 +106,14 @@ def test_addresses_that_make_no_sense_are_refused(server: ReportServer, tmp_path
 def test_the_command_prints_where_it_is_and_ends_at_an_interrupt(tmp_path: Path) -> None:
     tables.copy_on_write(tmp_path / "t", 1)
     words = [sys.executable, "-m", "hudi_engine.cli", str(tmp_path / "t"), "serve-report", "--json"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A run of the tests in the background of a shell has interrupts ignored, and its children would too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
         assert process.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline())
         assert found is not None
