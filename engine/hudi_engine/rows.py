@@ -20,7 +20,6 @@ from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.inspect.files import FileFacts, facts_of
 from hudi_engine.merge.base_reader import select_schema
@@ -165,8 +164,7 @@ class Rows:
     @cached_property
     def _slices(self) -> list[FileSlice]:
         state, as_of = self._state, self._context.as_of
-        view = state.view(as_of=as_of)
-        check_nothing_missing(state.storage, state.config, state.timeline, view, as_of)
+        view = state.whole_view(as_of=as_of)
         slices = view.latest_slices()
         if self._filters is None:
             return slices

@@ -16,6 +16,7 @@ from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import RULE_PROPERTY
+from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
@@ -163,6 +164,16 @@ class TableState:
         return FileSystemView.build(
             self.storage, self.config, self.timeline, as_of=as_of, partitions=partitions
         )
+
+    def whole_view(self, *, as_of: str | None = None) -> FileSystemView:
+        """Return file slices of the whole table, all of whose files are there.
+
+        Raises:
+            CorruptTableError: A file of a commit is lost; see check_nothing_missing for which commits are looked at.
+        """
+        view = self.view(as_of=as_of)
+        check_nothing_missing(self.storage, self.config, self.timeline, view, as_of)
+        return view
 
     def average_row_bytes(self, options: Options) -> int:
         """Return bytes a row takes in a base file, from the newest commit that wrote enough (more than the small file limit)."""

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.helpers.interrupts import take_interrupts
+
 pytestmark = pytest.mark.slow
 
 SPARK_CONF = {
@@ -61,8 +63,7 @@ def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[s
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        # A run of the tests in the background of a shell has interrupts ignored, and its children would too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=take_interrupts,
     )
 
 

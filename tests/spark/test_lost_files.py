@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hudi_engine import CorruptTableError, HistoryGapError, HudiTable, TimelineError
+from hudi_engine import CorruptTableError, HistoryGapError, TimelineError
+
+from tests.helpers.keyed import keyed_table
 
 SCHEMA = "id string, p string, v string"
 LOST = (CorruptTableError, HistoryGapError, TimelineError)
@@ -17,15 +19,9 @@ def rows(frame):
 
 @pytest.fixture
 def table(spark, tmp_path, table_type):
-    return HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        partition_by=["p"],
-        table_type=table_type,
-        schema=SCHEMA,
-        options={"hoodie.clean.automatic": "false"},
+    given = {"precombine_field": None, "partition_by": ["p"], "schema": SCHEMA}
+    return keyed_table(
+        spark, tmp_path / "t", table_type, **given, options={"hoodie.clean.automatic": "false"}
     )
 
 

@@ -22,7 +22,7 @@ from hudi_engine.changes.columns import (
 from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, context_at
-from hudi_engine.changes.slices import StatesOfGroups
+from hudi_engine.changes.slices import StatesOfGroups, slices_of_whole
 from hudi_engine.changes.touched import Step
 from hudi_engine.changes.window import Point
 from hudi_engine.config.options import Options
@@ -76,8 +76,11 @@ def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
         reading: The read.
         point: The state.
         commit: Commit time of rows that carry none.
+
+    Raises:
+        CorruptTableError: The state lacks a file.
     """
-    slices = StatesOfGroups(reading.state).live_slices(point)
+    slices = slices_of_whole(reading.state, point)
     frame = slices_frame(reading.spark, reading.state, reading.at(point), slices)
     return _typed(frame, INSERT, commit)
 

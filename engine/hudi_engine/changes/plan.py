@@ -14,7 +14,7 @@ from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
 from hudi_engine.changes.window import Point, window_of
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.missing import check_nothing_missing, check_slice_whole
+from hudi_engine.filegroup.missing import check_slice_whole
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
@@ -134,21 +134,6 @@ def _check_base_is_there(state: TableState, key: FileGroupKey, found: FileSlice 
             if (partition, stat.file_id) == key and stat.path and stat.has_content
         ]
         check_slice_whole(state.storage, state.config, state.timeline, found, made)
-
-
-def check_state_whole(state: TableState, newest: str | None) -> None:
-    """Refuse a state of the whole table that lacks a file of a commit that is in it.
-
-    Args:
-        state: The table.
-        newest: Greatest requested time of the state's commits; None for a state before the first one.
-
-    Raises:
-        CorruptTableError: Naming file and commit.
-    """
-    if newest is not None:
-        view = state.view(as_of=newest)
-        check_nothing_missing(state.storage, state.config, state.timeline, view, newest)
 
 
 def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles) -> Iterator[Comparison]:

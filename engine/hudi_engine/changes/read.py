@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.changes.columns import ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
-from hudi_engine.changes.plan import check_state_whole, plan_changes, steps_since
+from hudi_engine.changes.plan import plan_changes, steps_since
 from hudi_engine.changes.window import Span, point_at, position_of
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HistoryGapError
@@ -81,7 +81,6 @@ def changes_between(
                 raise
     if end is not None:
         state.timeline.check_readable(last.newest)
-    check_state_whole(state, last.newest)
     return inserted_rows(reading, last, last.newest or "")
 
 

@@ -7,10 +7,20 @@ from collections.abc import Iterable
 from hudi_engine.changes.window import Point
 from hudi_engine.filegroup.file_group import FileGroup, SliceRules
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.listing import list_files_of, list_table_files
+from hudi_engine.filegroup.listing import PartitionFiles, list_files_of, list_table_files
 from hudi_engine.filegroup.view import ChosenByCommit, file_groups
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
+
+
+def slices_of_whole(state: TableState, point: Point) -> list[FileSlice]:
+    """Return the slices that are the table at a state, from one listing.
+
+    Raises:
+        CorruptTableError: A file of a commit that is in the state is lost.
+    """
+    listed = None if point.newest is None else state.whole_view(as_of=point.newest).listed
+    return StatesOfGroups(state, listed=listed).live_slices(point)
 
 
 class StatesOfGroups:
@@ -19,15 +29,23 @@ class StatesOfGroups:
     Args:
         state: The table.
         partitions: Partition paths, each listed once; None for all.
+        listed: Their files, where they have been listed; None to list them.
     """
 
-    def __init__(self, state: TableState, partitions: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        state: TableState,
+        partitions: Iterable[str] | None = None,
+        *,
+        listed: PartitionFiles | None = None,
+    ) -> None:
         self._state = state
-        listed = (
-            list_table_files(state.storage, state.config)
-            if partitions is None
-            else list_files_of(state.storage, partitions)
-        )
+        if listed is None:
+            listed = (
+                list_table_files(state.storage, state.config)
+                if partitions is None
+                else list_files_of(state.storage, partitions)
+            )
         self._groups: dict[FileGroupKey, FileGroup] = {
             (partition, file_id): group
             for partition, statuses in listed.items()

@@ -26,8 +26,8 @@ from hudi_engine.changes.columns import (
 )
 from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, meet
-from hudi_engine.changes.plan import ChangePlan, check_state_whole, plan_changes, steps_since
-from hudi_engine.changes.slices import StatesOfGroups
+from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
+from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.window import point_at, position_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, UnsupportedTableError
@@ -178,8 +178,7 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
         steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
         return plan_changes(state, read, steps, cleaned, mode)
     state.timeline.check_readable(last.newest)
-    check_state_whole(state, last.newest)
-    slices = StatesOfGroups(state).live_slices(last)
+    slices = slices_of_whole(state, last)
     units = tuple(Comparison(0, each.partition, None, each, end, meets_others=False) for each in slices)
     return ChangePlan(read, ((last, last, _written(state)),), units, mode)
 

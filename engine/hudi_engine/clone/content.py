@@ -8,7 +8,6 @@ from functools import cached_property
 
 from hudi_engine.errors import TimelineError, WriteConflictError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.logformat.format import BlockPlace, BlockType
@@ -57,10 +56,9 @@ class Content:
                 f"the oldest write on the active timeline of {state.storage.base!r} is {writes[0].requested_time}, so it cannot be "
                 f"cloned as of {as_of}; name that write or a later one"
             )
-        view = state.view(as_of=as_of)
         for write in writes if as_of is None else ():
             timeline.commit_metadata(write)
-        check_nothing_missing(state.storage, state.config, timeline, view, as_of)
+        view = state.whole_view(as_of=as_of)
         return cls(state, view, Timeline.load(state.storage, state.config), as_of)
 
     @property

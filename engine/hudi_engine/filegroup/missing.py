@@ -15,7 +15,7 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
-from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.filegroup.view import FileSystemView, is_merged
 from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -99,9 +99,9 @@ def _is_missed(found: FileSlice | None, path: str, written: str) -> bool:
         return False
     if found is None:
         return True
-    stored = found.base_file
-    merged = stored is not None and (stored.instant >= written or stored.instant > log.instant)
-    return not merged and all(log.path != each.path for each in found.log_files)
+    return not is_merged(found.base_file, log, written) and all(
+        log.path != each.path for each in found.log_files
+    )
 
 
 def _missing(timeline: Timeline, view: FileSystemView, as_of: str | None) -> Iterator[tuple[str, str]]:

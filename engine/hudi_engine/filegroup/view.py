@@ -14,6 +14,11 @@ from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.timeline.active import FileGroupKey, Timeline
 
 
+def is_merged(base: BaseFile | None, log: LogFile, written: str) -> bool:
+    """Return whether a base file holds what a write put into a log: it is of that write or a later one, or of a later slice."""
+    return base is not None and (base.instant >= written or base.instant > log.instant)
+
+
 class FileSystemView:
     """Slices of a table, found by listing each folder once; what is not committed, or replaced, is not in it.
 
@@ -76,6 +81,11 @@ class FileSystemView:
         """File groups taken out by an insert overwrite, delete partition or clustering, with its instant."""
         return self._replaced
 
+    @property
+    def listed(self) -> PartitionFiles:
+        """Every file the listing found, by partition."""
+        return self._files
+
     def files(self, partition: str) -> tuple[FileStatus, ...]:
         """Return every file the listing found in a partition, whatever it is."""
         return tuple(self._files.get(partition, ()))
@@ -127,11 +137,7 @@ class FileSystemView:
         """
         partition, file_id = key
         slices = self._slices.get(partition, {}).get(file_id, ())
-        merged = any(
-            each.base_file is not None
-            and (each.base_file.instant >= written or each.base_file.instant > log.instant)
-            for each in slices
-        )
+        merged = any(is_merged(each.base_file, log, written) for each in slices)
         if merged or any(log.path == other.path for each in slices for other in each.log_files):
             return True
         return any(status.path == log.path for status in self.files(partition))

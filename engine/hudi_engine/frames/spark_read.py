@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from hudi_engine.config.options import Options
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.frames.listed import listed_files
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.changes import read_unmerged_logs
@@ -74,8 +73,7 @@ def snapshot_frame(
     if data_schema is None:
         return spark.createDataFrame([], arrow_to_spark(META_SCHEMA))
     read = as_its_readers_do(state.read_context(data_schema, options, as_of=as_of), state.timeline)
-    view = state.view(as_of=as_of)
-    check_nothing_missing(state.storage, state.config, state.timeline, view, as_of)
+    view = state.whole_view(as_of=as_of)
     slices = view.latest_slices()
     if merge_type == UNMERGED_LOGS:
         logged = [each for each in slices if each.log_files]

@@ -18,6 +18,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.report.serve import ReportServer, serve_report
 from hudi_engine.storage.factory import open_storage
 
+from tests.helpers.interrupts import take_interrupts
 from tests.unit.services import tables
 
 DEFAULTS = resolve_options(None)
@@ -111,8 +112,7 @@ def test_the_command_prints_where_it_is_and_ends_at_an_interrupt(tmp_path: Path)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A run of the tests in the background of a shell has interrupts ignored, and its children would too.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=take_interrupts,
     ) as process:
         assert process.stderr is not None
         found = re.search(r"http://127\.0\.0\.1:(\d+)/", process.stderr.readline())
