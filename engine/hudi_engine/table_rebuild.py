@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.config.declared.sync_options import SyncOptions
+from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
@@ -87,7 +89,14 @@ def _rebuild_beside(
         create_table(side_storage, wanted)
         mark_builder(side_storage)
         table = HudiTable(
-            spark, side, side_storage, {**(options or {}), EngineOptions.PUBLISH_MANIFEST.key: "false"}
+            spark,
+            side,
+            side_storage,
+            {
+                **(options or {}),
+                EngineOptions.PUBLISH_MANIFEST.key: "false",
+                SyncOptions.ENABLED.key: "false",
+            },
         )
         result = table.write_anew(operations.BULK_INSERT, df)
         swap(storage.base, side)
@@ -95,7 +104,10 @@ def _rebuild_beside(
         if not is_switched(storage.base, side):
             remove_side(side)
         raise
-    HudiTable(spark, storage.base, storage, options).services().publish_or_warn()
+    table = HudiTable(spark, storage.base, storage, options)
+    table.services().publish_or_warn()
+    if resolve_options(options)[SyncOptions.ENABLED]:
+        table.sync_hive()
     return result
 
 

@@ -47,9 +47,12 @@ class ApacheHudi:
         version: ``0.15.0`` or ``1.2.0``.
         timezone: Zone of its process; instants are in UTC, so anything else is for tests of that.
         java: Options of its Java; those of a short life without any.
+        metastore: Folder of a Hive metastore (Derby) that is its catalog; None for names of its own.
     """
 
-    def __init__(self, version: str, timezone: str = "UTC", java: str = SHORT_LIFE) -> None:
+    def __init__(
+        self, version: str, timezone: str = "UTC", java: str = SHORT_LIFE, metastore: Path | None = None
+    ) -> None:
         self.version = version
         described = json.loads(DESCRIPTION.read_text())
         self._folder = tempfile.TemporaryDirectory(prefix="apache-hudi-")
@@ -65,7 +68,8 @@ class ApacheHudi:
         }
         self._errors = Path(self._folder.name, "stderr.txt").open("w+b")
         self._process = subprocess.Popen(
-            [described["python"], str(WORKER), described["jars"][version], self._folder.name, java],
+            [described["python"], str(WORKER), described["jars"][version], self._folder.name, java,
+             str(metastore or "")],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment,
             cwd=self._folder.name, text=True,
         )  # fmt: skip

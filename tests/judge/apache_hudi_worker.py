@@ -1,7 +1,7 @@
 """The process that runs Apache Hudi: one JSON request a line on stdin, one JSON answer a line on stdout.
 
 Started by ``apache_hudi.py`` with the Python that holds PySpark 3.5; arguments: the bundle jar, a folder
-of its own, and options of Java.
+of its own, options of Java, and the folder of a Hive metastore (Derby) or nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from rows import plain, plain_map
 
 
-def start(jar: str, folder: str, java: str) -> SparkSession:
+def start(jar: str, folder: str, java: str, metastore: str) -> SparkSession:
     """Start the session as Hudi's documentation asks for it, with more options for its Java."""
     builder = SparkSession.builder.master("local[2]").appName("apache-hudi")
     for key, value in {
@@ -37,6 +37,9 @@ def start(jar: str, folder: str, java: str) -> SparkSession:
         "spark.driver.extraJavaOptions": java,
     }.items():
         builder = builder.config(key, value)
+    if metastore:
+        place = f"jdbc:derby:;databaseName={metastore};create=true"
+        builder = builder.enableHiveSupport().config("spark.hadoop.javax.jdo.option.ConnectionURL", place)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
@@ -102,7 +105,7 @@ def main() -> None:
     # knows.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    spark = start(*sys.argv[1:4])
+    spark = start(*sys.argv[1:5])
     for line in sys.stdin:
         try:
             result: dict[str, Any] = {"rows": answer(spark, json.loads(line))}

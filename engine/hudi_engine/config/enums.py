@@ -233,3 +233,21 @@ class PartitionFilter(Name):
     NONE = "NONE"
     RECENT_DAYS = "RECENT_DAYS"
     SELECTED_PARTITIONS = "SELECTED_PARTITIONS"
+
+
+class SyncMode(Name):
+    """``hoodie.datasource.hive_sync.mode``: how a Hive metastore is spoken to."""
+
+    HMS = "hms"
+    """By the metastore's own interface."""
+
+
+class SyncStrategy(Name):
+    """``hoodie.datasource.hive_sync.table.strategy``: which entries a merge-on-read table gets."""
+
+    ALL = "ALL"
+    """The table's name and ``_rt`` for the snapshot, ``_ro`` for the base files."""
+    RO = "RO"
+    """The table's name for the base files."""
+    RT = "RT"
+    """The table's name for the snapshot."""

@@ -45,6 +45,11 @@ _NO_ASYNC_CLUSTERING = (
     "nothing runs beside a write here; hoodie.clustering.inline runs a clustering after the commit, and "
     "hoodie.clustering.schedule.inline only plans it, for hudi-engine TABLE cluster --execute in a process of its own"
 )
+_BY_SESSION = (
+    "the entries are made in the metastore of the Spark session, with the rights of its user; say there where it is "
+    "(spark.hadoop.hive.metastore.uris), and leave this out"
+)
+_OWN_FORM = "the entries have the form that Apache Hudi gives them by default; leave it out"
 NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "hoodie.metadata.enable": ("false", _NO_METADATA_TABLE),
@@ -68,6 +73,17 @@ NOT_DONE: Mapping[str, tuple[str, str]] = MappingProxyType(
             "latest_state",
             "call changes(start, end), whose rows say what happened",
         ),
+        "hoodie.datasource.hive_sync.jdbcurl": ("", _BY_SESSION),
+        "hoodie.datasource.hive_sync.metastore.uris": ("", _BY_SESSION),
+        "hoodie.datasource.hive_sync.use_jdbc": ("false", _BY_SESSION),
+        "hoodie.datasource.hive_sync.base_file_format": ("PARQUET", _OWN_FORM),
+        "hoodie.datasource.hive_sync.bucket_sync": ("false", _OWN_FORM),
+        "hoodie.datasource.hive_sync.create_managed_table": ("false", _OWN_FORM),
+        "hoodie.datasource.hive_sync.serde_properties": ("", _OWN_FORM),
+        "hoodie.datasource.hive_sync.support_timestamp": ("true", _OWN_FORM),
+        "hoodie.datasource.hive_sync.sync_comment": ("false", _OWN_FORM),
+        "hoodie.datasource.hive_sync.table_properties": ("", _OWN_FORM),
+        "hoodie.datasource.hive_sync.use_pre_apache_input_format": ("false", _OWN_FORM),
     }
 )
 """Keys that ask for what is not done: the value that asks for nothing, and what to do instead."""

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
+from hudi_engine.front.entries import Entries
 from hudi_engine.front.reads import Reads
+from hudi_engine.hive_sync import check_sync
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
@@ -40,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class Writes(Reads):
+class Writes(Reads, Entries):
     """Writing: rows, partitions, the schema. Conditions are read with `Reads`."""
 
     def upsert(
@@ -347,6 +350,8 @@ class Writes(Reads):
 
     def _run(self, request: WriteRequest) -> WriteResult:
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
+        if request.options[SyncOptions.ENABLED]:
+            check_sync(self.spark, self.config, request.options)
         result = write(self.spark, self.storage, replace(request, held=self._held))
         return self._published(result, request.options)
 
@@ -357,6 +362,8 @@ class Writes(Reads):
         result = replace(result, services=services, seconds={**result.seconds, **seconds})
         if result.instant is not None and result.metadata is not None:
             self._told(result, result.instant, result.metadata, options)
+        if result.instant is not None and options[SyncOptions.ENABLED]:
+            self.sync_hive(options=options.raw)
         return result
 
     def _told(self, result: WriteResult, instant: str, metadata: CommitMetadata, options: Options) -> None:

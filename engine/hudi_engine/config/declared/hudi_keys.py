@@ -37,20 +37,13 @@ hoodie.compact: merge.handle.class
 hoodie.compaction: lazy.block.read partition.path.regex plan.generator record.merger.strategy reverse.log.read
 hoodie.consistency: check.enabled check.initial_interval_ms check.max_checks check.max_interval_ms
 hoodie.datasource: clustering.async.enable clustering.inline.enable compaction.async.enable
-  hive_sync.assume_date_partitioning hive_sync.auto_create_database hive_sync.base_file_format
-  hive_sync.batch_num hive_sync.bucket_sync hive_sync.bucket_sync_spec hive_sync.create_managed_table
-  hive_sync.database hive_sync.enable hive_sync.filter_pushdown_enabled hive_sync.filter_pushdown_max_size
-  hive_sync.ignore_exceptions hive_sync.jdbcurl hive_sync.metastore.uris hive_sync.mode
-  hive_sync.omit_metadata_fields hive_sync.partition_extractor_class hive_sync.partition_fields
-  hive_sync.password hive_sync.recreate_table_on_error hive_sync.schema_string_length_thresh
-  hive_sync.serde_properties hive_sync.skip_ro_suffix hive_sync.support_timestamp hive_sync.sync_as_datasource
-  hive_sync.sync_comment hive_sync.table hive_sync.table.strategy hive_sync.table_properties hive_sync.use_jdbc
-  hive_sync.use_pre_apache_input_format hive_sync.use_spark_catalog hive_sync.username insert.dup.policy
-  merge.type meta.sync.base.path meta.sync.enable meta_sync.condition.sync overwrite.mode
-  partition_extractor_class query.incremental.format query.type read.begin.instanttime
-  read.create.filesystem.relation read.end.instanttime read.extract.partition.values.from.path
-  read.file.index.list.partitions.from.catalog read.file.index.listing.mode
-  read.file.index.listing.partition-path-prefix.analysis.enabled
+  hive_sync.assume_date_partitioning hive_sync.batch_num hive_sync.bucket_sync_spec
+  hive_sync.filter_pushdown_enabled hive_sync.filter_pushdown_max_size hive_sync.partition_fields
+  hive_sync.password hive_sync.recreate_table_on_error hive_sync.use_spark_catalog hive_sync.username
+  insert.dup.policy merge.type meta.sync.base.path meta_sync.condition.sync overwrite.mode
+  query.incremental.format query.type read.begin.instanttime read.create.filesystem.relation
+  read.end.instanttime read.extract.partition.values.from.path read.file.index.list.partitions.from.catalog
+  read.file.index.listing.mode read.file.index.listing.partition-path-prefix.analysis.enabled
   read.file.index.optimize.listing.using.path.filter read.incr.fallback.fulltablescan.enable read.incr.filters
   read.incr.path.glob read.incr.skip_cluster read.incr.skip_compact read.incr.table.version
   read.partition.value.extractor.enabled read.paths read.schema.use.end.instanttime read.streaming.table.version
@@ -109,7 +102,7 @@ hoodie.markers: delete.parallelism timeline_server_based.batch.interval_ms
 hoodie.memory: compaction.fraction dfs.buffer.max.size merge.fraction writestatus.failure.fraction
 hoodie.merge: allow.duplicate.on.inserts data.validation.enabled small.file.group.candidates.limit
   use.record.positions
-hoodie.meta: sync.client.tool.class sync.decode_partition sync.incremental sync.metadata_file_listing
+hoodie.meta: sync.client.tool.class sync.incremental sync.metadata_file_listing
   sync.no_partition_metadata sync.sync_snapshot_with_table_name sync.touch.partitions.enabled
 hoodie.meta_sync: global.replicate.timestamp spark.version
 hoodie.metadata: - auto.delete.partitions auto.initialize bloom.filter.dynamic.max.entries bloom.filter.enable

@@ -1,0 +1,129 @@
+"""Makes tables and their entries in a Hive metastore (Derby), and prints what is in them; arguments: none, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from hudi_engine import HudiTable
+from hudi_engine.config.declared.sync_options import SyncOptions
+from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.hive_sync.entry import HiveEntry
+from hudi_engine.hive_sync.metastore import Metastore
+from pyspark.sql import SparkSession
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rows import plain  # noqa: E402 - lies beside this program
+
+SYNC = {"hoodie.datasource.hive_sync.enable": "true", "hoodie.datasource.hive_sync.database": "lake"}
+HIVE_STYLE = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+
+
+def start() -> SparkSession:
+    """A session with a Hive metastore in this folder."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2]").enableHiveSupport()
+    for key, value in {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": os.path.abspath("warehouse"),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=metastore;create=true",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Dderby.system.durability=test",
+    }.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def told(frame: Any) -> list[dict[str, Any]]:
+    """Rows in plain form, without Hudi's columns."""
+    names = [name for name in frame.columns if not name.startswith("_hoodie_")]
+    rows = frame.select(names).collect()
+    return [{name: plain(value) for name, value in row.asDict().items()} for row in rows]
+
+
+def partitions(spark: SparkSession, name: str) -> list[str]:
+    """Partitions of an entry, as the metastore has them."""
+    metastore = Metastore(spark)
+    try:
+        return sorted(metastore.partitions(HiveEntry("lake", name, "", (), (), "", {}, {})))
+    finally:
+        metastore.close()
+
+
+def make(spark: SparkSession) -> dict[str, Any]:
+    """Make the tables; each entry's rows as the engine reads them."""
+    found: dict[str, Any] = {}
+    columns = "id long, ts long, dt string, amount decimal(10,2), at timestamp"
+
+    def rows(*values: tuple[int, int, str, str], more: str = "") -> Any:
+        cells = [
+            f"({i}L, {t}L, '{d}', cast({a} as decimal(10,2)), timestamp'2024-01-0{t} 03:04:05')"
+            for i, t, d, a in values
+        ]
+        names = (
+            columns.replace(" long", "")
+            .replace(" string", "")
+            .replace(" decimal(10,2)", "")
+            .replace(" timestamp", "")
+        )
+        return spark.sql(f"select *{more} from values {', '.join(cells)} as rows({names})")
+
+    definition = {"record_key": ["id"], "precombine_field": "ts", "partition_by": ["dt"]}
+    cow = HudiTable.create(spark, os.path.abspath("cow"), name="Cow", **definition, options={**HIVE_STYLE})
+    cow.upsert(rows((1, 1, "a", "1.5"), (2, 1, "b", "2"), (3, 1, "x y", "3")), options=SYNC)
+    found["first"] = partitions(spark, "cow")
+    cow.upsert(rows((1, 2, "a", "9"), (4, 2, "c", "4"), more=", 'new' as note"), options=SYNC)
+    cow.delete_partitions(["dt=b"], options=SYNC)
+    found["cow"], found["partitions"] = told(cow.snapshot()), partitions(spark, "cow")
+
+    mor = HudiTable.create(spark, os.path.abspath("mor"), name="mor", table_type="mor", **definition)
+    mor.upsert(rows((1, 1, "a", "1"), (2, 1, "b", "2")), options=SYNC)
+    mor.upsert(rows((1, 2, "a", "7")), options=SYNC)
+    found["mor"] = found["mor_rt"] = told(mor.snapshot())
+    found["mor_ro"] = told(mor.read_optimized())
+    found["mor_partitions"] = partitions(spark, "mor_rt")
+
+    day = "org.apache.hudi.hive.SlashEncodedDayPartitionValueExtractor"
+    extractor = {SyncOptions.EXTRACTOR.key: day, "hoodie.datasource.hive_sync.table": "by_day"}
+    days = HudiTable.create(spark, os.path.abspath("days"), name="days", **definition)
+    days.upsert(rows((1, 1, "2024/01/02", "1")), options={**SYNC, **extractor})
+    found["by_day"], found["day_partitions"] = told(days.snapshot()), partitions(spark, "by_day")
+
+    flat = HudiTable.create(
+        spark, os.path.abspath("flat"), name="flat", record_key=["id"], precombine_field="ts"
+    )
+    flat.upsert(rows((1, 1, "a", "1"), (2, 1, "b", "2")), options=SYNC)
+    found["flat"] = told(flat.snapshot())
+    return found
+
+
+def refused(spark: SparkSession) -> list[str]:
+    """What is refused, each in its own words."""
+    table = HudiTable.open(spark, os.path.abspath("flat"))
+    spark.sql("create table lake.taken (id long) using parquet")
+    said = []
+    for options in (
+        {"hoodie.datasource.hive_sync.database": "lake", "hoodie.datasource.hive_sync.table": "taken"},
+        {"hoodie.datasource.hive_sync.database": "lake", "hoodie.datasource.hive_sync.table": "cow"},
+        {
+            "hoodie.datasource.hive_sync.database": "nowhere",
+            "hoodie.datasource.hive_sync.auto_create_database": "false",
+        },
+    ):
+        try:
+            table.sync_hive(options=options)
+        except (ConfigError, TableExistsError) as error:
+            said.append(str(error))
+    return said
+
+
+if __name__ == "__main__":
+    session = start()
+    answer = make(session)
+    answer["refused"] = refused(session)
+    sys.stdout.write(json.dumps(answer) + "\n")

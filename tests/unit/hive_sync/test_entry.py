@@ -1,0 +1,103 @@
+"""What the entries of a table say to other engines."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from hudi_engine.config.declared.sync_options import SyncOptions
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import ConfigError
+from hudi_engine.hive_sync.entry import entries_of
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+from tests.helpers.handmade import HandmadeTable
+
+SYNC = "hoodie.datasource.hive_sync."
+SCHEMA = pa.schema(
+    [
+        ("Id", pa.int64()),
+        ("dt", pa.string()),
+        ("Tags", pa.list_(pa.struct([("k", pa.string()), ("n", pa.decimal128(9, 2))]))),
+    ]
+)
+ROWS = pa.table({"Id": [1], "dt": ["a"], "Tags": [[]]}, schema=SCHEMA)
+
+
+def entries(folder, merge_on_read=False, **given):
+    table = HandmadeTable(folder / "t", SCHEMA, ("dt",), merge_on_read=merge_on_read)
+    table.commit({"dt=a": {"f-0": ROWS}})
+    state = TableState.load(open_storage(str(folder / "t")))
+    options = {SYNC + name.replace("__", "."): value for name, value in {"table": "T", **given}.items()}
+    return entries_of(state, SCHEMA, resolve_options(options), ("dt",), "4.0.0")
+
+
+def test_a_copy_on_write_table_has_one_entry_with_partition_keys_apart(tmp_path):
+    (found,) = entries(tmp_path, database="Lake", omit_metadata_fields="true")
+    assert found.label == "lake.t"
+    assert found.columns == [("id", "bigint"), ("tags", "array<struct<k:string,n:decimal(9,2)>>")]
+    assert found.keys == [("dt", "string")]
+    assert found.input_format == "org.apache.hudi.hadoop.HoodieParquetInputFormat"
+    assert found.properties["EXTERNAL"] == "TRUE"
+    assert len(found.properties["last_commit_time_sync"]) == 17
+
+
+def test_metadata_columns_come_first_unless_they_are_left_out(tmp_path):
+    (found,) = entries(tmp_path)
+    assert [name for name, _ in found.columns][:2] == ["_hoodie_commit_time", "_hoodie_commit_seqno"]
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({}, {"t_ro": True, "t_rt": False, "t": False}),
+        ({"skip_ro_suffix": "true"}, {"t": True, "t_rt": False}),
+        ({"table__strategy": "RO"}, {"t": True}),
+        ({"table__strategy": "rt"}, {"t": False}),
+    ],
+)
+def test_the_names_of_a_merge_on_read_table_and_which_shows_base_files_alone(tmp_path, given, names):
+    found = entries(tmp_path, merge_on_read=True, **given)
+    optimized = {each.name: each.serde_properties["hoodie.query.as.ro.table"] == "true" for each in found}
+    assert optimized == names
+    for each in found:
+        assert each.input_format.endswith("RealtimeInputFormat") is not optimized[each.name]
+
+
+def test_spark_finds_provider_and_schema_in_parts_with_partition_columns_last(tmp_path):
+    (found,) = entries(tmp_path, schema_string_length_thresh="100")
+    count = int(found.properties["spark.sql.sources.schema.numParts"])
+    text = "".join(found.properties[f"spark.sql.sources.schema.part.{n}"] for n in range(count))
+    assert count > 1
+    assert [field["name"] for field in json.loads(text)["fields"]][-3:] == ["Id", "Tags", "dt"]
+    assert found.properties["spark.sql.sources.provider"] == "hudi"
+    assert found.properties["spark.sql.sources.schema.partCol.0"] == "dt"
+
+
+def test_without_a_data_source_only_the_input_format_speaks(tmp_path):
+    (found,) = entries(tmp_path, sync_as_datasource="false")
+    assert not [key for key in found.properties if key.startswith("spark.")]
+    assert found.serde_properties == {"serialization.format": "1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("mode", "jdbc", "legal values: hms"),
+        ("jdbcurl", "jdbc:hive2://hive:10000", "metastore of the Spark session"),
+        ("create_managed_table", "true", "legal values: false"),
+        ("table.strategy", "BOTH", "legal values: ALL, RO, RT"),
+    ],
+)
+def test_other_ways_and_forms_are_refused_by_name(key, value, said):
+    with pytest.raises(ConfigError, match=said):
+        resolve_options({SYNC + key: value})
+
+
+def test_a_sync_is_asked_for_by_either_key_and_off_by_default():
+    assert not resolve_options({})[SyncOptions.ENABLED]
+    assert resolve_options({"hoodie.datasource.meta.sync.enable": "true"})[SyncOptions.ENABLED]
+    assert resolve_options({SYNC + "auto_create_database": "false"}).is_set(SyncOptions.AUTO_CREATE)
+    assert not resolve_options({SYNC + "ignore_exceptions": "false"})[SyncOptions.IGNORE_ERRORS]
