@@ -83,6 +83,7 @@ def rebuild_table(
 def _rebuild_beside(
     spark: SparkSession, storage: Storage, wanted: TableConfig, df: DataFrame, options: RawOptions | None
 ) -> WriteResult:
+    """Make a table in a folder beside and let it take the place of the old one; it is shown to nobody before."""
     side = side_folder(storage.base)
     try:
         side_storage = open_storage(side)

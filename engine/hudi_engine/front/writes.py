@@ -12,7 +12,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
-from hudi_engine.front.entries import Entries
+from hudi_engine.front.hive_entries import HiveEntries
 from hudi_engine.front.reads import Reads
 from hudi_engine.hive_sync import check_sync
 from hudi_engine.merge.modes.registry import keeps_newer_rows
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class Writes(Reads, Entries):
+class Writes(Reads, HiveEntries):
     """Writing: rows, partitions, the schema. Conditions are read with `Reads`."""
 
     def upsert(

@@ -118,6 +118,7 @@ def _provide_database(metastore: Metastore, name: str, options: Options) -> None
 
 
 def _sync_entry(metastore: Metastore, entry: HiveEntry, found: Mapping[str, tuple[str, ...]]) -> SyncedEntry:
+    """Make one entry and its partitions equal to the table; ``found`` has the values of each partition by its path."""
     table = metastore.table(entry)
     if table is not None:
         _check_own(entry, str(table.getSd().getInputFormat()), str(table.getSd().getLocation()))

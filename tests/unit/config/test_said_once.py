@@ -21,8 +21,8 @@ CODE = [
     for path in (ROOT / room).rglob("*.py")
     if path != HOME
 ]
-# Other things of that name: a codec of HFile blocks, the code of dbt's answer.
-OTHERS = {("block.py", "NONE"), ("services.py", "COMPACT"), ("services.py", "CLUSTER")}
+# Other things of that name: a codec of HFile blocks, the code of dbt's answer, metadata for all files.
+OTHERS = {("block.py", "NONE"), ("files.py", "ALL"), ("services.py", "COMPACT"), ("services.py", "CLUSTER")}
 
 MEMBERS = {
     option.key: f"{group.__name__}.{name}"

@@ -30,12 +30,15 @@ def entries(folder, merge_on_read=False, **given):
     table = HandmadeTable(folder / "t", SCHEMA, ("dt",), merge_on_read=merge_on_read)
     table.commit({"dt=a": {"f-0": ROWS}})
     state = TableState.load(open_storage(str(folder / "t")))
-    options = {SYNC + name.replace("__", "."): value for name, value in {"table": "T", **given}.items()}
+    options = {SYNC + "table": "T"}
+    options |= {f"hoodie.{name.replace('__', '.')}": value for name, value in given.items()}
     return entries_of(state, SCHEMA, resolve_options(options), ("dt",), "4.0.0")
 
 
 def test_a_copy_on_write_table_has_one_entry_with_partition_keys_apart(tmp_path):
-    (found,) = entries(tmp_path, database="Lake", omit_metadata_fields="true")
+    (found,) = entries(
+        tmp_path, datasource__hive_sync__database="Lake", datasource__hive_sync__omit_metadata_fields="true"
+    )
     assert found.label == "lake.t"
     assert found.columns == [("id", "bigint"), ("tags", "array<struct<k:string,n:decimal(9,2)>>")]
     assert found.keys == [("dt", "string")]
@@ -53,9 +56,9 @@ def test_metadata_columns_come_first_unless_they_are_left_out(tmp_path):
     ("given", "names"),
     [
         ({}, {"t_ro": True, "t_rt": False, "t": False}),
-        ({"skip_ro_suffix": "true"}, {"t": True, "t_rt": False}),
-        ({"table__strategy": "RO"}, {"t": True}),
-        ({"table__strategy": "rt"}, {"t": False}),
+        ({"datasource__hive_sync__skip_ro_suffix": "true"}, {"t": True, "t_rt": False}),
+        ({"datasource__hive_sync__table__strategy": "RO"}, {"t": True}),
+        ({"datasource__hive_sync__table__strategy": "rt"}, {"t": False}),
     ],
 )
 def test_the_names_of_a_merge_on_read_table_and_which_shows_base_files_alone(tmp_path, given, names):
@@ -67,7 +70,7 @@ def test_the_names_of_a_merge_on_read_table_and_which_shows_base_files_alone(tmp
 
 
 def test_spark_finds_provider_and_schema_in_parts_with_partition_columns_last(tmp_path):
-    (found,) = entries(tmp_path, schema_string_length_thresh="100")
+    (found,) = entries(tmp_path, datasource__hive_sync__schema_string_length_thresh="100")
     count = int(found.properties["spark.sql.sources.schema.numParts"])
     text = "".join(found.properties[f"spark.sql.sources.schema.part.{n}"] for n in range(count))
     assert count > 1
@@ -77,7 +80,7 @@ def test_spark_finds_provider_and_schema_in_parts_with_partition_columns_last(tm
 
 
 def test_without_a_data_source_only_the_input_format_speaks(tmp_path):
-    (found,) = entries(tmp_path, sync_as_datasource="false")
+    (found,) = entries(tmp_path, datasource__hive_sync__sync_as_datasource="false")
     assert not [key for key in found.properties if key.startswith("spark.")]
     assert found.serde_properties == {"serialization.format": "1"}
 
@@ -85,15 +88,15 @@ def test_without_a_data_source_only_the_input_format_speaks(tmp_path):
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("mode", "jdbc", "legal values: hms"),
-        ("jdbcurl", "jdbc:hive2://hive:10000", "metastore of the Spark session"),
-        ("create_managed_table", "true", "legal values: false"),
-        ("table.strategy", "BOTH", "legal values: ALL, RO, RT"),
+        ("hoodie.datasource.hive_sync.mode", "jdbc", "legal values: hms"),
+        ("hoodie.datasource.hive_sync.jdbcurl", "jdbc:hive2://hive:10000", "metastore of the Spark session"),
+        ("hoodie.datasource.hive_sync.create_managed_table", "true", "legal values: false"),
+        ("hoodie.datasource.hive_sync.table.strategy", "BOTH", "legal values: ALL, RO, RT"),
     ],
 )
 def test_other_ways_and_forms_are_refused_by_name(key, value, said):
     with pytest.raises(ConfigError, match=said):
-        resolve_options({SYNC + key: value})
+        resolve_options({key: value})
 
 
 def test_a_sync_is_asked_for_by_either_key_and_off_by_default():

@@ -6,7 +6,7 @@ from hudi_engine.front.base import RawOptions, TableBase
 from hudi_engine.hive_sync import SyncedEntry, sync_hive
 
 
-class Entries(TableBase):
+class HiveEntries(TableBase):
     """Showing the table to engines that find tables in a Hive metastore."""
 
     def sync_hive(self, *, options: RawOptions | None = None) -> list[SyncedEntry]:
