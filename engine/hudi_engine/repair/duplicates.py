@@ -28,6 +28,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.clustered import closed_groups, refuse_closed
+from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.transaction import WriteTransaction
 
@@ -95,7 +96,8 @@ def take_surplus_out(
         if not found:
             return None, []
         groups = [(each.piece.partition, each.piece.file_id) for each in found]
-        refuse_closed(groups, closed_groups(state.timeline, options))
+        liveness = Liveness(storage, state.config, options)
+        refuse_closed(groups, closed_groups(state.timeline, options, liveness))
         planned: dict[str, list[WriteStat]] = {each.piece.partition: [] for each in found}
         transaction.inflight(CommitMetadata(planned, operation_type=operation))
         context = _context(state, options, transaction)

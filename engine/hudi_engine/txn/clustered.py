@@ -8,12 +8,29 @@ takes the file groups out, whose rows the plan would only move: it takes the pla
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.instant import State
 from hudi_engine.txn.footprint import FileGroup
+from hudi_engine.txn.liveness import Liveness
+
+
+@dataclass(frozen=True)
+class PlannedBy:
+    """A clustering that holds file groups.
+
+    Args:
+        instant: Its instant.
+        running: Whether a process that lives, or may live, is carrying it out.
+    """
+
+    instant: str
+    running: bool = False
+
 
 _ALLOW = {"SparkRejectUpdateStrategy": False, "SparkAllowUpdateStrategy": True}
 
@@ -44,12 +61,26 @@ def gives_way_to_overwrites(options: Options) -> bool:
     return takes_plans_back(options) or not options.is_set(ClusteringOptions.ROLLBACK_ON_CONFLICT)
 
 
-def closed_groups(timeline: Timeline, options: Options) -> Mapping[FileGroup, str]:
-    """Return the file groups that a write must leave alone, with the clustering that has planned them."""
-    return {} if updates_allowed(options) else timeline.pending_clustering_file_groups()
+def closed_groups(timeline: Timeline, options: Options, liveness: Liveness) -> Mapping[FileGroup, PlannedBy]:
+    """Return the file groups that a write must leave alone, with the clustering that has planned them.
+
+    Args:
+        timeline: The table's timeline.
+        options: ``hoodie.clustering.updates.strategy``.
+        liveness: Tells the clusterings that are being run.
+    """
+    planned = {} if updates_allowed(options) else timeline.pending_clustering_file_groups()
+    holders = {
+        each.requested_time: PlannedBy(
+            each.requested_time, each.state is State.INFLIGHT and liveness.is_at_work(each)
+        )
+        for each in timeline.pending
+        if each.requested_time in set(planned.values())
+    }
+    return {group: holders[instant] for group, instant in planned.items()}
 
 
-def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, str]) -> None:
+def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, PlannedBy]) -> None:
     """Refuse a write that would change a file group of a planned clustering.
 
     Args:
@@ -60,10 +91,16 @@ def refuse_closed(touched: Collection[FileGroup], closed: Mapping[FileGroup, str
         WriteConflictError: naming the clustering, the file group and the ways out.
     """
     found = sorted(group for group in touched if group in closed)
-    if found:
-        partition, file_id = found[0]
+    if not found:
+        return
+    (partition, file_id), holder = found[0], closed[found[0]]
+    what = f"file group {file_id!r} of partition {partition!r} is part of clustering {holder.instant}"
+    if holder.running:
         raise WriteConflictError(
-            f"file group {file_id!r} of partition {partition!r} is part of clustering {closed[found[0]]}, which is planned and "
-            "not done, and must not change until then; nothing was written. Run that clustering or roll it back, and run "
-            f"this write again, or set {ClusteringOptions.UPDATES_STRATEGY} to SparkAllowUpdateStrategy"
+            f"{what}, which another process is running now, and must not change until it is done; nothing was written. Wait "
+            "until it is done, and run this write again"
         )
+    raise WriteConflictError(
+        f"{what}, which is planned and not done, and must not change until then; nothing was written. Run that clustering "
+        f"or roll it back, and run this write again, or set {ClusteringOptions.UPDATES_STRATEGY} to SparkAllowUpdateStrategy"
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import (
     ConfigError,
     CorruptTableError,
@@ -16,6 +18,7 @@ from hudi_engine.errors import (
     WriteConflictError,
 )
 from hudi_engine.services import (
+    Workers,
     archive,
     clean,
     run_after_commit,
@@ -26,12 +29,19 @@ from hudi_engine.services import (
 from hudi_engine.services.clustering.plan import ClusteringPlan
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import decode_avro_file
-from hudi_engine.txn.clustered import closed_groups, refuse_closed, updates_allowed
+from hudi_engine.txn.clustered import PlannedBy, closed_groups, refuse_closed, updates_allowed
+from hudi_engine.txn.footprint import FileGroup
+from hudi_engine.txn.liveness import Liveness
 
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, DAY_2, GROUP_1, GROUP_2, GROUP_3, MERGED, options, rows
 
 BY_QTY = {"clustering__plan__strategy__sort__columns": "qty"}
+
+
+def closed_now(storage: LocalStorage) -> Mapping[FileGroup, PlannedBy]:
+    config = TableConfig.load(storage)
+    return closed_groups(tables.timeline(storage), options(), Liveness(storage, config, options()))
 
 
 def mor(path: Path) -> LocalStorage:
@@ -309,25 +319,43 @@ def test_a_change_while_the_clustering_runs_stops_its_commit(tmp_path: Path) -> 
         changed_since(storage, table)
         return [function(each) for each in items]
 
-    from hudi_engine.services import Workers
-
     with pytest.raises(WriteConflictError, match="changed or replaced a file group being clustered"):
         run_clustering(storage, options(), workers=Workers(meanwhile))
     assert rows(storage) == {**MERGED, "a": 11}
     assert [each.state for each in show_clusterings(storage)] == ["REQUESTED"]
 
 
+def test_a_write_to_file_groups_of_a_clustering_that_runs_is_told_to_wait(tmp_path: Path) -> None:
+    storage = mor(tmp_path)
+    told: list[str] = []
+
+    def meanwhile(function, items):  # type: ignore[no-untyped-def]
+        with pytest.raises(WriteConflictError) as refused:
+            refuse_closed([(DAY_2, GROUP_3)], closed_now(storage))
+        told.append(str(refused.value))
+        return [function(each) for each in items]
+
+    done = run_clustering(storage, options(), workers=Workers(meanwhile)).instant
+    assert told[0].startswith(
+        f"file group {GROUP_3!r} of partition {DAY_2!r} is part of clustering {done}, which another process is running now"
+    )
+    assert "Wait until it is done" in told[0] and "roll it back" not in told[0]
+    assert closed_now(storage) == {}
+
+
 def test_who_may_write_to_planned_file_groups(tmp_path: Path) -> None:
     storage = mor(tmp_path)
     planned = schedule_clustering(storage, options()).instant
     timeline = tables.timeline(storage)
-    closed = closed_groups(timeline, options())
-    assert closed[DAY_1, GROUP_1] == planned and len(closed) == 3
+    closed = closed_now(storage)
+    assert closed[DAY_1, GROUP_1] == PlannedBy(planned) and len(closed) == 3
     with pytest.raises(WriteConflictError, match=f"clustering {planned}.*nothing was written"):
         refuse_closed([(DAY_2, GROUP_3)], closed)
     refuse_closed([(DAY_2, "another")], closed)
     allow = options(clustering__updates__strategy="x.SparkAllowUpdateStrategy")
-    assert updates_allowed(allow) and closed_groups(timeline, allow) == {}
+    config = TableConfig.load(storage)
+    assert updates_allowed(allow)
+    assert closed_groups(timeline, allow, Liveness(storage, config, allow)) == {}
     with pytest.raises(
         ConfigError, match="legal values: SparkRejectUpdateStrategy, SparkAllowUpdateStrategy"
     ):

@@ -12,7 +12,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.index.lookup.tagging import StoredKeys
 from hudi_engine.schema.meta_fields import RECORD_KEY
-from hudi_engine.txn.clustered import refuse_closed
+from hudi_engine.txn.clustered import PlannedBy, refuse_closed
 
 DELETE_FLAG = "__hudi_delete"
 INSERT_FLAG = "__hudi_insert"
@@ -85,12 +85,12 @@ class PartitionUnit:
     frozen: tuple[str, ...] = ()
     exists: bool = False
     log_keys: tuple[str, ...] = ()
-    closed: tuple[tuple[str, str], ...] = ()
+    closed: tuple[tuple[str, PlannedBy], ...] = ()
 
     def refuse_closed(self, file_ids: Iterable[str]) -> None:
         """Refuse a write to file groups of a planned clustering; raises WriteConflictError."""
         if self.closed:
-            closed = {(self.partition, file_id): time for file_id, time in self.closed}
+            closed = {(self.partition, file_id): holder for file_id, holder in self.closed}
             refuse_closed([(self.partition, file_id) for file_id in file_ids], closed)
 
     def stored_keys(self, file_slice: FileSlice) -> StoredKeys:

@@ -10,6 +10,7 @@ from hudi_engine.index.lookup.log_keys import with_log_keys
 from hudi_engine.index.lookup.unit import PartitionUnit
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.clustered import closed_groups, gives_way_to_overwrites
+from hudi_engine.txn.liveness import Liveness
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 
 
@@ -17,7 +18,7 @@ def partition_units(
     state: TableState, options: Options, slices: Iterable[FileSlice], partitions: Iterable[str]
 ) -> dict[str, PartitionUnit]:
     """Group slices by partition, with the instants of pending compactions and the file groups that take no new rows."""
-    closed = closed_groups(state.timeline, options)
+    closed = closed_groups(state.timeline, options, Liveness(state.storage, state.config, options))
     compacting = state.timeline.pending_compaction_file_groups()
     slices = list(slices)
     log_keys = with_log_keys(state.timeline, slices)
