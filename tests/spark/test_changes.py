@@ -166,6 +166,9 @@ def test_moments_and_names_stand_for_states(spark, tmp_path):
     assert [row["name"] for row in table.as_of("latest").collect()] == ["ONE"]
     for start in (first, moment, text):
         assert [(kind, row[3]) for kind, row, _ in told(table.changes(start))] == [("update_after", "ONE")]
+    assert told(table.changes("earliest")) == told(table.changes()), "Hudi's word for the beginning"
+    assert table.cdc("earliest").collect() == table.cdc().collect()
+    assert table.next_window("earliest") == table.next_window(None)
     with pytest.raises(TimelineError, match="savepoints are called that"):
         table.as_of("year end")
     with pytest.raises(TimelineError, match="before they start"):

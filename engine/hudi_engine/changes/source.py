@@ -28,7 +28,7 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.slices import slices_of_whole
-from hudi_engine.changes.window import point_at, position_of
+from hudi_engine.changes.window import EARLIEST, point_at, position_of, start_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 FORMAT = "hudi_changes"
 INSTANT = "instant"
-EARLIEST, NEWEST = "earliest", "latest"
+NEWEST = "latest"
 _LEGAL = ("path", "mode", "start", "end", *LIMIT_NAMES)
 
 
@@ -122,7 +122,7 @@ class ChangeSource:
 
     def first(self) -> str:
         """Return the instant after which is read, ``""`` for all rows first."""
-        if self._start == EARLIEST:
+        if start_of(self._start) is None:
             return ""
         state = self.state()
         if self._start == NEWEST:

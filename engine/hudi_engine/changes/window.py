@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from hudi_engine.config.enums import SERVICE_OPERATIONS
 from hudi_engine.errors import TimelineError
@@ -19,12 +19,23 @@ from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 
+_Given = TypeVar("_Given", bound=Moment)
+
+EARLIEST = "earliest"
+"""Hudi's word for the beginning, where a start is asked for (Apache Hudi, incremental queries)."""
+
 
 class Span(NamedTuple):
     """The time between two moments: ``start`` excluded, None for the beginning; ``end`` included, None for now."""
 
     start: Moment | None = None
     end: Moment | None = None
+
+
+def start_of(given: _Given | None) -> _Given | None:
+    """Return a start as it is meant: ``earliest`` is the beginning, which is None."""
+    is_word = isinstance(given, str) and given.strip().lower() == EARLIEST
+    return None if is_word else given
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hudi_engine.changes.checkpoint import NextWindow, WindowLimits, next_window
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Span
+from hudi_engine.changes.window import Span, start_of
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.published import published_snapshot
 from hudi_engine.frames.spark_read import (
@@ -92,7 +92,7 @@ class Reads(TableBase):
         and ``_commit_time``. Only file groups that commits of the window wrote or took out are opened.
 
         Args:
-            start: Instant or moment, excluded; None for all rows as inserts.
+            start: Instant or moment, excluded; None or ``earliest`` for all rows as inserts.
             end: Instant or moment, included; None for now.
             mode: ``net`` tells one change a key, ``all`` every commit's with the rows before updates, ``latest`` the rows
                 written and still there, without deletes and without a look at what was before.
@@ -108,7 +108,7 @@ class Reads(TableBase):
         """
         state, resolved = TableState.load(self.storage), self._resolved(options)
         wanted = Wanted(mode, on_gap, skip_insert_overwrite=skip_insert_overwrite)
-        frame = changes_between(self.spark, state, resolved, Span(start, end), wanted)
+        frame = changes_between(self.spark, state, resolved, Span(start_of(start), end), wanted)
         if frame is None:
             return self.spark.createDataFrame([], f"{CHANGE_TYPE} string, {COMMITTED} string")
         return frame
@@ -124,7 +124,7 @@ class Reads(TableBase):
         """Return the end of what to read next after an instant, for `changes`, and how many commits lie in between.
 
         Args:
-            since: What was read before, None for nothing.
+            since: What was read before, None or ``earliest`` for nothing.
             max_commits: Most commits that changed rows.
             max_rows: Most rows that they wrote or deleted; one commit is always taken.
             max_bytes: Most bytes that they wrote; one commit is always taken.
@@ -135,9 +135,10 @@ class Reads(TableBase):
             TimelineError: A point in time that is none.
         """
         limits, state = WindowLimits(max_commits, max_rows, max_bytes), TableState.load(self.storage)
-        if since is not None:
-            check_start(state, since)
-        return next_window(state, since, limits=limits)
+        begin = start_of(since)
+        if begin is not None:
+            check_start(state, begin)
+        return next_window(state, begin, limits=limits)
 
     def cdc(
         self, start: Moment | None = None, end: Moment | None = None, *, options: RawOptions | None = None
@@ -149,7 +150,7 @@ class Reads(TableBase):
         (``hoodie.table.cdc.enabled``); other tables' files are compared.
 
         Args:
-            start: Instant or moment, excluded; None for every commit from the first one on.
+            start: Instant or moment, excluded; None or ``earliest`` for every commit from the first one on.
             end: Instant or moment, included; None for now.
             options: ``hoodie.*`` read options.
 
@@ -158,7 +159,7 @@ class Reads(TableBase):
             TimelineError: A point in time that is none, or an end before the start.
         """
         state = TableState.load(self.storage)
-        return cdc_frame(self.spark, state, self._resolved(options), Span(start, end))
+        return cdc_frame(self.spark, state, self._resolved(options), Span(start_of(start), end))
 
     def changelog(
         self, start: str | None = None, end: str | None = None, *, options: RawOptions | None = None
@@ -170,19 +171,19 @@ class Reads(TableBase):
         Overwrites and deletes of whole partitions leave no records.
 
         Args:
-            start: Instant time or moment; changes after it. None for all.
+            start: Instant time or moment; changes after it. None or ``earliest`` for all.
             end: Instant time or moment; changes up to it. None for all.
             options: ``hoodie.*`` read options.
 
         Raises:
             UnsupportedTableError: The table is not in changelog mode.
         """
-        state = TableState.load(self.storage)
+        state, begin = TableState.load(self.storage), start_of(start)
         return changes_frame(
             self.spark,
             state,
             self._resolved(options),
-            start=None if start is None else query_instant(start),
+            start=None if begin is None else query_instant(begin),
             end=None if end is None else query_instant(end),
         )
 

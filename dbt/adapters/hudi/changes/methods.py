@@ -16,7 +16,7 @@ from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_
 from hudi_engine.changes.columns import ALL
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Span, check_order
+from hudi_engine.changes.window import Span, check_order, start_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.inspect.as_of import LATEST_STATE, instant_as_of
@@ -237,8 +237,8 @@ def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -
 
 def _taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked) -> Taken:
     noted = None if fresh else feed.noted_for(source)
-    since = noted if wish.begin is None else wish.begin
-    if wish.begin is not None and wish.end is not None:
-        check_order(state, wish.begin, wish.end)
+    since = noted if wish.begin is None else start_of(wish.begin)
+    if wish.begin is not None and since is not None and wish.end is not None:
+        check_order(state, since, wish.end)
     window = next_window(state, since, end=wish.end, limits=wish.limits)
     return Taken(since, window.end or since, window.commits)

@@ -117,10 +117,10 @@ class EarlierStates:
         if base is None:
             raise DbtRuntimeError(f"{_FUNCTION}: {name!r} is no Hudi table of the warehouse; {_USAGE}")
         table = self._warehouse.table(session, base)
-        begin, last = None if start == "earliest" else start, None if end == "latest" else end
+        last = None if end == "latest" else end
         if kind == "cdc":
-            return table.cdc(begin, last)
-        rows = table.changes(begin, last, mode="latest").drop(CHANGE_TYPE)
+            return table.cdc(start, last)
+        rows = table.changes(start, last, mode="latest").drop(CHANGE_TYPE)
         return rows.withColumnRenamed(COMMITTED, COMMIT_TIME)
 
     def _base(self, session: SparkSession, parts: list[str]) -> str | None:
