@@ -140,6 +140,8 @@ def stats(call: Call) -> Answer:
     due = [{"service": each.service, "due": each.due, "because": each.reason} for each in found.services]
     notes = (
         [] if found.rows is not None else ["rows are not known without merging the logs: ask with --count"]
+    ) + (
+        [] if found.commits else ["the table has no commit yet: its files and rows come with the first write"]
     )
     return Answer(due, facts, notes, rows_name="services")
 

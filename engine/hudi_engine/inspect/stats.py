@@ -124,19 +124,21 @@ def table_stats(
 def services_due(state: TableState, options: Options) -> list[ServiceDue]:
     """Return which services the options would start after the next commit."""
     found = []
-    now = next_instant(state.timeline)
+    now, total = next_instant(state.timeline), len(state.timeline.completed_writes)
+    nothing = "" if total else "the table has no commit yet"
     if state.config.table_type is TableType.MERGE_ON_READ:
         commits = since_last_compaction(state.timeline).count
         enough = options[CompactionOptions.DELTA_COMMITS]
         trigger = options[CompactionOptions.TRIGGER]
         reason = f"{commits} delta commits since the last one; {trigger} asks for {enough}"
-        found.append(ServiceDue("compaction", compaction_due(state.timeline, options, now), reason))
+        found.append(
+            ServiceDue("compaction", compaction_due(state.timeline, options, now), nothing or reason)
+        )
     cleans = [each.requested_time for each in state.timeline.completed if each.action == "clean"]
     later = sum(each.requested_time > max(cleans, default="") for each in state.timeline.completed_writes)
-    total = len(state.timeline.completed_writes)
     retained = options[CleanOptions.COMMITS_RETAINED]
     reason = f"{total} commits on the timeline, {later} since the last clean; {retained} are retained"
-    found.append(ServiceDue("clean", later > 0 and total > retained, reason))
+    found.append(ServiceDue("clean", later > 0 and total > retained, nothing or reason))
     held_back = archive_due(state.timeline, options, now)
     limit = options[ArchiveOptions.MAX_COMMITS]
     found.append(

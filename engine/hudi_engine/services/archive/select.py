@@ -77,6 +77,8 @@ def archive_due(timeline: Timeline, options: Options, now: str) -> str:
         options: ``hoodie.keep.*`` and ``hoodie.clean.*``.
         now: The present as an instant.
     """
+    if not timeline.completed_writes:
+        return "the table has no commit yet"
     limits = Limits.of(timeline, options, now)
     if limits is None:
         policy = options[CleanOptions.POLICY]
