@@ -91,10 +91,9 @@ def test_all_problems_come_in_one_message() -> None:
         on_schema_change="append",
         compaction=True,
         file_format="delta",
-        grants={"select": ["me"]},
         options={"primarykey": "id"},
     )
-    assert len(found) == 10
+    assert len(found) == 9
     assert (
         found[0]
         == "options has the unknown key 'primarykey'; did you mean 'primaryKey'? legal keys: type, primaryKey, preCombineField, precombineKey, preCombineKey, changelog.enabled, hoodie.*"

@@ -79,10 +79,6 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
     ),
     ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
     ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
-    (
-        {"grants": {"select": ["me"]}},
-        "grants is {'select': ['me']}, but dbt-hudi does not have this config",
-    ),
     ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),
     (
         {**KEYED, "incremental_predicates": 5},

@@ -124,8 +124,8 @@ REFUSED_OF_MERGES: Mapping[str, str] = {
 REFUSED: Mapping[str, str] = {
     "clustered_by": "use index: {type: bucket, buckets: n} for a hashed layout",
     "buckets": "use index: {type: bucket, buckets: n} for a hashed layout",
-    "grants": "open-source Spark has no GRANT; leave it out",
 }
+_NO_USERS = "open-source Spark knows no users; who may read or write is said where the files of location_root are kept"
 _PLACE = "location_root says where a model's table is: <location_root>/<alias>"
 _INDEX = "Hudi finds rows by their key; see the index config"
 _LAYOUT = (
@@ -171,7 +171,8 @@ SAID: Mapping[str, str] = {
     "create_notebook": "Python models run in dbt's own process",
     "timeout": "Python models run in dbt's own process",
     "transient": "a table is a Hudi table, with its history",
-    "copy_grants": "open-source Spark has no GRANT",
+    "grants": _NO_USERS,
+    "copy_grants": _NO_USERS,
     "secure": "open-source Spark has no secure views",
     "unlogged": "every write of a Hudi table is a commit",
     "backup": "savepoints keep a state of a table",
