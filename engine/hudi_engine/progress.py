@@ -23,6 +23,8 @@ class Progress:
         thread: Identifier of the thread that asked for it.
         files: Files finished.
         rows: Rows in them.
+        tables: Tables that a session knows already, while it is told all of a warehouse.
+        all_tables: Tables of that warehouse.
     """
 
     base: str
@@ -30,6 +32,8 @@ class Progress:
     thread: int
     files: int = 0
     rows: int = 0
+    tables: int = 0
+    all_tables: int = 0
 
 
 _under_way: list[Progress] = []

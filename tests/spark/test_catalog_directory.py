@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hudi_engine.catalog import DirectoryCatalog, TableName, list_entries, register_foreign, register_table
+from hudi_engine.storage.local import LocalStorage
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -224,3 +226,23 @@ def test_dropping_a_database_in_spark_leaves_the_tables_of_the_warehouse(spark, 
     spark.sql("drop database dirs cascade")
     assert [each.label for each in warehouse.load(spark).tables] == ["dirs.made_by_another_process"]
     assert table.storage.exists(".hoodie/hoodie.properties")
+
+
+def test_a_warehouse_that_must_not_be_written_to_is_read_and_left_as_it_is(spark, warehouse, monkeypatch):
+    make(warehouse, "one")
+    make(warehouse, "two", merge_on_read=True)
+    before = sorted(Path(warehouse.root).rglob("*"))
+    allowed = LocalStorage._mutable
+
+    def refused(self, path):
+        if self.base.startswith(warehouse.root):
+            raise OSError(errno.EROFS, "Read-only file system", f"{self.base}/{path}")
+        return allowed(self, path)
+
+    monkeypatch.setattr(LocalStorage, "_mutable", refused)
+    monkeypatch.setattr("hudi_engine.catalog.directory.is_read_only", lambda root: root == warehouse.root)
+    report = DirectoryCatalog(warehouse.root).load(spark)
+    assert report.warnings == ()
+    for name in ("one", "two", "two_rt", "two_ro"):
+        assert read(spark, f"select * from dirs.{name}") == [(1, "a")]
+    assert sorted(Path(warehouse.root).rglob("*")) == before

@@ -22,6 +22,7 @@ from dbt_common.utils.casting import cast_to_str
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
 from dbt.adapters.hudi.model.foreseen import may_run
 from dbt.adapters.hudi.model.selected import SELECTED
 from dbt.adapters.hudi.spark.errors import dbt_errors
@@ -37,6 +38,7 @@ _BEFORE_RUN = "master"
 _ONLY_LOOK = ("compile", "list", "parse", "freshness", "source", "run-operation")
 _ONLY_COMPILE = ("compile", "generate")
 _RUN = ("run", "build", "test", "seed", "snapshot", "show", "retry", "clone", "generate")
+_WRITE = ("run", "build", "seed", "snapshot", "retry", "clone")
 
 
 class HudiConnectionManager(SparkConnectionManager):
@@ -46,13 +48,20 @@ class HudiConnectionManager(SparkConnectionManager):
 
     def __init__(self, profile: AdapterRequiredConfig, mp_context: SpawnContext) -> None:
         super().__init__(profile, mp_context)
+        show_no_stack()
+        end_in_order()
         assert isinstance(profile.credentials, HudiCredentials)
         self.warehouse = Warehouse(profile.credentials, getattr(profile, "project_root", None))
         self.router = StatementRouter(self.warehouse)
         command = getattr(getattr(profile, "args", None), "which", None)
         self.only_looks = command in _ONLY_LOOK
         self.only_compiles = command in _ONLY_COMPILE
-        if command in _RUN and may_run(profile):
+        self.warehouse.will_write = command in _WRITE
+        if (
+            command in _RUN
+            and may_run(profile)
+            and not (self.warehouse.will_write and self.warehouse.read_only)
+        ):
             self.warehouse.start_early()
 
     def open(self, connection: Connection) -> Connection:  # type: ignore[override]

@@ -14,6 +14,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote
 
@@ -22,6 +23,7 @@ from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.found_table import first_line, prepare, show_found
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
+from hudi_engine.catalog.read_only import folder_of_process, is_read_only
 from hudi_engine.catalog.session import sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
@@ -29,6 +31,7 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, CorruptTableError, HudiError
 from hudi_engine.parallel import on_threads
+from hudi_engine.progress import under_way
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
@@ -80,6 +83,16 @@ class DirectoryCatalog:
     def root(self) -> str:
         """The folder, absolute."""
         return self._storage.base
+
+    @cached_property
+    def read_only(self) -> bool:
+        """Whether the folder must not be written to; what sessions need beyond its files is then kept by the process."""
+        return is_read_only(self.root)
+
+    @property
+    def source_root(self) -> str:
+        """The folder that `source_cache` counts from."""
+        return folder_of_process() if self.read_only else self.root
 
     def load(self, spark: SparkSession, schemas: Iterable[str] | None = None) -> LoadReport:
         """Register everything in a session's catalog; tables behind their timeline are published first.
@@ -160,7 +173,8 @@ class DirectoryCatalog:
         It must not be the schema's folder: ``DROP DATABASE`` deletes the location, and with it every Hudi
         table there, also those of other processes that the session does not know.
         """
-        return self._storage.uri(f"{checked_name(schema)}/{_MANAGED_FOLDER}")
+        path = f"{checked_name(schema)}/{_MANAGED_FOLDER}"
+        return open_storage(folder_of_process()).uri(path) if self.read_only else self._storage.uri(path)
 
     def default_base(self, schema: str, table: str) -> str:
         """Tell where a table lives unless it says otherwise."""
@@ -264,13 +278,16 @@ class DirectoryCatalog:
         for schema, statuses in listings.items():
             places.update(self._places(schema, statuses, warnings))
         run_sidecars = sidecar_runner(spark)
-        found = on_threads(lambda item: prepare(item[0], item[1], run_sidecars), list(places.items()))
         registered = []
-        for each in found:
-            if each.problem:
-                warnings.append(each.problem)
-            elif each.state is not None and show_found(spark, each, warnings):
-                registered.append(each.name)
+        with under_way(self.root, "shown") as progress:
+            progress.all_tables = len(places)
+            found = on_threads(lambda item: prepare(item[0], item[1], run_sidecars), list(places.items()))
+            for each in found:
+                if each.problem:
+                    warnings.append(each.problem)
+                elif each.state is not None and show_found(spark, each, warnings):
+                    registered.append(each.name)
+                progress.tables += 1
         return registered
 
     def _places(
@@ -308,7 +325,7 @@ class DirectoryCatalog:
     ) -> set[str]:
         """Finish the rebuilds that were cut off and tidy up after them; return tables that are back."""
         recover = self._recover
-        if recover is None:
+        if recover is None or self.read_only:
             return set()
         matches = (_SIDE_FOLDER.match(each.name) for each in statuses if each.is_dir)
         rebuilt = {match[1] for match in matches if match is not None}
@@ -380,7 +397,7 @@ class DirectoryCatalog:
                 return
             base = self._pointed_base(name.database, name.name, _SOURCE)
             if base is not None:
-                register_foreign(spark, name, base, source_cache(self.root, name.database, name.name))
+                register_foreign(spark, name, base, source_cache(self.source_root, name.database, name.name))
         except (HudiError, OSError, PySparkException) as error:
             warnings.append(
                 f"the source {name.label} was not registered: {str(error).strip().splitlines()[0]}. If nothing reads it "

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.read_only import is_refusal, place_beside
 from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.config.table_config import TableConfig
@@ -24,12 +25,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Found:
-    """A table of the warehouse, read and published, or why it could not be."""
+    """A table of the warehouse, read and published, or why it could not be; with the place of its manifest if not its own."""
 
     name: TableName
     storage: Storage
     state: tuple[TableConfig, Published, EntryNotes] | None
     problem: str = ""
+    place: Storage | None = None
 
 
 def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:
@@ -37,10 +39,21 @@ def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:
     storage = open_storage(base)
     try:
         config = TableConfig.load(storage)
-        published = publish(storage, config, run_sidecars=run_sidecars)
-        return Found(name, storage, (config, published, EntryNotes.load(storage)))
+        published, place = _published(storage, config, run_sidecars)
+        return Found(name, storage, (config, published, EntryNotes.load(storage)), place=place)
     except (HudiError, OSError) as error:
         return Found(name, storage, None, f"{name.label} was not registered: {error}")
+
+
+def _published(storage: Storage, config: TableConfig, run: RunTasks) -> tuple[Published, Storage | None]:
+    """Publish a table; beside it where its folder must not be written to."""
+    try:
+        return publish(storage, config, run_sidecars=run), None
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+    place = place_beside(storage)
+    return publish(storage, config, run_sidecars=run, target=place), place
 
 
 def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
@@ -53,7 +66,7 @@ def show_found(spark: SparkSession, found: Found, warnings: list[str]) -> bool:
         logger.debug("%s has no schema yet and is left out", found.name.label)
         return False
     try:
-        put_entries(spark, found.name, found.storage, config, published, notes)
+        put_entries(spark, found.name, found.storage, config, published, notes, found.place)
     except HudiError as error:
         warnings.append(f"{found.name.label} was not registered: {error}")
         return False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.folders import make_root, remove_at_exit_if_empty
 
 
@@ -27,6 +29,30 @@ def test_a_place_where_tables_cannot_be_is_refused_with_what_to_do(tmp_path: Pat
     (tmp_path / "file").write_text("")
     with pytest.raises(DbtRuntimeError, match=r"tables cannot be kept there: .*Name a folder or URI"):
         make_root(str(tmp_path / name))
+
+
+def test_a_root_that_must_not_be_written_to_is_refused_to_commands_that_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # who runs the tests may write everywhere
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    make_root(str(tmp_path))
+    assert not list(tmp_path.iterdir()), "a look writes nothing"
+    with pytest.raises(
+        DbtRuntimeError, match=f"'{tmp_path}'.*dbt must not write there.*Name a folder or URI"
+    ):
+        make_root(str(tmp_path), writes=True)
+
+
+def test_what_the_disk_refuses_is_one_sentence_with_the_folder() -> None:
+    refused = OSError(errno.EROFS, "Read-only file system", "/lake/shop/orders/.hoodie")
+    with pytest.raises(
+        DbtRuntimeError, match="dbt must not write or read /lake/shop/orders/.hoodie: Read-only"
+    ):
+        with dbt_errors("a write"):
+            raise refused
+    with pytest.raises(FileNotFoundError), dbt_errors("a read"):
+        raise FileNotFoundError(errno.ENOENT, "gone", "/x")
 
 
 def test_a_warehouse_that_was_not_there_and_is_empty_at_the_end_goes(

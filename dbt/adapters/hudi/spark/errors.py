@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
+from hudi_engine.catalog.read_only import is_refusal
 from hudi_engine.errors import HudiError
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -128,3 +129,10 @@ def dbt_errors(what: str) -> Iterator[None]:
         if is_cancellation(error):
             raise DbtDatabaseError("cancelled: the running Spark jobs of this node were stopped") from error
         raise DbtDatabaseError(short_message(error)) from error
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+        raise DbtRuntimeError(
+            f"dbt must not write or read {error.filename}: {error.strerror}. Give it the right to, or name another folder "
+            "(location_root in the profile says where tables are)"
+        ) from error

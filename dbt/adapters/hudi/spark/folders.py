@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.errors import HudiError
 from hudi_engine.storage import open_storage
 
@@ -17,10 +18,14 @@ _PROBE = ".dbt_hudi_probe"
 _TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
 
 
-def make_root(root: str) -> None:
+def make_root(root: str, *, writes: bool = False) -> None:
     """Make the place that tables are kept below, unless it is there.
 
     An empty folder tells git to leave it alone: tables beside a project are no part of its repository.
+
+    Args:
+        root: The place.
+        writes: Tables or names will be written there, so that one that must not be written to is refused.
 
     Raises:
         DbtRuntimeError: Tables cannot be kept there.
@@ -32,7 +37,10 @@ def make_root(root: str) -> None:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         else:
             Path(root).mkdir(parents=True, exist_ok=True)
-            if not any(Path(root).iterdir()):
+            read_only = is_read_only(root)
+            if writes and read_only:
+                raise PermissionError(errno.EACCES, "dbt must not write there, so that nothing was run")
+            if not read_only and not any(Path(root).iterdir()):
                 (Path(root) / ".gitignore").write_text("*\n", encoding="utf-8")
     except (HudiError, OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

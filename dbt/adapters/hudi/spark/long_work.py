@@ -116,6 +116,8 @@ class LongWork:
 def _how_far(work: _Work) -> str:
     told = ""
     progress = progress_of(work.thread)
+    if progress is not None and progress.all_tables:
+        return f", {progress.tables} of {counted(progress.all_tables, 'table')}"
     if progress is not None and progress.files:
         rows = short_number(progress.rows)
         told += f", {counted(progress.files, 'file')} with {rows} rows {progress.did}"

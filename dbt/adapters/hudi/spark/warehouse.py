@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from hudi_engine.catalog import (
     session_conf,
 )
 from hudi_engine.catalog.directory import source_cache
+from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError, TableNotFoundError
 from hudi_engine.storage import open_storage, use_settings
@@ -50,6 +50,7 @@ from dbt.adapters.hudi.spark.folders import (
     same_place,
     timeline_mark,
 )
+from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.session import (
     connection_session,
     early_session,
@@ -57,25 +58,11 @@ from dbt.adapters.hudi.spark.session import (
     leave_dead_spark,
 )
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
+from dbt.adapters.hudi.spark.writes import WRITES
 
 if TYPE_CHECKING:
     from hudi_engine.catalog.entry_notes import NotesGiven
     from typing_extensions import Unpack
-
-
-class _Writes:
-    """Counts changes of tables and names in this process, by whichever of its dbt runs."""
-
-    def __init__(self) -> None:
-        self._numbers = itertools.count(1)
-        self.count = 0
-
-    def more(self) -> None:
-        """Count one more."""
-        self.count = next(self._numbers)
-
-
-_writes = _Writes()
 
 
 class Warehouse:
@@ -99,6 +86,7 @@ class Warehouse:
         self._lock = threading.Lock()
         self._writers: dict[str, threading.RLock] = {}
         self.pinned: dict[str, str | None] = {}
+        self.will_write = False
 
     @cached_property
     def directory(self) -> DirectoryCatalog | None:
@@ -118,7 +106,7 @@ class Warehouse:
         """Return a session for one connection, in a process whose catalog knows the warehouse."""
         with self._lock:
             if not self._loaded:
-                make_root(self.places.location_root)
+                make_root(self.places.location_root, writes=self.will_write and self.directory is not None)
         session = connection_session(self._credentials, session_conf(), self.places.project_root)
         with self._lock:
             if not self._loaded:
@@ -131,9 +119,16 @@ class Warehouse:
         remove_at_exit_if_empty(self.places.location_root)
         early_session(self._credentials, session_conf(), self.places.project_root)
 
+    @property
+    def read_only(self) -> bool:
+        """Whether the folder of all tables and names is there and must not be written to."""
+        root = self.places.location_root
+        return self._credentials.catalog == "directory" and "://" not in root and is_read_only(root)
+
     def _load(self, session: SparkSession) -> None:
         if self.directory is not None:
-            self.directory.load(session)
+            with LONG_WORK.watched(session, "load", f"reading the tables of {self.places.location_root}"):
+                self.directory.load(session)
 
     def register_sources(self, session: SparkSession) -> None:
         """Show the newest commits of the sources dbt has named since; nothing is written into those outside."""
@@ -171,7 +166,7 @@ class Warehouse:
         if place.location is None:
             self.register(session, place.schema, name, self.table(session, base))
         else:
-            self.create_schema(session, place.schema)
+            self.create_schema(session, place.schema, keep=not self.read_only)
             self._show_outside(session, TableName(place.schema, name), files or base, place.using)
         self._sources[place] = mark
 
@@ -187,7 +182,7 @@ class Warehouse:
             )
         else:
             self._show_foreign(session, name.database, name.name, source)
-        if self.directory is not None:
+        if self.directory is not None and not self.read_only:
             self.directory.save_source(name.database.lower(), name.name, source)
         self.changed()
 
@@ -201,7 +196,8 @@ class Warehouse:
         return datetime.datetime.fromtimestamp(newest / 1000, datetime.timezone.utc)
 
     def _show_foreign(self, session: SparkSession, schema: str, name: str, base: str) -> None:
-        cache = source_cache(self.places.location_root, schema, name)
+        root = self.places.location_root if self.directory is None else self.directory.source_root
+        cache = source_cache(root, schema, name)
         register_foreign(session, TableName(schema, name), base, cache)
         self.changed()
 
@@ -214,11 +210,11 @@ class Warehouse:
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""
-        return _writes.count
+        return WRITES.count
 
     def changed(self) -> None:
         """Say that tables changed, so that other sessions look again."""
-        _writes.more()
+        WRITES.more()
 
     @contextmanager
     def one_writer(self, session: SparkSession, base: str) -> Iterator[None]:
@@ -240,11 +236,12 @@ class Warehouse:
         """Names of all schemas."""
         return [row[0] for row in session.sql("show databases").collect()]
 
-    def create_schema(self, session: SparkSession, schema: str) -> None:
-        """Make a schema below the location root when it is not there."""
+    def create_schema(self, session: SparkSession, schema: str, keep: bool = True) -> None:
+        """Make a schema below the location root when it is not there; only Spark learns of one that is not to be kept."""
         location = f"{self.places.location_root}/{schema}"
         if self.directory is not None:
-            self.directory.create_schema(schema.lower())
+            if keep:
+                self.directory.create_schema(schema.lower())
             location = self.directory.managed_location(schema.lower())
         # a Hive metastore prints a trace for one that it has
         if not session.catalog.databaseExists(schema):

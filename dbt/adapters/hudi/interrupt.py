@@ -1,0 +1,63 @@
+"""An interrupted run: what the screen shows of it, and an end by SIGTERM that is as orderly as one by Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dbt_common.events.event_manager_client import get_event_manager
+
+# dbt's events about an error that it does not know, as an interrupt is one; its log file keeps the stack.
+_ERROR, _STACK = "MainEncounteredError", "MainStackTrace"
+_SCREEN = "stdout_log"
+_TOLD = "Interrupted: a write that was under way is taken back, what was complete stays"
+_PROGRAMS = ("dbt", "dbt-hudi")
+
+
+class _WithoutStack:
+    """A filter of dbt's events that shows a sentence in place of the stack of an interrupt.
+
+    Args:
+        before: The filter that was there.
+    """
+
+    def __init__(self, before: Callable[[Any], bool]) -> None:
+        self._before = before
+
+    def __call__(self, event: Any) -> bool:
+        # dbt tells of an error while it handles it
+        if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+            if event.info.name == _STACK:
+                return False
+            if event.info.name == _ERROR:
+                event.info.msg = _TOLD
+        return self._before(event)
+
+
+def show_no_stack() -> None:
+    """Have dbt show a sentence on the screen when it is interrupted."""
+    for each in getattr(get_event_manager(), "loggers", ()):
+        if each.name == _SCREEN and not isinstance(each.filter, _WithoutStack):
+            each.filter = _WithoutStack(each.filter)
+
+
+def end_in_order() -> None:
+    """Have a SIGTERM end dbt as Ctrl-C does, so that nothing is left for the next run to take back; a second one ends it at once.
+
+    Only where dbt is the program, and nobody else has a word on the signal.
+    """
+    if (
+        Path(sys.argv[0]).stem in _PROGRAMS
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    ):
+        signal.signal(signal.SIGTERM, _interrupt)
+
+
+def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001
+    signal.signal(number, signal.SIG_DFL)
+    raise KeyboardInterrupt
