@@ -15,7 +15,8 @@ from dbt_common.events.event_manager_client import get_event_manager
 _ERROR, _STACK = "MainEncounteredError", "MainStackTrace"
 _SCREEN = "stdout_log"
 _TOLD = "Interrupted: a write that was under way is taken back, what was complete stays"
-_PROGRAMS = ("dbt", "dbt-hudi")
+_PROGRAM = "dbt"
+_asked_to_end = threading.Event()
 
 
 class _WithoutStack:
@@ -48,16 +49,23 @@ def show_no_stack() -> None:
 def end_in_order() -> None:
     """Have a SIGTERM end dbt as Ctrl-C does, so that nothing is left for the next run to take back; a second one ends it at once.
 
-    Only where dbt is the program, and nobody else has a word on the signal.
+    Only where dbt is the program, and nobody else has a word on the signals.
     """
-    if (
-        Path(sys.argv[0]).stem in _PROGRAMS
-        and threading.current_thread() is threading.main_thread()
-        and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    ):
-        signal.signal(signal.SIGTERM, _interrupt)
+    _asked_to_end.clear()
+    if Path(sys.argv[0]).stem != _PROGRAM or threading.current_thread() is not threading.main_thread():
+        return
+    for number, usual in ((signal.SIGTERM, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        if signal.getsignal(number) is usual:
+            signal.signal(number, _interrupt)
+
+
+def is_interrupted() -> bool:
+    """Tell whether dbt was asked to end, for threads that wait: Python tells only its first thread."""
+    return _asked_to_end.is_set()
 
 
 def _interrupt(number: int, frame: object) -> None:  # noqa: ARG001
-    signal.signal(number, signal.SIG_DFL)
+    _asked_to_end.set()
+    if number == signal.SIGTERM:
+        signal.signal(number, signal.SIG_DFL)
     raise KeyboardInterrupt

@@ -5,7 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.spark import session
 
 _PROGRAM = """
 import signal, sys, time, traceback
@@ -63,3 +69,9 @@ def test_an_interrupt_is_a_sentence_on_the_screen_and_a_stack_in_the_log(tmp_pat
 
 def test_a_program_that_only_uses_dbt_ends_by_sigterm_as_it_did(tmp_path: Path) -> None:
     assert ended(tmp_path, "/opt/scheduler").returncode == -signal.SIGTERM
+
+
+def test_nobody_waits_for_spark_once_dbt_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "is_interrupted", lambda: True)
+    with pytest.raises(DbtRuntimeError, match="interrupted while Spark was starting"):
+        session._wait_for(Future())

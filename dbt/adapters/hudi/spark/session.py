@@ -10,7 +10,7 @@ import threading
 import time
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from importlib import resources
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
@@ -52,6 +53,7 @@ _QUICK_START = (
     "-XX:Tier4CompileThreshold=50000",
 )
 _FEW_CORES = 2
+_LOOK_EVERY_S = 0.2
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w*GC\b")
@@ -90,11 +92,20 @@ def base_session(
     global _early
     try:
         if _early is not None:
-            _early.result()
+            _wait_for(_early)
     except BaseException:
         _early = None
         raise
     return _session(credentials, engine_conf, folder)
+
+
+def _wait_for(start: Future[None]) -> None:
+    """Wait until Spark has started; not on, once dbt was interrupted."""
+    while not start.done():
+        wait((start,), timeout=_LOOK_EVERY_S)
+        if is_interrupted():
+            raise DbtRuntimeError("interrupted while Spark was starting")
+    start.result()
 
 
 def _session(
