@@ -40,6 +40,7 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan, Places
+from dbt.adapters.hudi.spark.change_count import CHANGE_COUNT
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
     make_root,
@@ -58,7 +59,6 @@ from dbt.adapters.hudi.spark.session import (
     leave_dead_spark,
 )
 from dbt.adapters.hudi.spark.sources import NOTED, SourcePlace
-from dbt.adapters.hudi.spark.writes import WRITES
 
 if TYPE_CHECKING:
     from hudi_engine.catalog.entry_notes import NotesGiven
@@ -210,11 +210,11 @@ class Warehouse:
 
     def writes(self) -> int:
         """How often this process changed a table or a name."""
-        return WRITES.count
+        return CHANGE_COUNT.count
 
     def changed(self) -> None:
         """Say that tables changed, so that other sessions look again."""
-        WRITES.more()
+        CHANGE_COUNT.more()
 
     @contextmanager
     def one_writer(self, session: SparkSession, base: str) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 
-class Writes:
+class ChangeCount:
     """Counts changes of tables and names."""
 
     def __init__(self) -> None:
@@ -17,4 +17,4 @@ class Writes:
         self.count = next(self._numbers)
 
 
-WRITES = Writes()
+CHANGE_COUNT = ChangeCount()
