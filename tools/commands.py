@@ -35,7 +35,7 @@ from tools.tiers import GATE_SECONDS, TIERS, Tier, pick
 
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed)\b")
 _PROGRESS = re.compile(r"\[ *\d+%\]\s*$")
-_AT_A_TIME = 2
+_AT_A_TIME = 3
 _CLOSING = re.compile(r"^=*\s*(\d+ \w+(?:, )?)+ in [\d.]+s")
 
 
@@ -195,7 +195,7 @@ def _test(arguments: list[str]) -> int:
 
 
 def _run_all(tiers: Sequence[Tier], run_tier: Callable[[Tier, bool], _Outcome]) -> list[_Outcome]:
-    """Run tiers two at a time, each in one process; long ones, and one that is asked for by itself, have both cores.
+    """Run tiers some at a time, each in one process; long ones, and one that is asked for by itself, have both cores.
 
     Args:
         tiers: The tiers, in the order they are begun.

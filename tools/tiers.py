@@ -57,7 +57,8 @@ class Tier:
         )
 
 
-# Two run at a time, begun in this order: the long ones early, and at the end short ones that the other core waits for.
+# Three run at a time on two cores, as each waits at times (Java starts, one query follows another). They begin in this
+# order: the longest early, and at the end one that takes what the others leave of both cores.
 TIERS = (
     Tier(
         "style",
@@ -65,18 +66,18 @@ TIERS = (
         (("ruff", "check", "."), ("ruff", "format", "--check", "-q", "."), ("mypy",), ("lint-imports",)),
     ),
     Tier("dbt", "dbt projects and dbt's conformance suite on PySpark 4", ((*_PYTEST, "tests/functional"),)),
-    Tier(
-        "unit",
-        "every room of the engine without Spark, and the golden tables",
-        ((*_PYTEST, "tests/unit", "tests/golden"),),
-        in_two=True,
-    ),
     Tier("spark", "the engine on PySpark 4", ((*_PYTEST, "tests/spark"),)),
     Tier(
         "judge",
         "Apache Hudi 0.15.0 and 1.2.0 and hudi-rs read and write our tables, and we theirs",
         ((*_PYTEST, "tests/judge"),),
         needs_apache_hudi=True,
+    ),
+    Tier(
+        "unit",
+        "every room of the engine without Spark, and the golden tables",
+        ((*_PYTEST, "tests/unit", "tests/golden"),),
+        in_two=True,
     ),
     Tier(
         "spark35",
@@ -94,6 +95,7 @@ TIERS = (
         "faults",
         "writers killed at every step, two writers at once",
         ((*_PYTEST, "tests/faults", "tests/reliability"),),
+        in_two=True,
     ),
     Tier(
         "conformance",

@@ -44,9 +44,13 @@ from hudi_engine.storage import open_storage
 for key, value in session_conf().items():
     spark.conf.set(key, value)
 spark.sql("create database if not exists lake")
-for name in sys.argv[1:]:
-    storage = open_storage(os.path.abspath(name))
-    register_table(spark, TableName("lake", name), storage, comment="it's " + name)
+def register(names):
+    for name in names:
+        storage = open_storage(os.path.abspath(name))
+        register_table(spark, TableName("lake", name), storage, comment="it's " + name)
+register(sys.argv[1:])
+print("registered", flush=True)
+register(sys.stdin.readline().split())
 spark.sql("create view if not exists lake.v as select dt, count(*) as n from lake.cow group by dt")
 print(json.dumps([[each.name.name, each.kind, each.comment] for each in list_entries(spark, "lake")]))
 """
@@ -69,13 +73,17 @@ print(json.dumps({
     "mor": read("select * from lake.mor"),
     "mor_ro": read("select * from lake.mor_ro"),
     "retyped": read("select * from lake.retyped"),
+    "grown_cow": read("select * from lake.grown_cow"),
+    "grown_types": spark.table("lake.grown_cow").dtypes,
+    "grown_mor": read("select * from lake.grown_mor"),
+    "grown_retyped": read("select * from lake.grown_retyped"),
 }))
 """
 )
 
 
-def run(folder, script, *arguments, engine=True):
-    """Run a script in a process of its own and return the JSON it prints last."""
+def start(folder, script, *arguments, engine=True):
+    """Start a script in a process of its own."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if engine:
         environment["PYTHONPATH"] = str(ROOT / "engine")
@@ -85,16 +93,22 @@ def run(folder, script, *arguments, engine=True):
             + BLOCK
             + script
         )
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", script, *arguments],
         cwd=folder,
         env=environment,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=300,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def answer(process, said=""):
+    """Say a last thing to a process and give the JSON that it prints last."""
+    out, errors = process.communicate(said, timeout=300)
+    assert process.returncode == 0, errors[-3000:]
+    return json.loads(out.strip().split("\n")[-1])
 
 
 # An editable install finds the engine through an import hook, which is taken out as well.
@@ -109,20 +123,45 @@ def rows(*ids, dt="01", v="a"):
     return pa.table({"id": list(ids), "dt": [dt] * len(ids), "v": [v] * len(ids)}, schema=SCHEMA)
 
 
+def young_tables(folder, prefix=""):
+    """A copy-on-write table, a merge-on-read one with a log, and one whose column will change its type."""
+    cow = HandmadeTable(folder / f"{prefix}cow", SCHEMA, ("dt",))
+    cow.commit({"dt=01": {"f-0": rows(1, 2)}, "dt=a b": {"g-0": rows(3, dt="a b")}})
+    mor = HandmadeTable(folder / f"{prefix}mor", SCHEMA, ("dt",), merge_on_read=True)
+    first = mor.commit({"dt=01": {"f-0": rows(1, 2)}})
+    log(mor, first, rows(2, v="log"))
+    retyped = HandmadeTable(folder / f"{prefix}retyped", SCHEMA, ("dt",))
+    retyped.commit({"dt=01": {"f-0": rows(1, v="text")}})
+    return cow, mor, retyped, first
+
+
+def log(mor, first, changed):
+    instant = mor.next_instant()
+    blocks = mor.data_blocks("dt=01", "f-0", changed, instant)
+    mor.complete(instant, [mor.append_log("dt=01", "f-0", first, blocks, instant)])
+
+
+def grow(cow, mor, retyped, first):
+    """Add a column, and make a number of a text."""
+    cow.schema = SCHEMA.append(pa.field("n", pa.int32()))
+    wider = pa.table({"id": [1, 2], "dt": ["01"] * 2, "v": ["b"] * 2, "n": [7, 8]}, schema=cow.schema)
+    cow.commit({"dt=01": {"f-0": wider}})
+    mor.schema = cow.schema
+    log(mor, first, wider.slice(1))
+    retyped.schema = pa.schema([("id", pa.int64()), ("dt", pa.string()), ("n", pa.int32())])
+    retyped.commit({"dt=01": {"f-0": wider.select(["id", "dt", "n"])}})
+
+
 @pytest.mark.core
 def test_a_process_without_the_engine_reads_tables_and_views_of_a_hive_metastore(tmp_path):
-    cow = HandmadeTable(tmp_path / "cow", SCHEMA, ("dt",))
-    cow.commit({"dt=01": {"f-0": rows(1, 2)}, "dt=a b": {"g-0": rows(3, dt="a b")}})
-    mor = HandmadeTable(tmp_path / "mor", SCHEMA, ("dt",), merge_on_read=True)
-    first = mor.commit({"dt=01": {"f-0": rows(1, 2)}})
-    instant = mor.next_instant()
-    blocks = mor.data_blocks("dt=01", "f-0", rows(2, v="log"), instant)
-    mor.complete(instant, [mor.append_log("dt=01", "f-0", first, blocks, instant)])
-    retyped = HandmadeTable(tmp_path / "retyped", SCHEMA, ("dt",))
-    retyped.commit({"dt=01": {"f-0": rows(1, v="text")}})
-
-    entries = run(tmp_path, WRITER, "cow", "mor", "retyped")
-    assert sorted(entries) == [
+    young_tables(tmp_path)
+    growing = young_tables(tmp_path, "grown_")
+    grown = ["grown_cow", "grown_mor", "grown_retyped"]
+    writer = start(tmp_path, WRITER, "cow", "mor", "retyped", *grown)
+    if writer.stdout.readline().strip() == "registered":
+        grow(*growing)
+    entries = answer(writer, " ".join(grown) + "\n")
+    assert sorted(each for each in entries if not each[0].startswith("grown_")) == [
         ["cow", "table", "it's cow"],
         ["mor", "snapshot", "it's mor"],
         ["mor__hudi_files", "files", "it's mor"],
@@ -131,29 +170,18 @@ def test_a_process_without_the_engine_reads_tables_and_views_of_a_hive_metastore
         ["retyped", "table", "it's retyped"],
         ["v", "view", None],
     ]
-    expected = {
+    types = [["id", "bigint"], ["dt", "string"], ["v", "string"]]
+    assert answer(start(tmp_path, READER, engine=False)) == {
         "cow": [["1", "01", "a"], ["2", "01", "a"], ["3", "a b", "a"]],
-        "types": [["id", "bigint"], ["dt", "string"], ["v", "string"]],
+        "types": types,
         "pruned": True,
         "view": [["01", "2"], ["a b", "1"]],
         "mor": [["1", "01", "a"], ["2", "01", "log"]],
         "mor_ro": [["1", "01", "a"], ["2", "01", "a"]],
         "retyped": [["1", "01", "text"]],
+        "grown_cow": [["1", "01", "b", "7"], ["2", "01", "b", "8"], ["3", "a b", "a", "None"]],
+        "grown_types": [*types, ["n", "int"]],
+        "grown_mor": [["1", "01", "a", "None"], ["2", "01", "b", "8"]],
+        # a metastore refuses to alter the type
+        "grown_retyped": [["1", "01", "7"], ["2", "01", "8"]],
     }
-    assert run(tmp_path, READER, engine=False) == expected
-
-    cow.schema = SCHEMA.append(pa.field("n", pa.int32()))
-    wider = pa.table({"id": [1, 2], "dt": ["01"] * 2, "v": ["b"] * 2, "n": [7, 8]}, schema=cow.schema)
-    cow.commit({"dt=01": {"f-0": wider}})
-    mor.schema = cow.schema
-    instant = mor.next_instant()
-    blocks = mor.data_blocks("dt=01", "f-0", wider.slice(1), instant)
-    mor.complete(instant, [mor.append_log("dt=01", "f-0", first, blocks, instant)])
-    retyped.schema = pa.schema([("id", pa.int64()), ("dt", pa.string()), ("n", pa.int32())])
-    retyped.commit({"dt=01": {"f-0": wider.select(["id", "dt", "n"])}})
-    run(tmp_path, WRITER, "cow", "mor", "retyped")
-    again = run(tmp_path, READER, engine=False)
-    assert again["cow"] == [["1", "01", "b", "7"], ["2", "01", "b", "8"], ["3", "a b", "a", "None"]]
-    assert again["types"] == [*expected["types"], ["n", "int"]]
-    assert again["mor"] == [["1", "01", "a", "None"], ["2", "01", "b", "8"]]
-    assert again["retyped"] == [["1", "01", "7"], ["2", "01", "8"]], "a metastore refuses to alter the type"
