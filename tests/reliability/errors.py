@@ -16,7 +16,7 @@ from hudi_engine.storage.local import LocalStorage
 from tests.helpers.fault import FailingStorage
 from tests.reliability.benches import Bench, Violation
 from tests.reliability.figures import Figures
-from tests.reliability.kill import Size, benches
+from tests.reliability.kill import Size, benches, points
 
 KINDS = {
     "EIO": (errno.EIO, False),
@@ -44,15 +44,7 @@ class FailsOnce(FailingStorage):
 def run(spark: Any, root: Path, size: Size, seed: int = 2) -> Figures:
     """Run the row."""
     figures, chance = Figures(), random.Random(seed)
-    points = [
-        (bench, call, kind)
-        for bench in benches(spark, root, size, seed)
-        for call in range(1, len(bench.calls) + 1)
-        for kind in KINDS
-        if size.share >= 1 or chance.random() < size.share
-    ]
-    chance.shuffle(points)
-    for bench, call, kind in points:
+    for bench, call, kind in points(benches(spark, root, size, seed), KINDS, size, chance):
         if size.is_over(figures):
             break
         figures.try_point(fail_once, bench, call, kind, figures)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,19 +66,27 @@ def killed(bench: Bench, path: str, act: Any, call: int, when: str) -> bool:
 def run(spark: Any, root: Path, size: Size, seed: int = 1) -> Figures:
     """Run the row; figures count a point for each kill, also those in recoveries."""
     figures, chance = Figures(), random.Random(seed)
-    points = [
-        (bench, call, when)
-        for bench in benches(spark, root, size, seed)
-        for call in range(1, len(bench.calls) + 1)
-        for when in MOMENTS
-        if size.share >= 1 or chance.random() < size.share
-    ]
-    chance.shuffle(points)
-    for bench, call, when in points:
+    for bench, call, when in points(benches(spark, root, size, seed), MOMENTS, size, chance):
         if size.is_over(figures):
             break
         figures.try_point(kill_once, bench, call, when, figures, size, chance)
     return figures
+
+
+def points(
+    among: Iterable[Bench], kinds: Iterable[str], size: Size, chance: random.Random
+) -> list[tuple[Bench, int, str]]:
+    """Return the mutating calls of benches with each of some kinds, or a share of them, in random order."""
+    kinds = tuple(kinds)
+    found = [
+        (bench, call, kind)
+        for bench in among
+        for call in range(1, len(bench.calls) + 1)
+        for kind in kinds
+        if size.share >= 1 or chance.random() < size.share
+    ]
+    chance.shuffle(found)
+    return found
 
 
 def benches(spark: Any, root: Path, size: Size, seed: int) -> Iterator[Bench]:
