@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi_engine.catalog import DirectoryCatalog, TableName, list_entries, register_foreign, register_table
+from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.view_template import copied_view
 from hudi_engine.storage.local import LocalStorage
 
 from tests.helpers.handmade import HandmadeTable
@@ -246,3 +248,30 @@ def test_a_warehouse_that_must_not_be_written_to_is_read_and_left_as_it_is(spark
     for name in ("one", "two", "two_rt", "two_ro"):
         assert read(spark, f"select * from dirs.{name}") == [(1, "a")]
     assert sorted(Path(warehouse.root).rglob("*")) == before
+
+
+def test_the_views_of_a_second_table_are_copies_that_equal_what_a_statement_makes(
+    spark, warehouse, monkeypatch
+):
+    make(warehouse, "one", merge_on_read=True)
+    two = make(warehouse, "two", merge_on_read=True)
+    two.schema = SCHEMA.append(pa.field("n", pa.int32()))
+    two.commit({"": {"f-0": rows(2, v="b").append_column(two.schema[2], pa.array([7], pa.int32()))}})
+    EntryNotes("of 'us'", {"v": "the ${v}"}, {"mine": "a, b"}).save(two.storage)
+
+    def told():
+        forget(spark)
+        assert warehouse.load(spark).warnings == ()
+        found = [spark.sql(f"describe extended dirs.{name}").collect() for name in ("two", "two_rt")]
+        return [row for rows in found for row in rows if row[0] != "Created Time"]
+
+    made = []
+    monkeypatch.setattr(
+        "hudi_engine.catalog.spark_entry.copied_view",
+        lambda *given: made.append(copied_view(*given)) or made[-1],
+    )
+    copies = told()
+    assert read(spark, "select * from dirs.two") == read(spark, "select * from dirs.two_rt") == [(2, "b", 7)]
+    assert sum(each is not None for each in made) >= (0 if spark.version.startswith("3.") else 3)
+    monkeypatch.setattr("hudi_engine.catalog.spark_entry.copied_view", lambda *given: None)
+    assert told() == copies

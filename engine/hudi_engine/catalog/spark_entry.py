@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.catalog.view_template import copied_view, remember_view
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -172,8 +173,34 @@ def put_view(spark: SparkSession, spec: ViewSpec, existing: CatalogEntry | None)
     """Make a view equal to the spec; returns whether anything was changed."""
     if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == spec.fingerprint:
         return False
+    over_files = all(column.type_text for column in spec.columns)
+    if existing is None and over_files and _create_copied(spark, spec):
+        return True
     spark.sql(spec.statement())
+    made = find_entry(spark, spec.name) if over_files else None
+    if made is not None:
+        remember_view(spark, made)
     return True
+
+
+def _create_copied(spark: SparkSession, spec: ViewSpec) -> bool:
+    """Create a view over a table's files as a copy of one that is there; False where that cannot be done."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    columns = [(column.name, column.definition) for column in spec.columns]
+    properties = {**spec.properties, FINGERPRINT_PROPERTY: spec.fingerprint}
+    name = _identifier(spark, spec.name)
+    try:
+        definition = copied_view(spark, name, columns, spec.query, spec.comment, properties)
+        if definition is not None:
+            _catalog(spark).createTable(definition, False, False)
+    except (PySparkException, Py4JError) as error:
+        logger.debug(
+            "the view %s is made by a statement, for it cannot be copied: %s", spec.name.label, error
+        )
+        return False
+    return definition is not None
 
 
 def drop_entry(spark: SparkSession, entry: CatalogEntry) -> None:

@@ -26,7 +26,8 @@ _CANCEL_MARKS = (
     "Job cancelled",
     "was cancelled",
 )
-_SEEN_DEAD_WITHIN_S = 2.0
+# a Java that writes its class archive takes seconds to end
+_SEEN_DEAD_WITHIN_S = 15.0
 _STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
 _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
 _TASK_FAILURE = re.compile(
