@@ -23,7 +23,7 @@ OF_COMMIT = (
     "show_commit_write_stats",
     "show_commit_extra_metadata",
 )
-SINCE_1_2 = ("show_cleans", "show_cleans_metadata")
+SINCE_1_2 = ("show_cleans", "show_cleans_metadata", "show_clean_plans")
 
 
 def ours(path: Path, name: str, **given: str) -> list[dict[str, Any]]:
@@ -58,12 +58,13 @@ def test_what_is_shown_is_what_apache_hudi_shows(
     newest = commits[0]["commit_time"]
     calls = [
         ("show_commits", {}),
+        ("show_commits_metadata", {}),
         ("show_savepoints", {}),
         ("show_rollbacks", {}),
         ("show_compaction", {}),
     ]
     calls += [(name, {"instant_time": newest}) for name in OF_COMMIT]
-    calls += [("show_archived_commits", RANGE)]
+    calls += [("show_archived_commits", RANGE), ("show_archived_commits_metadata", RANGE)]
     calls += [(name, {}) for name in SINCE_1_2] if version == "1.2.0" else []
     for name, given in calls:
         assert ours(path, name, **given) == hudi.call(path, name, **given), name

@@ -23,8 +23,8 @@ HISTORY = (
 )
 HISTORY_ARGUMENTS = ("table", "file_group_id", "partition", "limit")
 CLEAN_PLANS = (
-    "plan_time string, action string, earliest_instant_to_retain string, last_completed_commit_timestamp string, "
-    "policy string, version int, total_partitions_to_clean int, total_partitions_to_delete int, extra_metadata string"
+    "plan_time string, state string, action string, earliest_instant_to_retain string, "
+    "last_completed_commit_timestamp string, policy string, version int, total_partitions_to_clean int, total_partitions_to_delete int, extra_metadata string"
 )
 
 _UPSERT, _DELETE, _NOTHING = WriteOperation.UPSERT, WriteOperation.DELETE, WriteOperation.UNKNOWN
@@ -89,6 +89,7 @@ def _plan_row(clean: Instant, plan: dict[str, Any]) -> Row:
     extra = plan.get("extraMetadata") or {}
     return (
         clean.requested_time,
+        clean.state.value,
         clean.action,
         (plan.get("earliestInstantToRetain") or {}).get("timestamp"),
         plan.get("lastCompletedCommitTimestamp"),

@@ -197,6 +197,7 @@ def test_the_history_of_a_file_group_tells_what_became_of_its_files(tmp_path: Pa
     assert {row["replace_instant"] for row in rows} == {tables.writes(storage)[-1]}
     assert call(services, "show_file_group_history", file_group_id=tables.GROUP_1, partition=DAY_2) == []
     (plan,) = call(services, "show_clean_plans")
+    assert plan["state"] == "COMPLETED"
     assert plan["policy"] == "KEEP_LATEST_COMMITS" and plan["total_partitions_to_clean"] == 1
     assert plan["plan_time"] == rows[-1]["delete_instant"]
 
