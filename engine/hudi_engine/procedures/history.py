@@ -24,7 +24,8 @@ HISTORY = (
 HISTORY_ARGUMENTS = ("table", "file_group_id", "partition", "limit")
 CLEAN_PLANS = (
     "plan_time string, state string, action string, earliest_instant_to_retain string, "
-    "last_completed_commit_timestamp string, policy string, version int, total_partitions_to_clean int, total_partitions_to_delete int, extra_metadata string"
+    "last_completed_commit_timestamp string, policy string, version int, "
+    "total_partitions_to_clean int, total_partitions_to_delete int, extra_metadata string"
 )
 
 _UPSERT, _DELETE, _NOTHING = WriteOperation.UPSERT, WriteOperation.DELETE, WriteOperation.UNKNOWN
