@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
+from hudi_engine.frames import many_files
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
@@ -53,8 +54,8 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     if not _is_native(state, manifest, schema, spark.version):
         return None
     if state.config.table_type is TableType.MERGE_ON_READ:
-        return _masked(_files(spark, state, sidecar_schema(schema), layout), schema.names)
-    return _files(spark, state, schema, layout).select(*_columns(schema.names))
+        return _masked(_files(spark, state, sidecar_schema(schema), layout, manifest), schema.names)
+    return _files(spark, state, schema, layout, manifest).select(*_columns(schema.names))
 
 
 def _is_native(state: TableState, manifest: Manifest, schema: pa.Schema, spark_version: str) -> bool:
@@ -71,14 +72,20 @@ def _is_native(state: TableState, manifest: Manifest, schema: pa.Schema, spark_v
     return natively_readable(state.storage, state.config, bases, schema, spark_major=major_of(spark_version))
 
 
-def _files(spark: SparkSession, state: TableState, schema: pa.Schema, layout: Layout) -> DataFrame:
+def _files(
+    spark: SparkSession, state: TableState, schema: pa.Schema, layout: Layout, manifest: Manifest
+) -> DataFrame:
     prepare_session(spark)
-    reader = spark.read.schema(arrow_to_spark(schema)).options(**AS_STORED)
+    struct, options = arrow_to_spark(schema), dict(AS_STORED)
     if layout is Layout.FLAT:
-        reader = reader.option("recursiveFileLookup", "true")
+        options["recursiveFileLookup"] = "true"
     else:
-        reader = reader.option("basePath", state.storage.uri())
-    return reader.parquet(state.storage.uri(layout.folder))
+        options["basePath"] = state.storage.uri()
+    if len(manifest.lines) >= many_files.FEWEST:
+        frame = many_files.frame_of_files(spark, state.storage, manifest.lines, struct, options)
+        if frame is not None:
+            return frame
+    return spark.read.schema(struct).options(**options).parquet(state.storage.uri(layout.folder))
 
 
 def _columns(names: Sequence[str]) -> list[Column]:
