@@ -50,7 +50,7 @@ def test_rows_are_those_of_the_manifest_and_partitions_are_pruned(spark, tmp_pat
     found, plan = rows(table.snapshot()), plan_of(table.snapshot().where("dt = 'b'"))
     assert len(taken) == 2 and None not in taken
     assert "InMemoryFileIndex" in plan and "Batched: true" in plan
-    assert ("isnotnull(dt" in plan.split("PartitionFilters: ")[1]) is bool(partitions)
+    assert ("isnotnull(dt" in plan.split("PartitionFilters: [")[1].split("]")[0]) is bool(partitions)
     monkeypatch.setattr(many_files, "FEWEST", 1000)
     by_manifest = table.snapshot()
     assert "MetadataLogFileIndex" in plan_of(by_manifest)
@@ -73,7 +73,7 @@ def test_a_frame_that_spark_lists_anew_fails_and_is_never_empty(spark, tmp_path,
     kept = table.snapshot().cache()
     assert kept.count() == 1
     spark.catalog.refreshByPath(str(tmp_path / "t"))
-    with pytest.raises(Exception, match=r"hoodie\.properties"):
+    with pytest.raises(Exception, match=r"hoodie\.properties|assertion failed"):
         kept.collect()
     kept.unpersist()
 
