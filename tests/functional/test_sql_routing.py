@@ -56,6 +56,10 @@ class TestStatements:
         with pytest.raises(DbtBaseException, match=f"Hudi does not have; .*{instead}"):
             project.run_sql(statement)
 
+    def test_a_change_in_dbt_show_is_told_where_it_belongs(self, project: Any) -> None:
+        with pytest.raises(DbtBaseException, match="dbt show puts a limit behind a query.*this is DELETE"):
+            project.run_sql("delete from {schema}.orders\n  limit 5\n  /* c */")
+
     def test_insert_by_position_and_by_name(self, project: Any) -> None:
         project.run_sql("insert into {schema}.orders values (3, 'c', 'x')")
         project.run_sql("with n as (select 4 as i) insert into {schema}.orders (dt, id) select 'z', i from n")

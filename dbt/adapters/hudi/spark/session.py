@@ -48,9 +48,9 @@ _LOCAL_CONF: Mapping[str, str] = {
 # pay. Loops still reach it by their iterations, so long jobs lose nothing.
 _QUICK_START = (
     "-XX:+IgnoreUnrecognizedVMOptions",
-    "-XX:Tier4InvocationThreshold=20000",
-    "-XX:Tier4MinInvocationThreshold=5000",
-    "-XX:Tier4CompileThreshold=50000",
+    "-XX:Tier4InvocationThreshold=200000",
+    "-XX:Tier4MinInvocationThreshold=100000",
+    "-XX:Tier4CompileThreshold=400000",
 )
 _FEW_CORES = 2
 _LOOK_EVERY_S = 0.2
