@@ -117,7 +117,7 @@ def publish(
         found = _newest(place)
         timeline = Timeline.load(storage, settings)
         schema = _schema(settings, timeline)
-        stamp = _stamp(base, settings, timeline, schema)
+        stamp = _stamp(base, settings, timeline, schema, "" if place is storage else place.uri())
         shown = found.manifest if found.healthy and not renew else None
         if shown is not None and _shows(shown, stamp, timeline):
             return _published(shown, found.layout, schema, published=False)
@@ -265,11 +265,15 @@ def _schema(config: TableConfig, timeline: Timeline) -> pa.Schema | None:
     return schema if len(schema) else None
 
 
-def _stamp(base: str, config: TableConfig, timeline: Timeline, schema: pa.Schema | None) -> Stamp:
+def _stamp(
+    base: str, config: TableConfig, timeline: Timeline, schema: pa.Schema | None, derived_at: str = ""
+) -> Stamp:
     look = Look.at(timeline)
     writes, pending = tuple(sorted(look.writes)), tuple(sorted(look.pending or ()))
     newest = writes[-1] if writes else ""
-    return Stamp(base, config.table_type.value, newest, writes, schema_digest(schema), pending)
+    return Stamp(
+        base, config.table_type.value, newest, writes, schema_digest(schema), pending, derived_at=derived_at
+    )
 
 
 def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:

@@ -69,6 +69,7 @@ class Stamp:
             of an earlier release of this engine, which did not say.
         native: Whether every base file listed was seen to have the types of the schema, so that nobody need open one to know
             that Spark can read it.
+        derived_at: URI of the folder of sidecars and rewritten base files, ``""`` where that is the table's own.
     """
 
     base: str
@@ -78,6 +79,7 @@ class Stamp:
     schema_digest: str = ""
     pending: tuple[str, ...] | None = ()
     native: bool = False
+    derived_at: str = ""
 
     @property
     def look(self) -> Look:
@@ -85,8 +87,10 @@ class Stamp:
         return Look(frozenset(self.writes), None if self.pending is None else frozenset(self.pending))
 
     def is_same_table_as(self, other: Stamp) -> bool:
-        """Return whether both show the same table by place, type and schema, at whatever instant."""
-        mine, theirs = ((each.base, each.table_type, each.schema_digest) for each in (self, other))
+        """Return whether both show the same table by places, type and schema, at whatever instant."""
+        mine, theirs = (
+            (each.base, each.derived_at, each.table_type, each.schema_digest) for each in (self, other)
+        )
         return mine == theirs
 
 
@@ -193,6 +197,7 @@ def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
         "schema": stamp.schema_digest,
         "pending": None if stamp.pending is None else list(stamp.pending),
         "native": stamp.native,
+        **({"derivedAt": stamp.derived_at} if stamp.derived_at else {}),
     }
     return b"\n".join([_VERSION_LINE, json.dumps(head).encode(), *lines])
 
@@ -367,6 +372,7 @@ def _stamp(raw: dict[str, Any]) -> Stamp | None:
         raw["schema"],
         None if pending is None else tuple(pending),
         raw.get("native") is True,
+        raw.get("derivedAt", ""),
     )
 
 

@@ -91,6 +91,10 @@ class SnapshotRequest:
         """Tell where readers find a file of the table."""
         return f"{self.stamp.base}/{path}"
 
+    def derived_uri(self, path: str) -> str:
+        """Tell where readers find a derived file."""
+        return self.uri(path) if self.target is self.storage else f"{self.target.uri()}/{path}"
+
 
 @dataclass(frozen=True)
 class SnapshotContent:
@@ -235,7 +239,7 @@ class _Derivation:
 
     def __init__(self, request: SnapshotRequest, before: Sequence[_Slice], run_tasks: RunTasks) -> None:
         self._request = request
-        self._known = {entry.origin: entry for one in before for entry in one.entries if entry.origin}
+        self._known = _derived_here(request, before)
         if isinstance(run_tasks, AfterWrite) and request.target is request.storage:
             for (partition, file_id, digest), (path, size) in run_tasks.made.items():
                 origin = Origin(Derived.DELTA, partition, file_id, digest)
@@ -276,17 +280,21 @@ class _Derivation:
 
     def run(self, run_tasks: RunTasks) -> None:
         """Derive what is missing."""
-        request, tasks = self._request, list(self._tasks.items())
-        own = request.target is request.storage
+        tasks = list(self._tasks.items())
         sizes = run_tasks([task for _, task in tasks]) if tasks else []
         for (origin, task), size in zip(tasks, sizes, strict=True):
             if size is not None:
-                uri = request.uri(task.path) if own else request.target.uri(task.path)
-                self._known[origin] = ManifestEntry(uri, size, 0, origin)
+                self._known[origin] = ManifestEntry(self._request.derived_uri(task.path), size, 0, origin)
 
     def entry(self, origin: Origin | None) -> ManifestEntry | None:
         """Return the derived file, None when none was needed."""
         return None if origin is None else self._known.get(origin)
+
+
+def _derived_here(request: SnapshotRequest, slices: Sequence[_Slice]) -> dict[Origin, ManifestEntry]:
+    """Return derived files that can be used again; the list of a table that was moved or copied names its first place's."""
+    inside, entries = request.derived_uri(""), (entry for each in slices for entry in each.entries)
+    return {each.origin: each for each in entries if each.origin and each.uri.startswith(inside)}
 
 
 def _fresh_slices(

@@ -401,3 +401,28 @@ def test_the_stamp_says_whether_every_base_file_has_the_types_of_the_schema(cow)
     assert not newest_manifest(cow.storage).stamp.native, (
         "what another partition holds was not looked at again"
     )
+
+
+@pytest.mark.parametrize("elsewhere", ["copied", "mor2"])
+def test_a_table_that_was_copied_lists_its_own_files_and_lives_without_the_first(mor, tmp_path, elsewhere):
+    log_update(mor, 1, 2)
+    publish(mor.storage)
+    copied = open_storage(str(shutil.copytree(mor.path, tmp_path / elsewhere)))
+    assert publish(copied).published
+    listed = set(newest_manifest(copied).uris())
+    assert len(listed) == 3
+    assert {uri.rpartition("/dt=")[0] for uri in listed} == {copied.uri()}
+    shutil.rmtree(mor.path)
+    assert all(copied.stat(uri.removeprefix(f"{copied.uri()}/")) is not None for uri in listed)
+
+
+def test_a_cache_that_was_moved_lists_its_own_files(mor, tmp_path):
+    log_update(mor, 1, 2)
+    publish(mor.storage, target=open_storage(str(tmp_path / "cache")))
+    place = open_storage(str((tmp_path / "cache").rename(tmp_path / "cache2")))
+    assert publish(mor.storage, target=place).published
+    assert {uri.rpartition("/dt=")[0] for uri in newest_manifest(place).uris()} == {
+        place.uri(),
+        mor.storage.uri(),
+    }
+    assert not publish(mor.storage, target=place).published
