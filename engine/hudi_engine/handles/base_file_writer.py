@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import BinaryIO
 
 import numpy as np
@@ -21,6 +22,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import KeyCollector, KeyFooter, read_key_footer
+from hudi_engine.schema.leaves import leaves_of, leaves_with_statistics
 from hudi_engine.schema.meta_fields import COMMIT_SEQNO, FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.storage.base import Storage
 
@@ -91,8 +93,11 @@ def write_base_file(
     collector = KeyCollector(options, reuse_bloom)
     with storage.open_output(path, before_publish=before_publish) as sink:
         rows = 0
-        with _open_writer(sink, schema, first, options) as writer:
-            for part in _row_groups(_chain(first, tables), schema, options.row_group_bytes):
+        groups = _row_groups(chain((first,), tables), schema, options.row_group_bytes)
+        head = list(islice(groups, 1))
+        told = leaves_with_statistics(schema, _all_rows(head, schema))
+        with _open_writer(sink, schema, first, options, told) as writer:
+            for part, _ in chain(head, groups):
                 collector.add(part.column(RECORD_KEY))
                 writer.write_table(part, row_group_size=max(part.num_rows, 1))
                 rows += part.num_rows
@@ -172,9 +177,12 @@ def _as_tables(rows: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         raise SchemaError("a base file cannot be written from no batches at all; pass one batch without rows")
 
 
-def _chain(first: pa.Table, others: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    yield first
-    yield from others
+def _all_rows(head: list[tuple[pa.Table, bool]], schema: pa.Schema) -> pa.Table | None:
+    """Return the rows of a file when its first row group is its last."""
+    if not head:
+        return schema.empty_table()
+    rows, is_last = head[0]
+    return rows if is_last else None
 
 
 def _file_schema(schema: pa.Schema) -> pa.Schema:
@@ -186,8 +194,10 @@ def _file_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(field.name, field.type, nullable=True) for field in schema])
 
 
-def _row_groups(parts: Iterator[pa.Table], schema: pa.Schema, group_bytes: int) -> Iterator[pa.Table]:
-    """Cut or gather the rows to tables of about the size of a row group."""
+def _row_groups(
+    parts: Iterator[pa.Table], schema: pa.Schema, group_bytes: int
+) -> Iterator[tuple[pa.Table, bool]]:
+    """Cut or gather the rows to tables of about the size of a row group; the last one says so."""
     waiting: list[pa.Table] = []
     waiting_bytes = 0
     for part in parts:
@@ -195,12 +205,12 @@ def _row_groups(parts: Iterator[pa.Table], schema: pa.Schema, group_bytes: int) 
             continue
         for piece in _pieces(_conform(part, schema), group_bytes):
             if waiting and waiting_bytes + piece.nbytes > group_bytes * _GROUP_SLACK:
-                yield pa.concat_tables(waiting)
+                yield pa.concat_tables(waiting), False
                 waiting, waiting_bytes = [], 0
             waiting.append(piece)
             waiting_bytes += piece.nbytes
     if waiting:
-        yield pa.concat_tables(waiting)
+        yield pa.concat_tables(waiting), True
 
 
 def _pieces(part: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
@@ -222,7 +232,7 @@ def _conform(part: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _open_writer(
-    sink: BinaryIO, schema: pa.Schema, sample: pa.Table, options: BaseFileOptions
+    sink: BinaryIO, schema: pa.Schema, sample: pa.Table, options: BaseFileOptions, told: list[str]
 ) -> pq.ParquetWriter:
     return pq.ParquetWriter(
         sink,
@@ -231,7 +241,7 @@ def _open_writer(
         compression_level=options.compression_level,
         use_dictionary=dictionary_leaves(schema, sample) if options.dictionary else False,
         data_page_size=options.page_bytes,
-        write_statistics=True,
+        write_statistics=told,
         store_schema=False,
     )
 
@@ -252,7 +262,7 @@ def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
         if field.name in (RECORD_KEY, COMMIT_SEQNO):
             continue
         if pa.types.is_nested(field.type) or _repeats(head.column(field.name)):
-            leaves.extend(_leaf_paths(field.name, field.type))
+            leaves.extend(path for path, _ in leaves_of(field.name, field.type))
     return leaves
 
 
@@ -260,17 +270,3 @@ def _repeats(values: pa.ChunkedArray) -> bool:
     if len(values) < _SAMPLE_ROWS or pa.types.is_dictionary(values.type):
         return True
     return bool(pc.count_distinct(values).as_py() <= len(values) * _UNIQUE_SHARE)
-
-
-def _leaf_paths(path: str, kind: pa.DataType) -> Iterator[str]:
-    types = pa.types
-    if types.is_struct(kind):
-        for field in kind:
-            yield from _leaf_paths(f"{path}.{field.name}", field.type)
-    elif types.is_map(kind):
-        yield from _leaf_paths(f"{path}.key_value.key", kind.key_type)
-        yield from _leaf_paths(f"{path}.key_value.value", kind.item_type)
-    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
-        yield from _leaf_paths(f"{path}.list.element", kind.value_type)
-    else:
-        yield path

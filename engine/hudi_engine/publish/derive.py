@@ -14,6 +14,7 @@ from hudi_engine.errors import StorageError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.schema.leaves import leaves_with_statistics
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
@@ -92,7 +93,8 @@ class ConversionTask:
         rows = read_base_file(self.context, self.base_file, names)
         try:
             with self.target.open_output(self.path) as sink:
-                pq.write_table(rows, sink, compression=ParquetCodec.ZSTD.value)
+                told = leaves_with_statistics(rows.schema, rows)
+                pq.write_table(rows, sink, compression=ParquetCodec.ZSTD.value, write_statistics=told)
         except FileExistsError:
             # Somebody else has converted the same file under the same schema meanwhile.
             pass

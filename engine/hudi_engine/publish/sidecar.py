@@ -29,6 +29,7 @@ from hudi_engine.handles.base_file_writer import dictionary_leaves
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.publish.derive import size_of
+from hudi_engine.schema.leaves import leaves_with_statistics
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
 
@@ -100,7 +101,13 @@ def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDel
     codec = ParquetCodec.ZSTD.value
     with (
         target.open_output(path) as sink,
-        pq.ParquetWriter(sink, schema, compression=codec, use_dictionary=repeating) as writer,
+        pq.ParquetWriter(
+            sink,
+            schema,
+            compression=codec,
+            use_dictionary=repeating,
+            write_statistics=leaves_with_statistics(schema, live),
+        ) as writer,
     ):
         for part in (mask, live):
             if part.num_rows:

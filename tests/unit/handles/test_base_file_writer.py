@@ -191,6 +191,39 @@ def test_row_groups_have_about_the_size_asked_for(storage):
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1250] * 4
 
 
+def bounded(file: pq.ParquetFile) -> set[str]:
+    """Paths of the columns whose smallest and largest value the first row group tells."""
+    group = file.metadata.row_group(0)
+    columns = (group.column(number) for number in range(group.num_columns))
+    return {each.path_in_schema for each in columns if each.is_stats_set and each.statistics.has_min_max}
+
+
+def test_no_bounds_are_told_of_numbers_of_which_one_is_nan(storage):
+    # Spark takes NaN for the largest number, and Arrow leaves it out of the bounds.
+    columns = {
+        "plain": [1.0, 2.0, None],
+        "some": [1.0, float("nan"), 3.0],
+        "many": pa.array([[1.0], [float("nan")], []], pa.list_(pa.float64())),
+        "number": [1, 2, 3],
+    }
+    write(storage, stamped(["a", "b", "c"], pa.table(columns)))
+    found = bounded(read(storage))
+    assert {"plain", "number"} <= found
+    assert not {"some", "many.list.element"} & found
+
+
+def test_no_bounds_are_told_of_numbers_while_rows_are_to_come(storage):
+    parts = [
+        stamped([f"{n}{k}" for k in range(2000)], pa.table({"d": [last] * 2000, "n": [n] * 2000}))
+        for n, last in enumerate((1.0, 2.0, float("nan")))
+    ]
+    batches = [batch for part in parts for batch in part.to_batches()]
+    write(storage, batches, options=made_with(row_group_bytes=100_000))
+    file = read(storage)
+    assert file.num_row_groups > 1
+    assert "n" in bounded(file) and "d" not in bounded(file)
+
+
 @pytest.mark.parametrize("codec", ParquetCodec)
 def test_every_codec_is_written(storage, codec):
     write(storage, stamped(["a"]), options=made_with(codec=codec))
