@@ -56,9 +56,23 @@ class TestStatements:
         with pytest.raises(DbtBaseException, match=f"Hudi does not have; .*{instead}"):
             project.run_sql(statement)
 
-    def test_a_change_in_dbt_show_is_told_where_it_belongs(self, project: Any) -> None:
-        with pytest.raises(DbtBaseException, match="dbt show puts a limit behind a query.*this is DELETE"):
-            project.run_sql("delete from {schema}.orders\n  limit 5\n  /* c */")
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "delete from {{ target.schema }}.orders",
+            "/* c */ insert into {{ target.schema }}.orders values (9, 'i', 'x')",
+            "create or replace table {{ target.schema }}.orders as select 1 as id",
+            "call show_commits(table => 'orders')",
+        ],
+        ids=lambda each: each.split()[-1],
+    )
+    def test_what_is_no_query_is_not_shown_and_not_run(self, project: Any, statement: str) -> None:
+        before = self.rows(project)
+        with pytest.raises(
+            DbtBaseException, match="puts a limit behind a query.*(DELETE|INSERT|CREATE|CALL)"
+        ):
+            run_dbt(["show", "--inline", statement])
+        assert self.rows(project) == before
 
     def test_insert_by_position_and_by_name(self, project: Any) -> None:
         project.run_sql("insert into {schema}.orders values (3, 'c', 'x')")

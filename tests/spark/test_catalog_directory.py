@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,6 +71,17 @@ def test_loading_again_in_a_live_session_shows_what_others_committed(spark, ware
     table.commit({"": {"f-0": rows(1, v="b")}})
     warehouse.load(spark)
     assert read(spark, "select v from dirs.one") == [("b",)]
+
+
+def test_loading_again_forgets_tables_that_another_process_dropped(spark, warehouse):
+    for name, merge_on_read in (("one", False), ("two", True), ("stays", True)):
+        make(warehouse, name, merge_on_read=merge_on_read)
+    warehouse.load(spark)
+    for name in ("one", "two"):
+        shutil.rmtree(schema_folder(warehouse) / name)
+    warehouse.load(spark)
+    left = {entry.name.name for entry in list_entries(spark, "dirs") if not entry.is_internal}
+    assert left == {"stays", "stays_ro", "stays_rt"}
 
 
 def test_loading_again_shows_a_column_that_a_merge_on_read_table_got(spark, warehouse):

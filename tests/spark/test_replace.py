@@ -254,3 +254,13 @@ def test_four_windows_in_four_threads_all_commit(spark, tmp_path):
     assert sorted((each[0], each[3]) for each in rows_of(table)) == sorted(
         (number + more, "again") for number in (1, 2, 3, 4) for more in (0, 10)
     )
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_predicate_finds_rows_with_nan_as_spark_orders_it(spark, tmp_path, table_type):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type)
+    table.upsert(spark.createDataFrame([(1, 1.5), (2, float("nan"))], "id int, d double"))
+    assert [row.id for row in table.snapshot().where("d > 2.0").collect()] == [2]
+    for _ in range(2):
+        table.replace(spark.createDataFrame([(2, float("nan"))], "id int, d double"), where="d > 2.0")
+        assert sorted(row.id for row in table.snapshot().collect()) == [1, 2]

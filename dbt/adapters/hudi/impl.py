@@ -56,6 +56,7 @@ from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.shown import check_query
 
 if TYPE_CHECKING:
     import agate
@@ -283,6 +284,11 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             frame = session.table(named(source).name)
             table = builds.current_table(self._warehouse, session, plan)
             builds.check_fit(plan, table, frame.columns)
+
+    @available.parse_none
+    def hudi_check_query(self, sql: str) -> None:
+        """Refuse what is no query where dbt is about to show its rows."""
+        check_query(sql)
 
     @available.parse_none
     def hudi_write(

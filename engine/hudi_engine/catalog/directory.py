@@ -22,6 +22,7 @@ from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.found_table import first_line, prepare, show_found
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
+from hudi_engine.catalog.gone import forget_gone
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
 from hudi_engine.catalog.session import sidecar_runner, sql_errors_untold
@@ -288,6 +289,8 @@ class DirectoryCatalog:
                 elif each.state is not None and show_found(spark, each, warnings):
                     registered.append(each.name)
                 progress.tables += 1
+        for schema in listings:
+            forget_gone(spark, schema, [name.name for name in places if name.database == schema])
         return registered
 
     def _places(

@@ -141,6 +141,12 @@ def list_entries(spark: SparkSession, database: str) -> list[CatalogEntry]:
     return [_entry(handles.apply(position), database) for position in range(handles.size())]
 
 
+def listed_names(spark: SparkSession, database: str) -> list[str]:
+    """Return the names of a schema that is there, in one call."""
+    names = _catalog(spark).listTables(database, "*", False)
+    return [names.apply(position).table() for position in range(names.size())]
+
+
 def put_table(spark: SparkSession, spec: TableSpec, existing: CatalogEntry | None) -> bool:
     """Make the entry equal to the spec.
 

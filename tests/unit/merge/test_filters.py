@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine.errors import SchemaError
 from hudi_engine.merge.filters import as_expression
@@ -49,3 +51,13 @@ def test_text_is_read_as_what_the_column_holds(given: tuple[Any, ...], names: st
 def test_text_that_is_no_such_value_is_refused_by_name(given: tuple[Any, ...]) -> None:
     with pytest.raises(SchemaError, match="which is none"):
         as_expression([given], ROWS.schema)
+
+
+@pytest.mark.parametrize("stored", [[0.0], [-0.0], [0.0, -0.0]], ids=str)
+@pytest.mark.parametrize("asked", [[0.0], [-0.0], [0, 5.0]], ids=str)
+def test_both_zeros_are_one_number(tmp_path, stored, asked):
+    pq.write_table(pa.table({"d": stored}), tmp_path / "t.parquet")
+    rows = ds.dataset(tmp_path / "t.parquet")
+    schema = pa.schema([("d", pa.float64())])
+    assert rows.to_table(filter=as_expression([("d", "in", asked)], schema)).num_rows == len(stored)
+    assert rows.to_table(filter=as_expression([("d", "not in", asked)], schema)).num_rows == 0

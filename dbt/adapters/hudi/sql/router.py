@@ -34,10 +34,6 @@ _LOOK_AT = frozenset(
     ).split()
 ).union(_SERVICES)
 
-_CHANGES = frozenset("insert update delete merge truncate alter drop create replace".split())
-# as dbt show leaves it behind a statement
-_LIMITED = re.compile(r"\n\s*limit\s+\d+\s*(/\*.*\*/\s*)?$", re.IGNORECASE | re.DOTALL)
-
 Action = Callable[[Statement, Target], Routed | None]
 
 # Statements about one existing table; for other tables than Hudi's they are Spark's.
@@ -122,11 +118,6 @@ class StatementRouter:
             if keyword in _SERVICES:
                 raise DbtRuntimeError(
                     f"{keyword.upper()} is a statement that Hudi does not have; {_SERVICES[keyword]}"
-                ) from None
-            if keyword in _CHANGES and _LIMITED.search(statement):
-                raise DbtRuntimeError(
-                    f"dbt show puts a limit behind a query and shows its rows, but this is {keyword.upper()}: run a change in a "
-                    "hook, or by run_query in a macro with dbt run-operation"
                 ) from None
             return None  # Spark runs it again and reports the syntax error with its own words
         return self._dispatch(Statement(session, statement, plan, self._warehouse))
