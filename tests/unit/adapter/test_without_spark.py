@@ -72,6 +72,8 @@ COMMANDS = {
     "unknown": ["run-operation", "hudi_stats", "--args", "{table: keptt}"],
     "misspelt": ["run-operation", "hudi_stats", "--args", "{tabel: kept}"],
     "argument": ["run-operation", "hudi_restore", "--args", "{table: kept, dry_run: true}"],
+    "flag": ["run-operation", "hudi_repair", "--args", "{table: kept, dry_run: nein}"],
+    "flag as text": ["run-operation", "hudi_clean", "--args", "{table: kept, dry_run: 'true'}"],
     "partition": [
         *("run-operation", "hudi_delete_partitions", "--args"),
         "{table: kept, partitions: [nowhere=1], dry_run: true}",
@@ -130,6 +132,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, bool]
         ("validate", "validate of kept"),
         ("savepoint", "SAVEPOINT of"),
         ("would restore", "files would be deleted"),
+        ("flag as text", "files would be deleted"),
         ("names", "orders is table"),
         ("names", "kept is table"),
         ("names", "kept_ro is view"),
@@ -174,6 +177,7 @@ def test_an_unknown_table_is_answered_with_those_there_are(said: dict[str, tuple
     [
         ("misspelt", "hudi_stats has no argument 'tabel'; its arguments: table, count"),
         ("argument", "hudi_restore needs instant; its arguments: table, instant, dry_run"),
+        ("flag", "dry_run is 'nein'; it can be true or false"),
         ("partition", "partition(s) ['nowhere=1'] hold no rows in table"),
     ],
 )

@@ -53,11 +53,13 @@
 
 {% macro hudi_restore(table, instant, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_restore', kwargs, {'table': table, 'instant': instant}, 'table, instant, dry_run') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% do hudi__do(table, 'hudi_restore', {'instant': instant, 'dry_run': dry_run}) %}
 {% endmacro %}
 
 {% macro hudi_delete_partitions(table, partitions, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_delete_partitions', kwargs, {'table': table, 'partitions': partitions}, 'table, partitions, dry_run') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% do hudi__do(table, 'hudi_delete_partitions', {'partitions': partitions, 'dry_run': dry_run}) %}
 {% endmacro %}
 
@@ -68,6 +70,7 @@
 
 {% macro hudi_repair(table, kinds=none, dry_run=true, partitions=none) %}
   {%- do hudi__check_arguments('hudi_repair', kwargs, {'table': table}, 'table, kinds, dry_run, partitions') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% do hudi__do(table, 'hudi_repair', {'kinds': kinds, 'dry_run': dry_run, 'partitions': partitions}) %}
 {% endmacro %}
 
@@ -106,4 +109,13 @@
       {% do exceptions.raise_compiler_error(name ~ " needs " ~ argument ~ "; its arguments: " ~ legal) %}
     {% endif %}
   {% endfor %}
+{% endmacro %}
+
+{#- A switch as it is written in YAML or as text; a word that is neither true nor false is refused. -#}
+{% macro hudi__flag(name, value) %}
+  {%- set meant = {'true': true, 'false': false}.get(value | string | lower | trim) -%}
+  {%- if meant is none -%}
+    {% do exceptions.raise_compiler_error(name ~ " is '" ~ value ~ "'; it can be true or false") %}
+  {%- endif -%}
+  {{ return(meant) }}
 {% endmacro %}

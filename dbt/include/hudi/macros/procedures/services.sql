@@ -11,6 +11,7 @@
 
 {% macro hudi_cluster(table, columns=none, op='run', strategy=none, partitions=none, where=none, options=none, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_cluster', kwargs, {'table': table}, 'table, columns, op, strategy, partitions, where, options, dry_run') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% if execute and not hudi__shows_plans('hudi_cluster', 'clusterings', table, op) %}
     {#- As the hook of a model that says its columns they need not be said again. -#}
     {%- set by = config.get('cluster_by') if columns is none and config is defined and model is defined else columns -%}
@@ -37,6 +38,7 @@
 
 {% macro hudi_clean(table, retain_commits=none, options=none, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_clean', kwargs, {'table': table}, 'table, retain_commits, options, dry_run') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% if execute %}
     {% do log('clean of ' ~ table ~ ': ' ~ adapter.hudi_clean(table, retain_commits, options, dry_run=dry_run), info=true) %}
   {% endif %}
@@ -44,6 +46,7 @@
 
 {% macro hudi_archive(table, min_commits=none, max_commits=none, dry_run=false, options=none) %}
   {%- do hudi__check_arguments('hudi_archive', kwargs, {'table': table}, 'table, min_commits, max_commits, dry_run, options') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% if execute %}
     {% do log('archive of ' ~ table ~ ': ' ~ adapter.hudi_archive(table, min_commits, max_commits, dry_run=dry_run, options=options), info=true) %}
   {% endif %}
@@ -51,6 +54,7 @@
 
 {% macro hudi_rollback(table, instant, dry_run=false) %}
   {%- do hudi__check_arguments('hudi_rollback', kwargs, {'table': table, 'instant': instant}, 'table, instant, dry_run') -%}
+  {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% if execute %}
     {% do log('rollback of ' ~ table ~ ': ' ~ adapter.hudi_rollback(table, instant, dry_run=dry_run), info=true) %}
   {% endif %}
