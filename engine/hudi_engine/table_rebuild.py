@@ -9,6 +9,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
+from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
@@ -84,6 +85,9 @@ def _rebuild_beside(
     spark: SparkSession, storage: Storage, wanted: TableConfig, df: DataFrame, options: RawOptions | None
 ) -> WriteResult:
     """Make a table in a folder beside and let it take the place of the old one; it is shown to nobody before."""
+    resolved = resolve_options(options)
+    if resolved[SyncOptions.ENABLED]:
+        check_sync(spark, storage, wanted, resolved)
     side = side_folder(storage.base)
     try:
         side_storage = open_storage(side)
@@ -107,8 +111,8 @@ def _rebuild_beside(
         raise
     table = HudiTable(spark, storage.base, storage, options)
     table.services().publish_or_warn()
-    if resolve_options(options)[SyncOptions.ENABLED]:
-        table.sync_hive()
+    if resolved[SyncOptions.ENABLED]:
+        sync_after_commit(spark, storage, resolved, str(result.instant))
     return result
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from hudi_engine import HudiTable
 from hudi_engine.config.declared.sync_options import SyncOptions
-from hudi_engine.errors import ConfigError, TableExistsError
-from hudi_engine.hive_sync.entry import HiveEntry
+from hudi_engine.errors import ConfigError, ServiceError, TableExistsError
+from hudi_engine.hive_sync.entry import LAST_COMMIT, HiveEntry
 from hudi_engine.hive_sync.metastore import Metastore
 from pyspark.sql import SparkSession
 
@@ -102,28 +102,71 @@ def make(spark: SparkSession) -> dict[str, Any]:
     return found
 
 
-def refused(spark: SparkSession) -> list[str]:
+def refused(spark: SparkSession) -> list[Any]:
     """What is refused, each in its own words."""
     table = HudiTable.open(spark, os.path.abspath("flat"))
     spark.sql("create table lake.taken (id long) using parquet")
-    said = []
+    said: list[Any] = []
+    nowhere = {
+        "hoodie.datasource.hive_sync.database": "nowhere",
+        "hoodie.datasource.hive_sync.auto_create_database": "false",
+    }
     for options in (
         {"hoodie.datasource.hive_sync.database": "lake", "hoodie.datasource.hive_sync.table": "taken"},
         {"hoodie.datasource.hive_sync.database": "lake", "hoodie.datasource.hive_sync.table": "cow"},
-        {
-            "hoodie.datasource.hive_sync.database": "nowhere",
-            "hoodie.datasource.hive_sync.auto_create_database": "false",
-        },
+        nowhere,
     ):
         try:
             table.sync_hive(options=options)
         except (ConfigError, TableExistsError) as error:
             said.append(str(error))
+    before = len(table.commits())
+    for options in (
+        {**SYNC, "hoodie.datasource.hive_sync.table": "taken"},
+        {**SYNC, **nowhere},
+    ):
+        try:
+            table.delete_where("id = 1", options=options)
+        except (ConfigError, TableExistsError) as error:
+            said.append(str(error))
+    said.append(len(table.commits()) - before)
     return said
+
+
+def halves(spark: SparkSession) -> dict[str, Any]:
+    """Syncs that end on the way: a name of three that is taken, and partitions that cannot be added."""
+    spark.sql("create table lake.half_rt (id long) using parquet")
+    table = HudiTable.open(spark, os.path.abspath("mor"))
+    half = {"hoodie.datasource.hive_sync.database": "lake", "hoodie.datasource.hive_sync.table": "half"}
+    try:
+        table.sync_hive(options=half)
+    except TableExistsError as error:
+        said = str(error)
+    names = [row[1] for row in spark.sql("show tables in lake like 'half*'").collect()]
+    metastore, add = Metastore(spark), Metastore.add_partitions
+    died = {**half, "hoodie.datasource.hive_sync.table": "died"}
+    Metastore.add_partitions = die  # type: ignore[method-assign]
+    times = []
+    try:
+        table.sync_hive(options=died)
+    except ServiceError:
+        times.append(metastore.tables("lake", ["died_rt", "died_ro"]))
+    Metastore.add_partitions = add  # type: ignore[method-assign]
+    table.sync_hive(options=died)
+    times.append(metastore.tables("lake", ["died_ro"]))
+    known = [[str(each.getParameters().get(LAST_COMMIT)) for each in found.values()] for found in times]
+    metastore.close()
+    return {"said": said, "names": names, "known": known, "newest": table.commits()[0].instant}
+
+
+def die(*_: object) -> None:
+    """End a sync where its partitions come."""
+    raise ServiceError("killed")
 
 
 if __name__ == "__main__":
     session = start()
     answer = make(session)
     answer["refused"] = refused(session)
+    answer["halves"] = halves(session)
     sys.stdout.write(json.dumps(answer) + "\n")

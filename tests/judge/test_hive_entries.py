@@ -77,10 +77,19 @@ def test_partitions_come_and_go_with_commits(lake: Any) -> None:
 
 
 def test_a_name_of_something_else_and_a_missing_database_are_refused(lake: Any) -> None:
-    taken, other_table, database = lake[1]["refused"]
+    taken, other_table, database, *before_writing, commits = lake[1]["refused"]
     assert "lake.taken is not an entry of Hudi's form" in taken
     assert "lake.cow is the Hudi table at" in other_table
     assert "'nowhere' is not in the Hive metastore" in database
+    assert before_writing == [taken, database]
+    assert commits == 0
+
+
+def test_a_sync_that_ends_on_the_way_makes_no_other_name_and_does_not_say_it_is_up_to_date(lake: Any) -> None:
+    told = lake[1]["halves"]
+    assert "lake.half_rt is not an entry of Hudi's form" in told["said"]
+    assert told["names"] == ["half_rt"]
+    assert told["known"] == [["None"], [told["newest"]]]
 
 
 PLACES = {

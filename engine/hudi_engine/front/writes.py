@@ -14,7 +14,7 @@ from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.hive_entries import HiveEntries
 from hudi_engine.front.reads import Reads
-from hudi_engine.hive_sync import check_sync
+from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
@@ -351,7 +351,7 @@ class Writes(Reads, HiveEntries):
     def _run(self, request: WriteRequest) -> WriteResult:
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
         if request.options[SyncOptions.ENABLED]:
-            check_sync(self.spark, self.config, request.options)
+            check_sync(self.spark, self.storage, self.config, request.options)
         result = write(self.spark, self.storage, replace(request, held=self._held))
         return self._published(result, request.options)
 
@@ -363,7 +363,7 @@ class Writes(Reads, HiveEntries):
         if result.instant is not None and result.metadata is not None:
             self._told(result, result.instant, result.metadata, options)
         if result.instant is not None and options[SyncOptions.ENABLED]:
-            self.sync_hive(options=options.raw)
+            sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
         return result
 
     def _told(self, result: WriteResult, instant: str, metadata: CommitMetadata, options: Options) -> None:

@@ -6,6 +6,7 @@ Input formats, serde and properties are those of hudi-hive-sync and of ``SparkDa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ import pyarrow as pa
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.enums import SyncStrategy, TableType
 from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError
 from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
@@ -87,15 +90,28 @@ def entries_of(
             _serde_properties(location, is_optimized, options),
             properties,
         )
-        for name, is_optimized in _names(state, options)
+        for name, is_optimized in entry_names(state.config, options)
     ]
 
 
-def _names(state: TableState, options: Options) -> list[tuple[str, bool]]:
-    """Return the names, and whether each shows base files alone."""
-    name = (options[SyncOptions.TABLE] or state.config.name).lower()
+def entry_names(config: TableConfig, options: Options) -> list[tuple[str, bool]]:
+    """Return the names of a table's entries, and whether each shows base files alone.
+
+    Raises:
+        ConfigError: A metastore, or an engine that reads by it, cannot take the name or the database.
+    """
+    name = (options[SyncOptions.TABLE] or config.name).lower()
+    for key, said, legal in (
+        (SyncOptions.TABLE.key, name, r"[\w-]+"),
+        (SyncOptions.DATABASE.key, options[SyncOptions.DATABASE], r"\w+"),
+    ):
+        if not re.fullmatch(legal, said, re.ASCII):
+            also = ", - " if "-" in legal else " "
+            raise ConfigError(
+                f"{said!r} cannot be a name in a Hive metastore: letters a to z, digits{also}and _ alone can; set {key} to another"
+            )
     strategy = options[SyncOptions.STRATEGY]
-    if state.config.table_type is TableType.COPY_ON_WRITE:
+    if config.table_type is TableType.COPY_ON_WRITE:
         return [(name, False)]
     if strategy is not SyncStrategy.ALL:
         return [(name, strategy is SyncStrategy.RO)]

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError, ServiceError, TableExistsError
-from hudi_engine.hive_sync.entry import INPUT_FORMAT, REALTIME_INPUT_FORMAT, HiveEntry, entries_of
+from hudi_engine.hive_sync.entry import (
+    INPUT_FORMAT,
+    LAST_COMMIT,
+    REALTIME_INPUT_FORMAT,
+    HiveEntry,
+    entries_of,
+    entry_names,
+)
 from hudi_engine.hive_sync.extractors import PartitionValues
 from hudi_engine.hive_sync.metastore import Metastore, check_hive
 from hudi_engine.storage.base import Storage
@@ -41,11 +48,52 @@ class SyncedEntry:
     partitions_dropped: int
 
 
-def check_sync(spark: SparkSession, config: TableConfig, options: Options) -> None:
-    """Refuse a sync that cannot be, before anything is written; raises ConfigError."""
-    if not options[SyncOptions.IGNORE_ERRORS]:
-        check_hive(spark)
-        _values(config, options)
+def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, options: Options) -> None:
+    """Refuse a sync that cannot be, before anything is written: with two calls of the metastore.
+
+    Raises:
+        ConfigError: The session has no metastore, an option or a name makes no sense, or the database is not there and is
+            not to be made.
+        TableExistsError: A name belongs to something else.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    if options[SyncOptions.IGNORE_ERRORS]:
+        return
+    check_hive(spark)
+    _values(config, options)
+    names = [name for name, _ in entry_names(config, options)]
+    try:
+        metastore = Metastore(spark)
+        try:
+            if _is_database_there(metastore, options):
+                _own_tables(metastore, options, names, storage.uri())
+        finally:
+            metastore.close()
+    except Py4JJavaError as error:
+        # a metastore that fails now may be well again after the commit; if not, the sync says that the commit stands
+        logger.info("the names in the Hive metastore are looked at after the commit only: %s", error)
+
+
+def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, instant: str) -> None:
+    """Make the entries equal to a table that was just written.
+
+    Args:
+        spark: A session with a Hive catalog.
+        storage: The table.
+        options: ``hoodie.datasource.hive_sync.*``.
+        instant: The commit, for the message.
+
+    Raises:
+        ServiceError: The entries could not be made, for whatever reason; the commit stands.
+    """
+    try:
+        sync_hive(spark, storage, options)
+    except HudiError as error:
+        raise ServiceError(
+            f"the commit {instant} stands; the entries in the Hive metastore are behind: {error}; "
+            "mend that and call sync_hive, do not write again"
+        ) from error
 
 
 def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[SyncedEntry]:
@@ -61,7 +109,7 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
 
     Raises:
         ConfigError: The session has no metastore, the database is not there and is not to be made, the table has no columns
-            yet, or the extractor does not fit.
+            yet, the extractor does not fit, or it gives two partitions the same values.
         TableExistsError: A name belongs to something else.
         ServiceError: The metastore failed.
     """
@@ -92,12 +140,13 @@ def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[Synce
     entries = entries_of(state, schema, options, values.fields, spark.version)
     found: dict[str, tuple[str, ...]] = {}
     if values.fields:
-        partitions = {each.partition for each in state.view().latest_slices()}
-        found = {path: values.of(path) for path in partitions}
+        found = _of_partitions(values, {each.partition for each in state.view().latest_slices()})
     metastore = Metastore(spark)
     try:
-        _provide_database(metastore, entries[0].database, options)
-        return [_sync_entry(metastore, entry, found) for entry in entries]
+        if not _is_database_there(metastore, options):
+            metastore.create_database(entries[0].database)
+        tables = _own_tables(metastore, options, [each.name for each in entries], entries[0].location)
+        return [_sync_entry(metastore, entry, tables.get(entry.name), found) for entry in entries]
     finally:
         metastore.close()
 
@@ -106,65 +155,111 @@ def _values(config: TableConfig, options: Options) -> PartitionValues:
     return PartitionValues(config, options[SyncOptions.EXTRACTOR], decode=options[SyncOptions.DECODE])
 
 
-def _provide_database(metastore: Metastore, name: str, options: Options) -> None:
+def _of_partitions(values: PartitionValues, paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the values of each partition by its path; a metastore has one partition for the same values."""
+    by_values: dict[tuple[str, ...], str] = {}
+    for path in sorted(paths):
+        found = values.of(path)
+        other = by_values.setdefault(found, path)
+        if other != path:
+            raise ConfigError(
+                f"the partitions {other!r} and {path!r} have the same values {', '.join(found)!r} in the Hive metastore, which can "
+                "show one of them alone; set hoodie.datasource.hive_sync.partition_extractor_class to one that tells them apart, "
+                "or write the rows of one to the other"
+            )
+    return {path: found for found, path in by_values.items()}
+
+
+def _is_database_there(metastore: Metastore, options: Options) -> bool:
+    """Tell whether the database is there; when it is neither there nor to be made that is refused."""
+    name = options[SyncOptions.DATABASE].lower()
     if metastore.has_database(name):
-        return
+        return True
     if not options[SyncOptions.AUTO_CREATE]:
         raise ConfigError(
             f"the database {name!r} is not in the Hive metastore; create it, or set "
             "hoodie.datasource.hive_sync.auto_create_database to true"
         )
-    metastore.create_database(name)
+    return False
 
 
-def _sync_entry(metastore: Metastore, entry: HiveEntry, found: Mapping[str, tuple[str, ...]]) -> SyncedEntry:
-    """Make one entry and its partitions equal to the table; ``found`` has the values of each partition by its path."""
-    table = metastore.table(entry)
-    if table is not None:
-        _check_own(entry, str(table.getSd().getInputFormat()), str(table.getSd().getLocation()))
-        if metastore.keys_of(table) != list(entry.keys):
-            metastore.drop(entry)
-            table = None
-    created = table is None
-    if table is None:
-        metastore.create(entry)
-    else:
-        created = _altered_or_made_anew(metastore, entry, table)
+def _own_tables(
+    metastore: Metastore, options: Options, names: Sequence[str], location: str
+) -> dict[str, Any]:
+    """Return the entries that are there by their names; none is touched when one of them is not the table's own."""
+    database = options[SyncOptions.DATABASE].lower()
+    tables = metastore.tables(database, names)
+    for name, table in tables.items():
+        stored = table.getSd()
+        _check_own(f"{database}.{name}", location, str(stored.getInputFormat()), str(stored.getLocation()))
+    return tables
+
+
+def _sync_entry(
+    metastore: Metastore, entry: HiveEntry, table: Any, found: Mapping[str, tuple[str, ...]]
+) -> SyncedEntry:
+    """Make one entry and its partitions equal to the table.
+
+    The entry says last up to which commit it is: of one that died on the way it is not to be believed.
+
+    Args:
+        metastore: Where.
+        entry: What it has to be.
+        table: What is there, None for nothing.
+        found: Values of each partition by its path.
+    """
+    if table is not None and metastore.keys_of(table) != list(entry.keys):
+        metastore.drop(entry)
+        table = None
     names = [name for name, _ in entry.keys]
     wanted = {metastore.name_of(names, values): path for path, values in found.items()}
-    there = metastore.partitions(entry) if entry.keys else set()
+    there = metastore.partitions(entry) if entry.keys and table is not None else set()
+    created = _made_or_altered(metastore, _unfinished(entry) if wanted or there else entry, table)
+    if created:
+        there = set()
     added = {wanted[name]: found[wanted[name]] for name in wanted.keys() - there}
     if added:
         metastore.add_partitions(entry, added)
     gone = sorted(there - wanted.keys())
     for name in gone:
         metastore.drop_partition(entry, name)
+    if wanted or there:
+        metastore.alter(entry, metastore.tables(entry.database, [entry.name])[entry.name])
     return SyncedEntry(entry.label, created, len(added), len(gone))
 
 
-def _altered_or_made_anew(metastore: Metastore, entry: HiveEntry, table: object) -> bool:
-    """Alter an entry; where the metastore refuses the types at their positions, as of a dropped column, make it anew."""
+def _unfinished(entry: HiveEntry) -> HiveEntry:
+    """Return an entry that does not say up to which commit it is."""
+    return replace(
+        entry, properties={key: value for key, value in entry.properties.items() if key != LAST_COMMIT}
+    )
+
+
+def _made_or_altered(metastore: Metastore, entry: HiveEntry, table: Any) -> bool:
+    """Make an entry, or alter it; made anew where the metastore refuses types at their positions, as of a dropped column."""
     from py4j.protocol import Py4JJavaError
 
-    try:
-        metastore.alter(entry, table)
-    except Py4JJavaError as error:
-        logger.info("the entry %s is made anew, for it cannot be altered: %s", entry.label, error)
-        metastore.drop(entry)
-        metastore.create(entry)
-        return True
-    return False
+    if table is not None:
+        try:
+            metastore.alter(entry, table)
+        except Py4JJavaError as error:
+            logger.info("the entry %s is made anew, for it cannot be altered: %s", entry.label, error)
+            metastore.drop(entry)
+        else:
+            return False
+    metastore.create(entry)
+    return True
 
 
-def _check_own(entry: HiveEntry, input_format: str, location: str) -> None:
+def _check_own(label: str, own: str, input_format: str, location: str) -> None:
     if input_format not in (INPUT_FORMAT, REALTIME_INPUT_FORMAT):
         raise TableExistsError(
-            f"{entry.label} is not an entry of Hudi's form, perhaps the one by which Spark reads the table without Apache "
+            f"{label} is not an entry of Hudi's form, perhaps the one by which Spark reads the table without Apache "
             "Hudi; set hoodie.datasource.hive_sync.database or hoodie.datasource.hive_sync.table to another name"
         )
-    if _place(location) != _place(entry.location):
+    if _place(location) != _place(own):
         raise TableExistsError(
-            f"{entry.label} is the Hudi table at {location!r}; set hoodie.datasource.hive_sync.table to another name, or drop that"
+            f"{label} is the Hudi table at {location!r}; set hoodie.datasource.hive_sync.table to another name, or drop that"
         )
 
 

@@ -104,3 +104,12 @@ def test_a_sync_is_asked_for_by_either_key_and_off_by_default():
     assert resolve_options({"hoodie.datasource.meta.sync.enable": "true"})[SyncOptions.ENABLED]
     assert resolve_options({SYNC + "auto_create_database": "false"}).is_set(SyncOptions.AUTO_CREATE)
     assert not resolve_options({SYNC + "ignore_exceptions": "false"})[SyncOptions.IGNORE_ERRORS]
+
+
+@pytest.mark.parametrize("option", ["table", "database"])
+@pytest.mark.parametrize("name", ["a/b", "a.b", "My Table", "x;y", "t`1", "ünï"])
+def test_a_name_that_a_metastore_cannot_take_is_refused(tmp_path, name, option):
+    with pytest.raises(
+        ConfigError, match=f"cannot be a name in a Hive metastore.*hive_sync.{option} to another"
+    ):
+        entries(tmp_path, **{f"datasource__hive_sync__{option}": name})

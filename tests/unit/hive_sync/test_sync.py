@@ -1,0 +1,46 @@
+"""What a sync refuses before it speaks to a metastore, and what is said of the commit before it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import ServiceError
+from hudi_engine.hive_sync.sync import sync_after_commit, sync_hive
+from hudi_engine.storage import open_storage
+
+from tests.helpers.handmade import HandmadeTable
+
+DAY = {
+    "hoodie.datasource.hive_sync.partition_extractor_class": "org.apache.hudi.hive.SlashEncodedDayPartitionValueExtractor"
+}
+# a sync that ends before the metastore asks a session for its version alone
+SESSION = SimpleNamespace(version="4.0.0")
+
+
+def table_of(folder, *partitions):
+    schema = pa.schema([("id", pa.int64()), ("dt", pa.string())])
+    table = HandmadeTable(folder / "t", schema, ("dt",))
+    rows = {path: {f"f-{at}": pa.table({"id": [at], "dt": [path]})} for at, path in enumerate(partitions)}
+    table.commit(rows)
+    return open_storage(str(folder / "t"))
+
+
+def test_an_error_after_a_commit_says_that_it_stands_and_what_to_do(tmp_path):
+    storage = table_of(tmp_path, "2026-01-02")
+    with pytest.raises(ServiceError) as refused:
+        sync_after_commit(SESSION, storage, resolve_options(DAY), "20260102000000000")
+    said = str(refused.value)
+    assert said.startswith(
+        "the commit 20260102000000000 stands; the entries in the Hive metastore are behind: "
+    )
+    assert "cannot read the partition path '2026-01-02'" in said
+    assert said.endswith("; mend that and call sync_hive, do not write again")
+
+
+def test_two_partitions_of_the_same_values_are_refused_by_name(tmp_path):
+    storage = table_of(tmp_path, "2026/1/2", "2026/01/02")
+    with pytest.raises(ValueError, match="'2026/01/02' and '2026/1/2' have the same values '2026-01-02'"):
+        sync_hive(SESSION, storage, resolve_options(DAY))
