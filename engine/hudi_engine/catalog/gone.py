@@ -17,27 +17,20 @@ if TYPE_CHECKING:
 _FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX)
 
 
-def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> list[TableName]:
+def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> None:
     """Drop the entries of Hudi tables whose folders are gone, which Spark would read as tables without rows.
 
     Args:
         spark: The session.
         schema: The schema.
         there: Names of the tables that it has.
-
-    Returns:
-        The names that were dropped.
     """
     known = {name.lower() for name in there}
-    gone = []
     for text in listed_names(spark, schema):
         face = next((each for each in _FACES if text.endswith(each)), "")
         if text.lower() in known or (face and text.removesuffix(face).lower() in known):
             continue
         entry = find_entry(spark, TableName(schema, text))
         # another thread of this process may just have made it
-        if entry is None or entry.base is None or open_storage(entry.base).exists(PROPERTIES_PATH):
-            continue
-        drop_entry(spark, entry)
-        gone.append(entry.name)
-    return gone
+        if entry is not None and entry.base and not open_storage(entry.base).exists(PROPERTIES_PATH):
+            drop_entry(spark, entry)

@@ -142,7 +142,7 @@ def list_entries(spark: SparkSession, database: str) -> list[CatalogEntry]:
 
 
 def listed_names(spark: SparkSession, database: str) -> list[str]:
-    """Return the names of a schema that is there, in one call."""
+    """Return the names of a schema that is there, without what stands behind them."""
     names = _catalog(spark).listTables(database, "*", False)
     return [names.apply(position).table() for position in range(names.size())]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import struct
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.publish.manifest_file import decode_uri
+from hudi_engine.publish.manifest_file import decode_uri, files_in
 from hudi_engine.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -31,7 +30,6 @@ logger = logging.getLogger(__name__)
 FEWEST = 20_000
 """Files from which on it is worth it."""
 _CHUNK = 20_000
-_LINE = re.compile(rb'"path": "([^"]*)", "size": (\d+), "isDir": false, "modificationTime": (\d+)')
 _LENGTH = struct.Struct(">i")
 
 
@@ -139,7 +137,7 @@ def _records(lines: Sequence[bytes]) -> bytes:
     parts = [_LENGTH.pack(len(lines))]
     # fields 10 and 11: one replica, blocks of 128 MiB, as in the manifest
     tail = b"\x50\x01\x58" + _varint(128 * 1024 * 1024)
-    for uri, size, modified in _LINE.findall(b"\n".join(lines)):
+    for uri, size, modified in files_in(lines):
         path = decode_uri(uri.decode()).encode() if b"%" in uri else uri
         record = b"".join(
             (
@@ -147,9 +145,9 @@ def _records(lines: Sequence[bytes]) -> bytes:
                 _varint(len(path)),
                 path,
                 b"\x18",  # field 3: its length
-                _varint(int(size)),
+                _varint(size),
                 b"\x38",  # field 7: its modification time
-                _varint(int(modified)),
+                _varint(modified),
                 tail,
             )
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.enums import SyncStrategy, TableType
 from hudi_engine.config.options import Options
@@ -26,7 +27,6 @@ REALTIME_INPUT_FORMAT = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeIn
 OUTPUT_FORMAT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat"
 SERDE = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
 LAST_COMMIT = "last_commit_time_sync"
-_READ_OPTIMIZED, _REALTIME = "_ro", "_rt"
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def entry_names(config: TableConfig, options: Options) -> list[tuple[str, bool]]
     if strategy is not SyncStrategy.ALL:
         return [(name, strategy is SyncStrategy.RO)]
     if options[SyncOptions.SKIP_RO_SUFFIX]:
-        return [(name, True), (name + _REALTIME, False)]
-    return [(name + _READ_OPTIMIZED, True), (name + _REALTIME, False), (name, False)]
+        return [(name, True), (name + REALTIME_SUFFIX, False)]
+    return [(name + READ_OPTIMIZED_SUFFIX, True), (name + REALTIME_SUFFIX, False), (name, False)]
 
 
 def _columns(schema: pa.Schema, keys: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:

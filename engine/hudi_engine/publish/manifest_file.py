@@ -40,6 +40,7 @@ _ORIGIN_KEY = "hudiOrigin"
 _ORIGIN_MARK = b'"hudiOrigin": {'
 _NAME = re.compile(r"^(\d+)\.compact$")
 _LINE_START, _LINE_END = b'{"path": "', b"}"
+_FILE = re.compile(rb'"path": "([^"]*)", "size": (\d+), "isDir": false, "modificationTime": (\d+)')
 _SIZE, _LABEL = re.compile(rb'"size": (\d+)'), re.compile(rb'"modificationTime": (\d+)')
 
 
@@ -243,6 +244,11 @@ def parse_line(line: bytes) -> ManifestEntry:
             f"a line of the snapshot manifest in {CATALOG_FOLDER!r} is damaged: {line[:200]!r}; delete that folder, the next "
             "write or publish makes it anew"
         ) from error
+
+
+def files_in(lines: Iterable[bytes]) -> list[tuple[bytes, int, int]]:
+    """Return the URI, percent-encoded, the bytes and the modification time of each file, without reading lines whole."""
+    return [(uri, int(size), int(modified)) for uri, size, modified in _FILE.findall(b"\n".join(lines))]
 
 
 def encoded_uri(line: bytes) -> bytes:
