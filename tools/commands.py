@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import os
 import re
 import shutil
@@ -51,11 +52,15 @@ def run(arguments: list[str], usage: str) -> int:
         "changelog": _changelog,
     }
     if not arguments or arguments[0] not in commands:
+        helps = ["help", "--help", "-h"]
+        if arguments and arguments[0] not in helps:
+            near = difflib.get_close_matches(arguments[0], [*commands, *helps], n=1)
+            print(f"there is no command {arguments[0]!r}{f'; did you mean {near[0]!r}?' if near else ''}\n")
         print(usage.strip())
         print("\ntiers of `test`:")
         for tier in TIERS:
             print(f"  {tier.name:8} {tier.what}")
-        return 0 if arguments in (["help"], ["--help"], ["-h"]) else 2
+        return 0 if arguments[:1] and arguments[0] in helps else 2
     try:
         return commands[arguments[0]](arguments[1:])
     except SetupError as error:

@@ -87,6 +87,21 @@ class TestHooks:
         )
         (result,) = run_dbt(["run", "-s", "guarded"], expect_pass=False)
         assert "not today" in result.message
+        assert "in pre-hook 1 of 1; the model was not run:" in result.message
+        path.remove()
+
+    def test_the_failure_of_a_hook_behind_a_model_says_so_and_that_the_commit_stands(self, project: Any) -> None:
+        path = project.project_root / "models" / "hooked.sql"
+        hooks = "post_hook=['select 1', 'select * from nowhere_at_all']"
+        path.write_text(f"{{{{ config(materialized='table', {hooks}) }}}} select 7 as id", "utf-8")
+        (result,) = run_dbt(["run", "-s", "hooked"], expect_pass=False)
+        assert "in post-hook 2 of 2; what the model wrote before is committed and stays:" in result.message
+        assert "nowhere_at_all" in result.message
+        assert project.run_sql("select id from {schema}.hooked", fetch="one")[0] == 7
+        # the words of one node are not the next one's
+        path.write_text("{{ config(materialized='table') }} select id from nowhere_at_all", "utf-8")
+        (result,) = run_dbt(["run", "-s", "hooked"], expect_pass=False)
+        assert "nowhere_at_all" in result.message and "hook" not in result.message
         path.remove()
 
 

@@ -159,6 +159,22 @@ def halves(spark: SparkSession) -> dict[str, Any]:
     return {"said": said, "names": names, "known": known, "newest": table.commits()[0].instant}
 
 
+def outlived(spark: SparkSession) -> list[list[str]]:
+    """Names before and after another strategy, and beside a name of something else that only looks like one."""
+    table = HudiTable.open(spark, os.path.abspath("mor"))
+    spark.sql("create table lake.other_ro (id long) using parquet")
+    found = []
+    for name, strategy in (("aged", "ALL"), ("aged", "RT"), ("other", "RT")):
+        key = "hoodie.datasource.hive_sync."
+        table.sync_hive(
+            options={f"{key}database": "lake", f"{key}table": name, f"{key}table.strategy": strategy}
+        )
+        found.append(
+            sorted(row[1] for row in spark.sql(f"show tables in lake like '{name}*'").collect())
+        )
+    return found
+
+
 def die(*_: object) -> None:
     """End a sync where its partitions come."""
     raise ServiceError("killed")
@@ -169,4 +185,5 @@ if __name__ == "__main__":
     answer = make(session)
     answer["refused"] = refused(session)
     answer["halves"] = halves(session)
+    answer["outlived"] = outlived(session)
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -92,6 +92,10 @@ def test_a_sync_that_ends_on_the_way_makes_no_other_name_and_does_not_say_it_is_
     assert told["known"] == [["None"], [told["newest"]]]
 
 
+def test_entries_that_another_strategy_does_not_keep_go_and_others_names_stay(lake: Any) -> None:
+    assert lake[1]["outlived"] == [["aged", "aged_ro", "aged_rt"], ["aged"], ["other", "other_ro"]]
+
+
 PLACES = {
     "Table",
     "Created Time",

@@ -49,6 +49,11 @@ def polars_lazy_frame() -> Any:
     return polars_frame().lazy()
 
 
+def polars_categories() -> Any:
+    polars = pytest.importorskip("polars")
+    return polars_frame().with_columns(polars.col("name").cast(polars.Categorical))
+
+
 def pandas_frame() -> Any:
     return ARROW.to_pandas()
 
@@ -66,7 +71,16 @@ def arrow_table() -> Any:
 
 
 @pytest.mark.parametrize(
-    "make", [arrow_table, arrow_batch, arrow_reader, pandas_frame, polars_frame, polars_lazy_frame]
+    "make",
+    [
+        arrow_table,
+        arrow_batch,
+        arrow_reader,
+        pandas_frame,
+        polars_frame,
+        polars_lazy_frame,
+        polars_categories,
+    ],
 )
 def test_rows_of_every_library_are_written_with_their_values(
     make: Callable[[], Any], spark: SparkSession, tmp_path: Path

@@ -18,6 +18,7 @@ from dbt.adapters.events.types import ConnectionUsed, SQLQuery, SQLQueryStatus
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.functions import fire_event
+from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.utils.casting import cast_to_str
 from pyspark.sql import SparkSession
 
@@ -50,6 +51,7 @@ class HudiConnectionManager(SparkConnectionManager):
         super().__init__(profile, mp_context)
         show_no_stack()
         end_in_order()
+        _check_threads(getattr(profile, "threads", None))
         assert isinstance(profile.credentials, HudiCredentials)
         self.warehouse = Warehouse(profile.credentials, getattr(profile, "project_root", None))
         self.router = StatementRouter(self.warehouse)
@@ -80,7 +82,10 @@ class HudiConnectionManager(SparkConnectionManager):
         """Take or make the thread's connection; under this name dbt names the nodes of a run next."""
         if name == _BEFORE_RUN:
             SELECTED.clear()
-        return super().set_connection_name(name)
+        connection = super().set_connection_name(name)
+        if isinstance(connection.handle, HudiHandle):
+            connection.handle.hook = ""
+        return connection
 
     def cancel(self, connection: Connection) -> None:
         """Stop what the connection is running."""
@@ -89,8 +94,14 @@ class HudiConnectionManager(SparkConnectionManager):
     @contextmanager
     def exception_handler(self, sql: str) -> Iterator[None]:
         """Errors of Spark and of the engine become dbt's, here and nowhere else."""
-        with dbt_errors(sql):
-            yield
+        try:
+            with dbt_errors(sql):
+                yield
+        except DbtRuntimeError as error:
+            handle = getattr(self.get_if_exists(), "handle", None)
+            if handle is not None and handle.hook:
+                error.msg, handle.hook = f"{handle.hook}:\n{error.msg}", ""
+            raise
 
     @classmethod
     def get_response(cls, cursor: Any) -> AdapterResponse:
@@ -139,4 +150,11 @@ class HudiConnectionManager(SparkConnectionManager):
             SQLQueryStatus(
                 status="OK", elapsed=time.perf_counter() - start, node_info=get_node_info(), query_id=None
             )
+        )
+
+
+def _check_threads(threads: object) -> None:
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+        raise DbtRuntimeError(
+            f"threads of the profile is {threads!r}; legal values: whole numbers of at least 1, such as 4"
         )

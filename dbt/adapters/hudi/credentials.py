@@ -13,10 +13,11 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
-from hudi_engine.spelling import nearest
+from hudi_engine.spelling import did_you_mean, nearest
 from hudi_engine.storage.given import public_location
+from hudi_engine.storage.uris import KINDS, RemoteUri
 
-from dbt.adapters.hudi.model.engine_options import is_of_any_write, option_problems
+from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
 
 CATALOGS = ("directory", "hive")
 DEFAULT_WAREHOUSE = "warehouse"
@@ -47,6 +48,16 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _OF_DBT = ("type", "threads", "database")
 # dbt-spark asks for a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
+_LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
+# local, local[4], local[4,2], local-cluster[2,1,1024], yarn, and whatever a cluster manager's plug-in takes
+_MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|k8s://\S+|\w+://\S+")
+_SCHEME = re.compile(r"(\w[\w+.-]*)://")
+_LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
+# What Spark takes, a plug-in's scheme too.
+_MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|\w+://\S+")
+_MASTERS = "local, local[4], local[*], yarn, spark://host:7077, k8s://https://host:443"
+# Schemes of places that tables can be kept at; viewfs is Hadoop's, of several name nodes.
+_SCHEMES = ("file", *KINDS, "hdfs", "viewfs")
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
 _said: set[tuple[str, str]] = set()
 
@@ -54,6 +65,7 @@ _said: set[tuple[str, str]] = set()
 def _say_unused(data: Mapping[str, Any]) -> None:
     """Name each key that nothing uses, once in a run: dbt reads a profile more than once."""
     defaults = {item.name: item.default for item in fields(SparkCredentials)}
+    of_others = []
     for key, value in data.items():
         # dbt also checks what it has read, with the defaults of all keys
         if key in _KEYS or key in _OF_DBT or value is None or value == defaults.get(key):
@@ -63,14 +75,18 @@ def _say_unused(data: Mapping[str, Any]) -> None:
         _said.add((get_invocation_id(), key))
         near = nearest(key, (*_KEYS, *_OF_DBT))
         if near is None:
-            told = f"dbt-hudi runs Spark in this process and reads {', '.join(_KEYS)}"
+            of_others.append(key)
         else:
-            told = f"did you mean {near!r}?"
-        warn_or_error(
-            AdapterEventWarning(
-                name="Hudi", base_msg=f"{key}, a key of the profile, is not used: {told}", args=[]
-            )
+            _warn(f"{key}, a key of the profile, is not used: did you mean {near!r}?")
+    if of_others:
+        _warn(
+            f"not used of the profile: {', '.join(of_others)}. dbt-hudi runs Spark in this process, so that it needs no place "
+            "to connect to; spark_conf takes Spark's settings"
         )
+
+
+def _warn(text: str) -> None:
+    warn_or_error(AdapterEventWarning(name="Hudi", base_msg=text, args=[]))
 
 
 @dataclass
@@ -144,7 +160,7 @@ class HudiCredentials(SparkCredentials):
             f"options has {key}, which is not about writes and services of all tables; set it in dbt_project.yml: models: "
             f"+options: {{{key}: ...}}"
             for key in self.options
-            if not is_of_any_write(key)
+            if is_of_one_table(key)
         ]
         if self.storage_options and "://" not in self.location_root:
             problems.append(
@@ -158,10 +174,27 @@ class HudiCredentials(SparkCredentials):
             )
         if self.catalog not in CATALOGS:
             problems.append(f"catalog is {self.catalog!r}; legal values: {', '.join(CATALOGS)}")
+        if self.log_level.upper() not in _LOG_LEVELS:
+            problems.append(f"log_level is {self.log_level!r}; legal values: {', '.join(_LOG_LEVELS)}")
+        problems += self._problems_of_spark()
+        problems += location_problems(self.location_root)
         if not self.location_root:
             problems.append("location_root is empty; name a folder or URI, or leave the key out")
         if not self.schema:
             problems.append("schema is missing; name the schema dbt builds in")
+        return problems
+
+    def _problems_of_spark(self) -> list[str]:
+        """Return what Spark would refuse as it starts, in words that name the key of the profile."""
+        given = {**self.server_side_parameters, **self.spark_conf}
+        master = given.get("spark.master", self.master)
+        problems = [
+            f"spark_conf has {key}: {value!r}; give one text, number, true or false"
+            for key, value in given.items()
+            if value is None or isinstance(value, (Mapping, list))
+        ]
+        if master is not None and not _MASTER.fullmatch(str(master)):
+            problems.append(f"master is {master!r}; such as {_MASTERS} are legal")
         return problems
 
     @property
@@ -196,6 +229,17 @@ class HudiCredentials(SparkCredentials):
         """
         self.location_root = absolute_location(self.location_root, project_root)
         return self.location_root
+
+
+def location_problems(location: str) -> list[str]:
+    """Say why no tables can be kept at a ``location_root`` of a profile or of a model, from its text alone."""
+    scheme, _, rest = location.partition("://")
+    if not rest or scheme.lower() in _SCHEMES:
+        return []
+    return [
+        f"location_root is {RemoteUri.parse(location).public!r}, and tables cannot be kept at {scheme}://; {did_you_mean(scheme, _SCHEMES)}"
+        f"legal are folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"
+    ]
 
 
 def absolute_location(location: str, project_root: str | None) -> str:

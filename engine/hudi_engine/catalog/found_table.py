@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.catalog.read_only import is_refusal, place_beside
+from hudi_engine.catalog.read_only import place_beside
 from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.config.table_config import TableConfig
@@ -16,6 +16,7 @@ from hudi_engine.publish.derive import RunTasks
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.read_only import is_refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

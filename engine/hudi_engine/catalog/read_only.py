@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import hashlib
 import os
 import shutil
@@ -14,8 +13,6 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.local import LocalStorage
 
-_REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-
 
 def is_read_only(root: str) -> bool:
     """Tell whether a folder of a disk is there and must not be written to; of other stores only a write would tell."""
@@ -23,11 +20,6 @@ def is_read_only(root: str) -> bool:
     if not isinstance(storage, LocalStorage):
         return False
     return os.path.isdir(storage.base) and not os.access(storage.base, os.W_OK)
-
-
-def is_refusal(error: OSError) -> bool:
-    """Tell whether an error says that somebody must not write, or read, where it happened."""
-    return error.errno in _REFUSALS
 
 
 @lru_cache(maxsize=1)

@@ -19,6 +19,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.read_only import is_refusal
 
 FOUND_SOMETHING, FAILED = 1, 2
 """Exit codes beside 0: the answer is no (``validate`` found harm); the command could not be carried out."""
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         answer = command.run(Call(storage, options, given))
         text = as_json(answer) if given.json else as_text(answer)
     except (HudiError, OSError) as error:
-        sys.stderr.write(f"hudi-engine {command.name}: {error}\n")
+        sys.stderr.write(f"hudi-engine {command.name}: {_told(error)}\n")
         return FAILED
     except KeyboardInterrupt:
         return 130
@@ -59,6 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return 0 if answer.ok else FOUND_SOMETHING
+
+
+def _told(error: Exception) -> str:
+    if not isinstance(error, OSError) or not is_refusal(error):
+        return str(error)
+    return f"this process must not write or read {error.filename}: {error.strerror}; commands that only look need no right to write"
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -146,6 +147,7 @@ def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[Synce
         if not _is_database_there(metastore, options):
             metastore.create_database(entries[0].database)
         tables = _own_tables(metastore, options, [each.name for each in entries], entries[0].location)
+        _drop_outlived(metastore, entries, (options[SyncOptions.TABLE] or state.config.name).lower())
         return [_sync_entry(metastore, entry, tables.get(entry.name), found) for entry in entries]
     finally:
         metastore.close()
@@ -193,6 +195,18 @@ def _own_tables(
         stored = table.getSd()
         _check_own(f"{database}.{name}", location, str(stored.getInputFormat()), str(stored.getLocation()))
     return tables
+
+
+def _drop_outlived(metastore: Metastore, entries: Sequence[HiveEntry], name: str) -> None:
+    """Drop the entries of merge-on-read that a table no longer gets, since it or the strategy changed: nothing would keep them true."""
+    suffixed = {name + READ_OPTIMIZED_SUFFIX, name + REALTIME_SUFFIX} - {each.name for each in entries}
+    for outlived, table in metastore.tables(entries[0].database, sorted(suffixed)).items():
+        stored = table.getSd()
+        of_hudi = str(stored.getInputFormat()) in (INPUT_FORMAT, REALTIME_INPUT_FORMAT)
+        if of_hudi and _place(str(stored.getLocation())) == _place(entries[0].location):
+            entry = replace(entries[0], name=outlived)
+            logger.warning("the entry %s is dropped: a sync with these options does not keep it", entry.label)
+            metastore.drop(entry)
 
 
 def _sync_entry(

@@ -1,7 +1,8 @@
-"""A storage that is looked at and not changed."""
+"""A storage that is looked at and not changed, and refusals of one that must not be."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import BinaryIO, NoReturn
@@ -9,6 +10,13 @@ from typing import BinaryIO, NoReturn
 from hudi_engine.errors import StorageError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.forwarding import ForwardingStorage
+
+_REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
+def is_refusal(error: OSError) -> bool:
+    """Tell whether an error says that somebody must not write, or read, where it happened."""
+    return error.errno in _REFUSALS
 
 
 class ReadOnlyStorage(ForwardingStorage):

@@ -102,3 +102,12 @@ def test_the_count_is_compared_as_the_test_says() -> None:
     assert test.counted.startswith(
         "select sum(n) as failures, sum(n) > 1 as should_warn, sum(n) > 5 as should_error"
     )
+
+
+def test_an_audit_that_no_test_is_attached_to_is_said() -> None:
+    nobody = SimpleNamespace(nodes={})
+    said: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dbt.adapters.hudi.audit.tests.logger.warning", lambda text, *a: said.append(text.format(*a)))
+        assert audit_tests(AuditConfig(everything=True), MODEL, nobody, None) == ()
+    assert said == [f"audit is on for {MODEL}, but no test is attached to it: nothing looks at its rows"]

@@ -32,6 +32,9 @@ ls 'without an end
 set 7
 restart
 show --inline 'select 1'
+run --selct orders
+complie -s orders
+exit now
 exit
 compile -s never_reached
 """
@@ -73,6 +76,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (10, "write set NAME=VALUE"),
         (11, "no Spark runs yet"),
         (12, "-- failed: show --inline 'select 1' ("),
+        (13, "No such option: --selct (did you mean '--select'?)"),
+        (14, "No such command 'complie'. (did you mean 'compile'?)"),
+        (15, "exit stands alone; now was not run"),
     ],
 )
 def test_each_line_is_answered(session: tuple[list[str], int], number: int, said: str) -> None:
@@ -90,5 +96,5 @@ def test_an_error_is_said_once(session: tuple[list[str], int], number: int, said
 
 def test_it_ends_at_exit_and_tells_that_something_failed(session: tuple[list[str], int]) -> None:
     answers, code = session
-    assert len(answers) == 14 and answers[-1] == "exit\n"
+    assert len(answers) == 17 and answers[-1] == "exit\n"
     assert code == 1

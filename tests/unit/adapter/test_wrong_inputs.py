@@ -248,6 +248,11 @@ def profile(**keys: Any) -> HudiCredentials:
         ("master", 5, "give text"),
         ("catalog", "glue", "legal values: directory, hive"),
         ("method", "thrift", "the only legal value is 'session'"),
+        ("log_level", "LOUD", "legal values: ALL, DEBUG, ERROR"),
+        ("master", "lcoal[2]", "such as local, local[4], local[*], yarn, spark://host:7077"),
+        ("master", "local[many]", "such as local, local[4]"),
+        ("location_root", "ftp://host/lake", "tables cannot be kept at ftp://; "),
+        ("location_root", "hfds://name/lake", "did you mean 'hdfs'?"),
     ],
 )
 def test_a_wrong_value_of_the_profile_is_refused(key: str, value: Any, legal: str) -> None:
@@ -255,6 +260,33 @@ def test_a_wrong_value_of_the_profile_is_refused(key: str, value: Any, legal: st
         profile(**{key: value})
     assert f"{key} is {value!r}" in raised.value.msg
     assert legal in raised.value.msg
+
+
+def test_a_wrong_place_is_shown_without_its_credentials() -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        profile(location_root="ftp://me:hunter2@host/lake")
+    assert "'ftp://host/lake'" in raised.value.msg and "hunter2" not in raised.value.msg
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[*]", "local[2]", "local[2,3]", "local-cluster[2, 1, 1024]", "yarn"]
+)
+def test_every_master_that_spark_knows_is_legal(master: str) -> None:
+    assert profile(master=master).master == master
+    assert profile(spark_conf={"spark.master": "k8s://https://host:443"}).master is None
+
+
+def test_a_spark_setting_is_one_value() -> None:
+    with pytest.raises(DbtRuntimeError, match=r"spark_conf has spark.jars: \['a', 'b'\]; give one text"):
+        profile(spark_conf={"spark.jars": ["a", "b"]})
+
+
+def test_an_unknown_option_of_the_profile_is_answered_with_the_nearest() -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        profile(options={"hoodie.write.lock.wait_tim_ms": "5", "spark.driver.memory": "4g"})
+    assert "did you mean 'hoodie.write.lock.wait_time_ms'?" in raised.value.msg
+    assert "option 'spark.driver.memory' is not a hoodie.* key" in raised.value.msg
+    assert "set it in dbt_project.yml" not in raised.value.msg
 
 
 @pytest.fixture
@@ -274,12 +306,12 @@ def told() -> Iterator[list[str]]:
 
 def test_a_misspelt_key_of_the_profile_is_said_once_with_the_nearest_name(told: list[str]) -> None:
     for _ in range(2):
-        profile(locationroot="lake", thread=4, host="NA", http_path="/sql")
+        profile(locationroot="lake", thread=4, host="NA", http_path="/sql", token="t")
     assert len(told) == 3
     assert "locationroot, a key of the profile, is not used" in told[0]
     assert "did you mean 'location_root'?" in told[0]
     assert "did you mean 'threads'?" in told[1]
-    assert "http_path, a key of the profile, is not used: dbt-hudi runs Spark in this process" in told[2]
+    assert "not used of the profile: http_path, token. dbt-hudi runs Spark in this process" in told[2]
 
 
 def node(name: str, raw_code: str = "", **config: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from hudi_engine.cli import main
 from hudi_engine.cli.registry import COMMANDS
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.local import LocalStorage
 
 from tests.golden.golden import NAMES, description, unpack
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -298,6 +300,21 @@ def test_a_path_without_a_table_is_said(tmp_path: Path, capsys: pytest.CaptureFi
 
     assert code == 2
     assert "there is no Hudi table at" in err
+
+
+def test_a_table_that_must_not_be_written_to_is_one_sentence_and_code_2(
+    table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: LocalStorage, path: str, data: bytes) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", f"{self.base}/{path}")
+
+    monkeypatch.setattr(LocalStorage, "create", refuse)
+
+    code, _, error = run(capsys, table, "savepoint", "--comment", "now")
+
+    assert code == 2 and error.startswith("hudi-engine savepoint: this process must not write or read ")
+    assert "Read-only file system; commands that only look need no right to write" in error
+    assert run(capsys, table, "timeline")[0] == 0
 
 
 def test_an_unknown_command_names_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

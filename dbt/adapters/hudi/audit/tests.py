@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest
 
 
@@ -37,6 +38,8 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
                 f"tests: {known}"
             )
         chosen.update({node.unique_id: node for node in found})
+    if asked.everything and not chosen:
+        logger.warning("audit is on for {}, but no test is attached to it: nothing looks at its rows", unique_id)
     compiled = _compiled(chosen.values(), manifest, config)
     return (*compiled, *(AuditTest(name, sql) for name, sql in asked.written))
 

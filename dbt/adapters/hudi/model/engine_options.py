@@ -65,10 +65,10 @@ def is_of_table(key: str) -> bool:
     return option is not None and option.group == TABLE
 
 
-def is_of_any_write(key: str) -> bool:
-    """Return whether an option says how writes and services work, whatever the table is."""
+def is_of_one_table(key: str) -> bool:
+    """Return whether an option says what a table is or how its keys are found, which models differ in."""
     option = OPTIONS.get(key) or _ALIASES.get(key)
-    return option is not None and option.group not in (TABLE, INDEX)
+    return option is not None and option.group in (TABLE, INDEX)
 
 
 def write_only(options: Mapping[str, str]) -> dict[str, str]:

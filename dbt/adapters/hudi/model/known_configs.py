@@ -186,6 +186,7 @@ SAID: Mapping[str, str] = {
     "unique_tmp_table_suffix": "an incremental run makes a temporary view of a name of its own",
     "force_batch": "a write is one commit",
     "native_drop": "dropping a table removes its files",
+    "auto_refresh": "a table is refreshed when dbt runs its model",
 }
 _SAID_PREFIXES: Mapping[str, str] = {
     "databricks_": "it is of dbt-databricks; " + _TUNING,
@@ -223,10 +224,19 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
         found["unique_key"] = (
             "it is empty, which dbt takes for none, so that the table has no key; name a column, or leave it out"
         )
+    properties = config.get("tblproperties")
+    of_delta = [key for key in properties if str(key).startswith("delta.")] if isinstance(properties, Mapping) else []
+    if of_delta:
+        found["tblproperties"] = (
+            f"{', '.join(of_delta)} would be kept beside the table and change nothing: it is a Hudi table, which has "
+            "hudi_options"
+        )
     return found
 
 
 def _word_on(key: str) -> str:
+    if key.startswith("hoodie."):
+        return f"options of Hudi stand together: hudi_options: {{{key}: ...}}, in dbt_project.yml +hudi_options:"
     told = SAID.get(key) or next(
         (told for prefix, told in _SAID_PREFIXES.items() if key.startswith(prefix)), None
     )

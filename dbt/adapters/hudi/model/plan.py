@@ -10,7 +10,7 @@ from typing import Any
 from hudi_engine.catalog.entry_notes import property_problems
 from hudi_engine.config.declared.write_options import WriteOptions
 
-from dbt.adapters.hudi.credentials import absolute_location
+from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
 from dbt.adapters.hudi.model.column_types import check_column_types
 from dbt.adapters.hudi.model.engine_options import (
@@ -217,6 +217,7 @@ def _own_location(config: Mapping[str, object], places: Places, problems: Proble
     if not isinstance(given, str):
         problems.add(f"location_root is {given!r}; give a folder or URI")
         return None
+    problems.extend(location_problems(given))
     return absolute_location(given, places.project_root).rstrip("/")
 
 

@@ -211,6 +211,8 @@ def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None
     check_shape(plan, table)
     named = plan.named_columns
     check_named_columns(columns, {key: named[key] for key in ("unique_key", "event_time")})
+    known = list(spellings((*data_columns(table).names, *columns)).values())
+    check_named_columns(known, {"cluster_by": named["cluster_by"]})
 
 
 def check_shape(plan: ModelPlan, table: HudiTable) -> None:

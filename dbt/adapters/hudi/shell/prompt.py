@@ -22,7 +22,7 @@ def typed_lines(prompt: str, own: Iterable[str]) -> Iterator[str]:
         prompt: Shown before each line.
         own: Commands of the shell itself, for completion.
     """
-    history = _with_readline(Completion([*own, "exit"]))
+    history = _with_readline(Completion(own))
     try:
         while True:
             try:

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TextIO
 
-from dbt.cli.main import dbtRunner
+from dbt.cli.main import cli, dbtRunner
 from dbt_common.events.base_types import EventMsg
+from hudi_engine.spelling import did_you_mean
 
 from dbt.adapters.hudi.shell.prompt import typed_lines
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark
@@ -27,6 +28,8 @@ help [COMMAND]                this text, or dbt's own about a command
 exit                          leave (so does the end of the input)"""
 # With this event dbt itself tells why a command ends; words that are no command it leaves to its caller.
 _ERROR_SAID = "MainEncounteredError"
+_LEAVE = ("exit", "quit")
+_NOT_KNOWN = re.compile(r"No such (?:option|command):? '?([\w-]+)")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -44,6 +47,7 @@ class Shell:
             "set": self._set,
             "unset": self._unset,
             "restart": self._restart,
+            **dict.fromkeys(_LEAVE, self._leave),
         }
 
     def run(self, source: TextIO) -> int:
@@ -64,7 +68,7 @@ class Shell:
             words = self._words(line)
             if words is None:
                 failed = True
-            elif words and words[0] in ("exit", "quit"):
+            elif words and words[0] in _LEAVE and len(words) == 1:
                 break
             elif words:
                 failed = not self._run_one(words) or failed
@@ -99,13 +103,31 @@ class Shell:
 
         result = dbtRunner(callbacks=[note]).invoke([*words, *self._options])
         if result.exception is not None and not said:
-            _say(str(result.exception))
+            _say(f"{result.exception}{self._nearest(words, str(result.exception))}")
         good = bool(result.success)
         if not good:
             # a run that an error ends leaves its pool of threads to be collected, which must not wait for the very end
             del result
             gc.collect()
         return good
+
+    def _nearest(self, words: list[str], told: str) -> str:
+        """Return the question whether another option or command was meant, which dbt leaves to its own program."""
+        unknown = _NOT_KNOWN.search(told)
+        if unknown is None:
+            return ""
+        command = cli.commands.get(words[0])
+        legal = (
+            [*cli.commands, *self._own]
+            if command is None
+            else [opt for each in command.params for opt in each.opts]
+        )
+        question = did_you_mean(unknown[1], legal).rstrip()
+        return f" ({question})" if question else ""
+
+    def _leave(self, words: list[str]) -> bool:
+        _say(f"{words[0]} stands alone; {shlex.join(words[1:])} was not run")
+        return False
 
     def _help(self, words: list[str]) -> bool:
         if len(words) > 1:

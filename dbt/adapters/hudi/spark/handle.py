@@ -76,6 +76,8 @@ class HudiHandle:
         self.feeds: dict[tuple[str, str], Any] = {}
         # how the staged query of each temporary name is evaluated anew
         self.staged: dict[str, Callable[[SparkSession], None]] = {}
+        # the hook that is under way, in words for an error's text
+        self.hook = ""
         self._closed = threading.Event()
         self._cancelled = False
         self._watched = False

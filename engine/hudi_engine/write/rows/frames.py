@@ -135,9 +135,22 @@ def _plain(table: pa.Table, zone: str) -> pa.Table:
     """Return the rows in the types that Spark knows."""
     columns = {}
     for field, column in zip(table.schema, table.columns):
-        cast = column.cast(_plain_type(field.type))
+        try:
+            cast = _decoded(column).cast(_plain_type(field.type))
+        except pa.ArrowException as error:
+            raise SchemaError(f"column {field.name!r} of the rows cannot be given to Spark: {error}") from error
         columns[field.name] = _with_zone(cast, zone)
     return pa.table(columns)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a dictionary's values for its codes; Arrow itself cannot do it for the texts that Polars has in its own."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    plain = _plain_type(column.type)
+    return pa.chunked_array(
+        [chunk.dictionary.cast(plain).take(chunk.indices) for chunk in column.chunks], type=plain
+    )
 
 
 def _with_zone(column: pa.ChunkedArray, zone: str) -> pa.ChunkedArray:

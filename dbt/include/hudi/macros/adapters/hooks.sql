@@ -1,11 +1,16 @@
-{#- Spark has no transactions: both kinds of hooks run, in order, and no "commit" is sent. -#}
+{#- Spark has no transactions: both kinds of hooks run, in order, and no "commit" is sent. An error says which hook it was. -#}
 {% macro run_hooks(hooks, inside_transaction=True) %}
-  {% for hook in hooks | selectattr('transaction', 'equalto', inside_transaction) %}
-    {% set rendered = render(hook.get('sql')) | trim %}
-    {% if rendered | length > 0 %}
-      {% call statement(auto_begin=inside_transaction) %}
-        {{ rendered }}
-      {% endcall %}
+  {% set when = 'pre-hook' if hooks is sameas pre_hooks else 'post-hook' %}
+  {% for hook in hooks %}
+    {% if hook.transaction == inside_transaction %}
+      {% do adapter.hudi_in_hook(when, loop.index, hooks | length) %}
+      {% set rendered = render(hook.get('sql')) | trim %}
+      {% if rendered | length > 0 %}
+        {% call statement(auto_begin=inside_transaction) %}
+          {{ rendered }}
+        {% endcall %}
+      {% endif %}
+      {% do adapter.hudi_in_hook() %}
     {% endif %}
   {% endfor %}
 {% endmacro %}
