@@ -124,6 +124,23 @@ def actions(rows: Frames) -> list[Action]:
                 spark=True,
             ),
             Action(f"replace by key, {name}", kind, two, partial(_replace, rows), spark=True),
+            Action(f"clustering, {name}", kind, three, lambda table: table.cluster("v"), spark=True),
+            Action(
+                f"plan of a clustering, {name}", kind, three, lambda table: table.schedule_clustering("v")
+            ),
+            Action(
+                f"planned clustering, {name}",
+                kind,
+                (*three, _plan_clustering),
+                lambda table: table.cluster(),
+                spark=True,
+            ),
+            Action(
+                f"upsert that takes a planned clustering back, {name}",
+                kind,
+                (*two, _plan_clustering),
+                write("upsert", THIRD, hoodie__clustering__rollback__pending__replacecommit__on__conflict="true"),
+            ),
             Action(
                 f"delete by condition, {name}",
                 kind,
@@ -187,6 +204,10 @@ def _compact(table: HudiTable) -> None:
 
 def _plan(table: HudiTable) -> None:
     table.schedule_compaction()
+
+
+def _plan_clustering(table: HudiTable) -> None:
+    assert table.schedule_clustering("v").instant is not None
 
 
 def _replace(rows: Frames, table: HudiTable) -> None:

@@ -58,7 +58,9 @@ class Ledger:
         found = {}
         for file in sorted(self._folder.glob("*.jsonl")):
             lines = file.read_text().split("\n")
-            found[file.stem] = [json.loads(line) for line in lines[:-1]]
+            # a process that was just begun has noted nothing yet
+            if len(lines) > 1:
+                found[file.stem] = [json.loads(line) for line in lines[:-1]]
         return found
 
     def allowed(self) -> dict[Place, set[tuple[int, str] | None]]:
