@@ -90,7 +90,9 @@ class TestHooks:
         assert "in pre-hook 1 of 1; the model was not run:" in result.message
         path.remove()
 
-    def test_the_failure_of_a_hook_behind_a_model_says_so_and_that_the_commit_stands(self, project: Any) -> None:
+    def test_the_failure_of_a_hook_behind_a_model_says_so_and_that_the_commit_stands(
+        self, project: Any
+    ) -> None:
         path = project.project_root / "models" / "hooked.sql"
         hooks = "post_hook=['select 1', 'select * from nowhere_at_all']"
         path.write_text(f"{{{{ config(materialized='table', {hooks}) }}}} select 7 as id", "utf-8")
@@ -101,7 +103,7 @@ class TestHooks:
         # the words of one node are not the next one's
         path.write_text("{{ config(materialized='table') }} select id from nowhere_at_all", "utf-8")
         (result,) = run_dbt(["run", "-s", "hooked"], expect_pass=False)
-        assert "nowhere_at_all" in result.message and "hook" not in result.message
+        assert "nowhere_at_all" in result.message and "post-hook" not in result.message
         path.remove()
 
 

@@ -169,9 +169,7 @@ def outlived(spark: SparkSession) -> list[list[str]]:
         table.sync_hive(
             options={f"{key}database": "lake", f"{key}table": name, f"{key}table.strategy": strategy}
         )
-        found.append(
-            sorted(row[1] for row in spark.sql(f"show tables in lake like '{name}*'").collect())
-        )
+        found.append(sorted(row[1] for row in spark.sql(f"show tables in lake like '{name}*'").collect()))
     return found
 
 

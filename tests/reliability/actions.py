@@ -22,6 +22,11 @@ SPREAD = {"hoodie.engine.small.batch.rows": "0"}
 """Rows go through the executors."""
 WIDE = {**SPREAD, "hoodie.engine.wide.partition.bytes": "1"}
 """Keys are looked up with joins."""
+TAKES_BACK = {
+    "hoodie.clustering.updates.strategy": "SparkAllowUpdateStrategy",
+    "hoodie.clustering.rollback.pending.replacecommit.on.conflict": "true",
+}
+"""A write to file groups of a planned clustering rolls the plan back."""
 
 Act = Callable[[HudiTable], object]
 Frames = Callable[[tuple[tuple[str, str, int, str], ...]], Any]
@@ -139,7 +144,7 @@ def actions(rows: Frames) -> list[Action]:
                 f"upsert that takes a planned clustering back, {name}",
                 kind,
                 (*two, _plan_clustering),
-                write("upsert", THIRD, hoodie__clustering__rollback__pending__replacecommit__on__conflict="true"),
+                write("upsert", THIRD, **_dotted(TAKES_BACK)),
             ),
             Action(
                 f"delete by condition, {name}",

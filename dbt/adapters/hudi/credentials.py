@@ -236,8 +236,9 @@ def location_problems(location: str) -> list[str]:
     scheme, _, rest = location.partition("://")
     if not rest or scheme.lower() in _SCHEMES:
         return []
+    place, meant = RemoteUri.parse(location).public, did_you_mean(scheme, _SCHEMES)
     return [
-        f"location_root is {RemoteUri.parse(location).public!r}, and tables cannot be kept at {scheme}://; {did_you_mean(scheme, _SCHEMES)}"
+        f"location_root is {place!r}, and tables cannot be kept at {scheme}://; {meant}"
         f"legal are folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"
     ]
 

@@ -289,7 +289,11 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:
         """Say which hook of a node is under way, for the text of an error; none without arguments."""
         handle = self.connections.get_thread_connection().handle
-        stands = "the model was not run" if when == "pre-hook" else "what the model wrote before is committed and stays"
+        stands = (
+            "the model was not run"
+            if when == "pre-hook"
+            else "what the model wrote before is committed and stays"
+        )
         handle.hook = f"in {when} {number} of {of}; {stands}" if when else ""
 
     @available.parse_none

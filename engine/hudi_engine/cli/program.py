@@ -63,9 +63,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _told(error: Exception) -> str:
-    if not isinstance(error, OSError) or not is_refusal(error):
+    """Return what to say of an error; one of a place that must not be written to has the same words wherever it came up."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, OSError):
+        cause = cause.__cause__
+    if cause is None or not is_refusal(cause):
         return str(error)
-    return f"this process must not write or read {error.filename}: {error.strerror}; commands that only look need no right to write"
+    place = "the table" if cause.filename is None else cause.filename
+    return f"this process must not write or read {place}: {cause.strerror}; commands that only look need no right to write"
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -198,7 +198,7 @@ def _own_tables(
 
 
 def _drop_outlived(metastore: Metastore, entries: Sequence[HiveEntry], name: str) -> None:
-    """Drop the entries of merge-on-read that a table no longer gets, since it or the strategy changed: nothing would keep them true."""
+    """Drop the entries of merge-on-read that a table no longer gets, as it or the strategy changed: they would go stale."""
     suffixed = {name + READ_OPTIMIZED_SUFFIX, name + REALTIME_SUFFIX} - {each.name for each in entries}
     for outlived, table in metastore.tables(entries[0].database, sorted(suffixed)).items():
         stored = table.getSd()

@@ -108,6 +108,8 @@ def test_an_audit_that_no_test_is_attached_to_is_said() -> None:
     nobody = SimpleNamespace(nodes={})
     said: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dbt.adapters.hudi.audit.tests.logger.warning", lambda text, *a: said.append(text.format(*a)))
+        patch.setattr(
+            "dbt.adapters.hudi.audit.tests.logger.warning", lambda text, *a: said.append(text.format(*a))
+        )
         assert audit_tests(AuditConfig(everything=True), MODEL, nobody, None) == ()
     assert said == [f"audit is on for {MODEL}, but no test is attached to it: nothing looks at its rows"]

@@ -76,7 +76,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (10, "write set NAME=VALUE"),
         (11, "no Spark runs yet"),
         (12, "-- failed: show --inline 'select 1' ("),
-        (13, "No such option: --selct (did you mean '--select'?)"),
+        (13, "(did you mean '--select'?)"),
         (14, "No such command 'complie'. (did you mean 'compile'?)"),
         (15, "exit stands alone; now was not run"),
     ],

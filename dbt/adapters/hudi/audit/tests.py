@@ -39,7 +39,9 @@ def audit_tests(asked: AuditConfig, unique_id: str, manifest: Any, config: Any) 
             )
         chosen.update({node.unique_id: node for node in found})
     if asked.everything and not chosen:
-        logger.warning("audit is on for {}, but no test is attached to it: nothing looks at its rows", unique_id)
+        logger.warning(
+            "audit is on for {}, but no test is attached to it: nothing looks at its rows", unique_id
+        )
     compiled = _compiled(chosen.values(), manifest, config)
     return (*compiled, *(AuditTest(name, sql) for name, sql in asked.written))
 

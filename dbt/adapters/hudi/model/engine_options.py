@@ -10,6 +10,7 @@ from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.declared.write_options import INDEX
 from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import OPTIONS, resolve_options
+from hudi_engine.config.other_keys import DEFINED_ELSEWHERE
 from hudi_engine.errors import ConfigError, HudiError
 from hudi_engine.services.compaction.strategies import strategy_of
 from hudi_engine.write.define.properties import table_properties
@@ -68,7 +69,7 @@ def is_of_table(key: str) -> bool:
 def is_of_one_table(key: str) -> bool:
     """Return whether an option says what a table is or how its keys are found, which models differ in."""
     option = OPTIONS.get(key) or _ALIASES.get(key)
-    return option is not None and option.group in (TABLE, INDEX)
+    return key in DEFINED_ELSEWHERE if option is None else option.group in (TABLE, INDEX)
 
 
 def write_only(options: Mapping[str, str]) -> dict[str, str]:

@@ -225,7 +225,11 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
             "it is empty, which dbt takes for none, so that the table has no key; name a column, or leave it out"
         )
     properties = config.get("tblproperties")
-    of_delta = [key for key in properties if str(key).startswith("delta.")] if isinstance(properties, Mapping) else []
+    of_delta = (
+        [key for key in properties if str(key).startswith("delta.")]
+        if isinstance(properties, Mapping)
+        else []
+    )
     if of_delta:
         found["tblproperties"] = (
             f"{', '.join(of_delta)} would be kept beside the table and change nothing: it is a Hudi table, which has "
@@ -236,7 +240,9 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
 
 def _word_on(key: str) -> str:
     if key.startswith("hoodie."):
-        return f"options of Hudi stand together: hudi_options: {{{key}: ...}}, in dbt_project.yml +hudi_options:"
+        return (
+            f"options of Hudi stand together: hudi_options: {{{key}: ...}}, in dbt_project.yml +hudi_options:"
+        )
     told = SAID.get(key) or next(
         (told for prefix, told in _SAID_PREFIXES.items() if key.startswith(prefix)), None
     )

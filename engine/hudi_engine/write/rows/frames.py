@@ -138,7 +138,9 @@ def _plain(table: pa.Table, zone: str) -> pa.Table:
         try:
             cast = _decoded(column).cast(_plain_type(field.type))
         except pa.ArrowException as error:
-            raise SchemaError(f"column {field.name!r} of the rows cannot be given to Spark: {error}") from error
+            raise SchemaError(
+                f"column {field.name!r} of the rows cannot be given to Spark: {error}"
+            ) from error
         columns[field.name] = _with_zone(cast, zone)
     return pa.table(columns)
 
