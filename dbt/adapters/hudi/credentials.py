@@ -48,11 +48,11 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _OF_DBT = ("type", "threads", "database")
 # dbt-spark asks for a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
-_LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
+_LOG_LEVELS = "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split()
 # local, local[4], local[4,2], local-cluster[2,1,1024], yarn, and whatever a cluster manager's plug-in takes
 _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|k8s://\S+|\w+://\S+")
 _SCHEME = re.compile(r"(\w[\w+.-]*)://")
-_LOG_LEVELS = ("ALL", "DEBUG", "ERROR", "FATAL", "INFO", "OFF", "TRACE", "WARN")
+_LOG_LEVELS = "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split()
 # What Spark takes, a plug-in's scheme too.
 _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|\w+://\S+")
 _MASTERS = "local, local[4], local[*], yarn, spark://host:7077, k8s://https://host:443"

@@ -248,7 +248,7 @@ def profile(**keys: Any) -> HudiCredentials:
         ("master", 5, "give text"),
         ("catalog", "glue", "legal values: directory, hive"),
         ("method", "thrift", "the only legal value is 'session'"),
-        ("log_level", "LOUD", "legal values: ALL, DEBUG, ERROR"),
+        ("log_level", "LOUD", "legal values: OFF, FATAL, ERROR"),
         ("master", "lcoal[2]", "such as local, local[4], local[*], yarn, spark://host:7077"),
         ("master", "local[many]", "such as local, local[4]"),
         ("location_root", "ftp://host/lake", "tables cannot be kept at ftp://; "),
