@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.helpers.azure_server import AzureServer
+    from tests.helpers.gcs_server import GcsServer
     from tests.helpers.s3_server import S3Server
 
 # A busy machine is slow to draw examples; that says nothing about the code under test.
@@ -69,4 +70,13 @@ def azure_server() -> Iterator[AzureServer]:
     from tests.helpers.azure_server import running_azure_server
 
     with running_azure_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def gcs_server() -> Iterator[GcsServer]:
+    """A server of Google's object store; without Go the tests that need it are skipped by name."""
+    from tests.helpers.gcs_server import running_gcs_server
+
+    with running_gcs_server() as server:
         yield server

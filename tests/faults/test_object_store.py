@@ -15,15 +15,16 @@ from hudi_engine.storage.base import Storage
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SCENARIOS, Bench, Scenario, killed, upsert_first, upsert_second
 from tests.helpers.azure_server import AzureServer
+from tests.helpers.gcs_server import GcsServer
 from tests.helpers.s3_server import S3Server, Trouble
 
-STORES = ["s3", pytest.param("azure", marks=pytest.mark.long)]
+STORES = ["s3", *(pytest.param(each, marks=pytest.mark.long) for each in ("azure", "gcs"))]
 CHOSEN = ("cow_upsert", "mor_upsert", "mor_write_after_dead_writer")
 CHOSEN_SCENARIOS = [scenario for scenario in SCENARIOS if scenario.name in CHOSEN]
 WRITERS, KEYS = 2, 2
 
 
-Server = S3Server | AzureServer
+Server = S3Server | AzureServer | GcsServer
 
 
 @pytest.fixture(params=STORES)

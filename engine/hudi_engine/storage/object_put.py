@@ -15,9 +15,6 @@ from hudi_engine.storage.object_client import ChangedMeanwhileError, ObjectClien
 if TYPE_CHECKING:
     from obstore import UpdateVersion
 
-if TYPE_CHECKING:
-    pass
-
 SMALL_BYTES = 16 * 1024 * 1024
 """Up to this size a file is one request, and its creation conditional."""
 _PART_BYTES = 8 * 1024 * 1024

@@ -18,6 +18,7 @@ from pyarrow import fs
 
 from tests.helpers.azure_server import AzureServer
 from tests.helpers.fault import FaultInjectingStorage
+from tests.helpers.gcs_server import GcsServer
 from tests.helpers.s3_server import S3Server
 
 KINDS = {
@@ -27,10 +28,12 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=[*KINDS, "s3", pytest.param("azure", marks=pytest.mark.long)])
+@pytest.fixture(
+    params=[*KINDS, "s3", *(pytest.param(each, marks=pytest.mark.long) for each in ("azure", "gcs"))]
+)
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param not in KINDS:
-        server: S3Server | AzureServer = request.getfixturevalue(f"{request.param}_server")
+        server: S3Server | AzureServer | GcsServer = request.getfixturevalue(f"{request.param}_server")
         return open_storage(f"{server.new_bucket()}/table")
     return KINDS[request.param](str(tmp_path / "table"))
 
