@@ -25,6 +25,9 @@ _ON_BOTH_SPARKS = (
     "tests/spark/test_catalog_mor.py",
 )
 
+_SUITE = ("tests/functional", "tests/conformance")
+_CARD = (*_PYTEST, "--long", "-p", "tests.conformance.card", "--card", "docs/conformance.md")
+
 
 @dataclass(frozen=True)
 class Tier:
@@ -99,18 +102,9 @@ TIERS = (
     ),
     Tier(
         "conformance",
-        "the whole of dbt's adapter suite, and docs/conformance.md written from it (with --long)",
-        (
-            (
-                *_PYTEST,
-                "--long",
-                "-p",
-                "tests.conformance.card",
-                "--card",
-                "docs/conformance.md",
-                "tests/functional",
-                "tests/conformance",
-            ),
+        "the whole of dbt's adapter suite on both catalogs and table types, and docs/conformance.md written from it (with --long)",
+        tuple(
+            (*_CARD, "--on", on, *_SUITE) for on in ("directory,cow", "directory,mor", "hive,cow", "hive,mor")
         ),
         long=True,
     ),
@@ -128,7 +122,7 @@ TIERS = (
     Tier(
         "dbt112",
         "dbt projects and dbt's adapter suite on dbt-core 1.12 (with --long)",
-        ((*_PYTEST, "tests/functional", "tests/conformance"),),
+        ((*_PYTEST, *_SUITE), *((*_CARD, "--on", on, *_SUITE) for on in ("directory,cow", "hive,mor"))),
         environment=DBT112,
         long=True,
     ),

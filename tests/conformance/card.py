@@ -2,7 +2,8 @@
 
 A plugin of pytest: ``pytest -p tests.conformance.card --card docs/conformance.md tests/functional tests/conformance``.
 A test counts for every class of the suite that it inherits its method from. With ``--card-outcomes`` the outcomes are kept in a
-file, and the page is made of those of all runs that keep theirs there, so that the suite may run in pieces.
+file, and the page is made of those of all runs that keep theirs there, so that the suite may run in pieces. ``--on hive,mor`` runs
+the suite on another catalog and table type; such a run, and one on another dbt-core, is a line of the page.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import os
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +20,12 @@ import dbt.tests.adapter as suite
 import pytest
 from packaging.version import Version
 
-from tests.functional.conftest import CATALOG, TABLE_TYPE
-
 PROJECTS = "## Public projects"
+OTHERS = "## The same suite on other catalogs, table types and versions"
+_HEAD = "| catalog | table type | dbt-core | pyspark | cases passed | not passed |\n|---|---|---|---|---|---|"
+_VARIABLES = ("DBT_HUDI_TEST_CATALOG", "DBT_HUDI_TEST_TABLE_TYPE")
+_USUAL = ("directory", "cow")
+_NEWER_DBT = Version(version("dbt-core")) >= Version("1.12")
 NOT_APPLICABLE = {
     "BaseCachingTest": "parent of other classes, without models of its own",
     "BaseConstraintsColumnsEqual": "parent of other classes, without models of its own",
@@ -44,7 +49,7 @@ NOT_APPLICABLE = {
     "BaseSeedGrants": "open-source Spark has no GRANT",
     "BaseSnapshotGrants": "open-source Spark has no GRANT",
 }
-if Version(version("dbt-core")) < Version("1.12"):
+if not _NEWER_DBT:
     NOT_APPLICABLE["BaseTestEmptySeedFlag"] = "`dbt seed --empty` came with dbt-core 1.12"
 NOT_APPLICABLE_PREFIXES = {
     "MaterializedView": "a Spark session has no materialized views",
@@ -56,6 +61,21 @@ NOT_APPLICABLE_PREFIXES = {
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--card", help="file that the card is written to")
     parser.addoption("--card-outcomes", help="file that keeps the outcomes of several runs")
+    parser.addoption("--on", help="catalog and table type to run on, such as hive,mor")
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Choose catalog and table type before the module is read that asks for them; workers inherit them."""
+    chosen = getattr(early_config.known_args_namespace, "on", None)
+    if chosen:
+        os.environ.update(zip(_VARIABLES, chosen.split(","), strict=True))
+
+
+def _combination() -> tuple[str, str]:
+    catalog, table_type = (
+        os.environ.get(name, usual) for name, usual in zip(_VARIABLES, _USUAL, strict=True)
+    )
+    return catalog, table_type
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -124,7 +144,46 @@ class Card:
     def pytest_sessionfinish(self) -> None:
         if self._kept is not None:
             self._kept.write_text(json.dumps(self._outcomes))
-        self._path.write_text(self._page(), encoding="utf-8")
+        page = self._page() if _combination() == _USUAL and not _NEWER_DBT else self._with_line()
+        self._path.write_text(page, encoding="utf-8")
+
+    def _with_line(self) -> str:
+        """Return the page with a line for this run, which is not on the usual combination."""
+        states = [(name, *self._state(name)) for name in sorted(set(classes_of_suite()))]
+        cases = {
+            wanted: len(
+                {
+                    node
+                    for name, *_ in states
+                    for node, was in self._outcomes.get(name, {}).items()
+                    if was == wanted
+                }
+            )
+            for wanted in ("passed", "failed")
+        }
+        left = "; ".join(
+            f"{name}: {why or state}" for name, state, why in states if state in ("failed", "not run")
+        )
+        key = f"| {' | '.join((*_combination(), version('dbt-core'), version('pyspark')))} |"
+        line = f"{key} {cases['passed']} of {sum(cases.values())} | {left} |"
+        page = self._path.read_text(encoding="utf-8")
+        before, heading, rest = page.partition(OTHERS)
+        if not heading:
+            before, projects, rest = page.partition(PROJECTS)
+            return f"{before}{OTHERS}\n\n{_HEAD}\n{line}\n\n{projects}{rest}"
+        table, projects, rest = rest.partition(PROJECTS)
+        lines = sorted(
+            [
+                *(
+                    each
+                    for each in table.split("\n")
+                    if each.startswith("| ") and not each.startswith((key, _HEAD[:9]))
+                ),
+                line,
+            ]
+        )
+        told = "\n".join([heading, "", _HEAD, *lines, "", ""])
+        return f"{before}{told}{projects}{rest}"
 
     def _page(self) -> str:
         rows, counts = [], {"passed": 0, "failed": 0, "not applicable": 0, "not run": 0}
@@ -146,7 +205,7 @@ class Card:
             [
                 "# dbt's adapter test suite",
                 "",
-                f"Written by `python3 dev.py test conformance` ({versions}; catalog `{CATALOG}`, table type `{TABLE_TYPE}`).",
+                f"Written by `python3 dev.py test conformance` ({versions}; catalog `{_USUAL[0]}`, table type `{_USUAL[1]}`).",
                 "",
                 f"**{good} of {good + bad} cases pass**, of {counts['passed']} of {applicable} classes that apply; "
                 f"{counts['failed']} classes failed, {counts['not run']} were not run, {counts['not applicable']} do not apply, "
@@ -157,15 +216,18 @@ class Card:
                 "|---|---|---|---|",
                 *rows,
                 "",
-                *self._projects(),
+                *self._kept_parts(),
             ]
         )
 
-    def _projects(self) -> list[str]:
-        """The page's part on public projects, which another program's figures go into by hand."""
+    def _kept_parts(self) -> list[str]:
+        """The page's parts that other runs write, and that on public projects, which another program's figures go into by hand."""
         page = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
-        _, heading, rest = page.partition(PROJECTS)
-        return [heading + rest.rstrip(), ""] if heading else []
+        for first in (OTHERS, PROJECTS):
+            _, heading, rest = page.partition(first)
+            if heading:
+                return [heading + rest.rstrip(), ""]
+        return []
 
     def _state(self, name: str) -> tuple[str, str]:
         outcomes = self._outcomes.get(name, {})

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.config.enums import MergeMode
-from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.errors import ConfigError, StorageError, TableExistsError
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.properties import table_properties
 from hudi_engine.write.define.rebuild import same_definition
@@ -149,6 +150,23 @@ def test_a_folder_that_a_killed_create_left_is_finished(tmp_path):
     create_table(storage, define())
     with pytest.raises(TableExistsError, match="already"):
         create_table(storage, define())
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_a_create_whose_answer_was_lost_has_made_the_table_or_says_so(tmp_path, done):
+    class Lossy(LocalStorage):
+        def create(self, path, data):
+            if done:
+                super().create(path, data)
+            raise TimeoutError(110, "Connection timed out", path)
+
+    storage = Lossy(str(tmp_path / "t"))
+    if done:
+        create_table(storage, define())
+    else:
+        with pytest.raises(StorageError, match="failed to make a table"):
+            create_table(storage, define())
+    assert storage.exists(".hoodie/hoodie.properties") == done
 
 
 def test_a_folder_with_strange_files_is_left_alone(tmp_path):

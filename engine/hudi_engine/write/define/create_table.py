@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
@@ -9,6 +10,8 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import StorageError, TableExistsError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.txn.storage_errors import storage_errors
+
+logger = logging.getLogger(__name__)
 
 FOLDERS = (
     ".hoodie/.aux/.bootstrap/.partitions",
@@ -34,7 +37,7 @@ def create_table(storage: Storage, config: TableConfig) -> None:
             # Stores that have keys only have no folders to make.
             for folder in FOLDERS if storage.renames_folders else ():
                 storage.make_dirs(folder)
-            storage.create(PROPERTIES_PATH, config.to_bytes())
+            _create_properties(storage, config.to_bytes())
         except FileExistsError:
             raise TableExistsError(_exists(storage)) from None
         except NotADirectoryError as error:
@@ -42,6 +45,18 @@ def create_table(storage: Storage, config: TableConfig) -> None:
                 f"no folder can be made at {storage.base}: {error.filename or 'a part of the path'} is a file; choose another "
                 "path"
             ) from error
+
+
+def _create_properties(storage: Storage, body: bytes) -> None:
+    """Write the properties, which make the table; an error may come after they are there, and then the table is made."""
+    try:
+        storage.create(PROPERTIES_PATH, body)
+    except FileExistsError:
+        raise
+    except (OSError, StorageError) as error:
+        if not (storage.exists(PROPERTIES_PATH) and storage.read(PROPERTIES_PATH) == body):
+            raise
+        logger.warning("the table at %s is made although the storage reported: %s", storage.base, error)
 
 
 def check_absent(storage: Storage) -> None:
