@@ -14,9 +14,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import HudiError
 from hudi_engine.publish.derive import RunTasks
 from hudi_engine.publish.manifest import Published, publish
-from hudi_engine.storage.base import Storage
-from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.read_only import is_refusal
+from hudi_engine.storage import Storage, is_refusal, open_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

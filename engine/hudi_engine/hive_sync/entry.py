@@ -120,6 +120,13 @@ def entry_names(config: TableConfig, options: Options) -> list[tuple[str, bool]]
     return [(name + READ_OPTIMIZED_SUFFIX, True), (name + REALTIME_SUFFIX, False), (name, False)]
 
 
+def outlived_names(config: TableConfig, options: Options) -> list[str]:
+    """Return the names that a table had as merge-on-read or by another strategy, and does not get now."""
+    name = (options[SyncOptions.TABLE] or config.name).lower()
+    kept = {each for each, _ in entry_names(config, options)}
+    return [each for each in (name + READ_OPTIMIZED_SUFFIX, name + REALTIME_SUFFIX) if each not in kept]
+
+
 def _columns(schema: pa.Schema, keys: Sequence[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
     kinds = {field.name: field.dataType.simpleString() for field in arrow_to_spark(schema).fields}
     rest = [(name.lower(), kind) for name, kind in kinds.items() if name not in keys]

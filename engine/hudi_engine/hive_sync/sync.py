@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
@@ -20,6 +19,7 @@ from hudi_engine.hive_sync.entry import (
     HiveEntry,
     entries_of,
     entry_names,
+    outlived_names,
 )
 from hudi_engine.hive_sync.extractors import PartitionValues
 from hudi_engine.hive_sync.metastore import Metastore, check_hive
@@ -147,7 +147,7 @@ def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[Synce
         if not _is_database_there(metastore, options):
             metastore.create_database(entries[0].database)
         tables = _own_tables(metastore, options, [each.name for each in entries], entries[0].location)
-        _drop_outlived(metastore, entries, (options[SyncOptions.TABLE] or state.config.name).lower())
+        _drop_outlived(metastore, entries[0], outlived_names(state.config, options))
         return [_sync_entry(metastore, entry, tables.get(entry.name), found) for entry in entries]
     finally:
         metastore.close()
@@ -197,14 +197,19 @@ def _own_tables(
     return tables
 
 
-def _drop_outlived(metastore: Metastore, entries: Sequence[HiveEntry], name: str) -> None:
-    """Drop the entries of merge-on-read that a table no longer gets, as it or the strategy changed: they would go stale."""
-    suffixed = {name + READ_OPTIMIZED_SUFFIX, name + REALTIME_SUFFIX} - {each.name for each in entries}
-    for outlived, table in metastore.tables(entries[0].database, sorted(suffixed)).items():
+def _drop_outlived(metastore: Metastore, own: HiveEntry, names: Sequence[str]) -> None:
+    """Drop entries that a table no longer gets, as it or the strategy changed: they would go stale.
+
+    Args:
+        metastore: Where.
+        own: An entry that it gets.
+        names: Names that it may have had; what has one of them and is not this table's stays.
+    """
+    for name, table in metastore.tables(own.database, names).items():
         stored = table.getSd()
         of_hudi = str(stored.getInputFormat()) in (INPUT_FORMAT, REALTIME_INPUT_FORMAT)
-        if of_hudi and _place(str(stored.getLocation())) == _place(entries[0].location):
-            entry = replace(entries[0], name=outlived)
+        if of_hudi and _place(str(stored.getLocation())) == _place(own.location):
+            entry = replace(own, name=name)
             logger.warning("the entry %s is dropped: a sync with these options does not keep it", entry.label)
             metastore.drop(entry)
 

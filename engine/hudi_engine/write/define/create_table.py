@@ -47,18 +47,6 @@ def create_table(storage: Storage, config: TableConfig) -> None:
             ) from error
 
 
-def _create_properties(storage: Storage, body: bytes) -> None:
-    """Write the properties, which make the table; an error may come after they are there, and then the table is made."""
-    try:
-        storage.create(PROPERTIES_PATH, body)
-    except FileExistsError:
-        raise
-    except (OSError, StorageError) as error:
-        if not (storage.exists(PROPERTIES_PATH) and storage.read(PROPERTIES_PATH) == body):
-            raise
-        logger.warning("the table at %s is made although the storage reported: %s", storage.base, error)
-
-
 def check_absent(storage: Storage) -> None:
     """Raise TableExistsError unless the folder is missing, empty, or what a killed create left."""
     if storage.exists(PROPERTIES_PATH):
@@ -83,3 +71,15 @@ def check_absent(storage: Storage) -> None:
 
 def _exists(storage: Storage) -> str:
     return f"a Hudi table is already at {storage.base}; open it with HudiTable.open, or choose another path"
+
+
+def _create_properties(storage: Storage, body: bytes) -> None:
+    """Write the properties, which make the table; an error may come after they are there, and then the table is made."""
+    try:
+        storage.create(PROPERTIES_PATH, body)
+    except FileExistsError:
+        raise
+    except (OSError, StorageError) as error:
+        if not (storage.exists(PROPERTIES_PATH) and storage.read(PROPERTIES_PATH) == body):
+            raise
+        logger.warning("the table at %s is made although the storage reported: %s", storage.base, error)
