@@ -1,9 +1,10 @@
 """Runs a public dbt project as it is on dbt-hudi and prints what passed: no file of it is changed, nothing of it is kept here.
 
-    python3 dev.py run python -m tools.public_project FOLDER [--project SUBFOLDER] [--vars YAML]
+    python3 dev.py run python -m tools.public_project FOLDER [--project SUBFOLDER] [--vars YAML] [--package NAME=FOLDER ...]
 
 The folder is copied, so that packages, target and warehouse lie beside the copy. The profile is named as the project asks,
-with type hudi and nothing else. ``seed``, ``run`` and ``test`` are counted, each node once.
+with type hudi and nothing else. ``seed``, ``run`` and ``test`` are counted, each node once. Packages come by ``dbt deps``, or
+from folders that are named, where dbt's hub cannot be reached.
 """
 
 from __future__ import annotations
@@ -29,12 +30,25 @@ def main() -> int:
     parser.add_argument("--project", default=".", help="folder of dbt_project.yml in it")
     parser.add_argument("--vars", default="{}", help="variables for dbt")
     parser.add_argument("--exclude", nargs="*", default=[], help="nodes to leave out, as dbt selects them")
+    parser.add_argument(
+        "--package",
+        nargs="*",
+        default=[],
+        help="packages and their folders, as NAME=FOLDER, instead of `dbt deps`",
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         shutil.copytree(arguments.folder, copy, ignore=shutil.ignore_patterns(".git"))
         project = copy / arguments.project
         profiles = _write_profile(project, Path(folder))
+        for each in arguments.package:
+            name, _, source = each.partition("=")
+            shutil.copytree(
+                source,
+                project / "dbt_packages" / name,
+                ignore=shutil.ignore_patterns(".git", "integration_tests*"),
+            )
         common = ["--project-dir", str(project), "--profiles-dir", str(profiles)]
         return _run(project, common, arguments)
 
@@ -59,7 +73,8 @@ def _write_profile(project: Path, folder: Path) -> Path:
 
 def _run(project: Path, common: list[str], arguments: argparse.Namespace) -> int:
     runner = dbtRunner()
-    if (project / "packages.yml").exists() or (project / "dependencies.yml").exists():
+    asks = (project / "packages.yml").exists() or (project / "dependencies.yml").exists()
+    if asks and not arguments.package:
         runner.invoke(["deps", *common])
     counts: collections.Counter[str] = collections.Counter()
     failed: list[str] = []

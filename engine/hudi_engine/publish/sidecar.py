@@ -163,12 +163,12 @@ def parse_sidecar(path: str, partition: str, status: FileStatus | None = None) -
 def slice_digest(file_slice: FileSlice, pending_writes: Iterable[str], schema_digest: str) -> str:
     """Return the identity of what a sidecar of this slice would hold.
 
-    Writes still in flight count, because their blocks may already be in a log file and become visible
-    without any change to it.
+    Writes whose blocks do not count yet are part of it, because a block may already be in a log file and become visible
+    without any change to it; those too that began after the timeline was loaded.
 
     Args:
         file_slice: The slice.
-        pending_writes: Requested times of deltacommits that are not completed.
+        pending_writes: Requested times of deltacommits that may have written to its logs and do not count.
         schema_digest: Identity of the table's schema.
     """
     base = file_slice.base_file.name if file_slice.base_file is not None else ""

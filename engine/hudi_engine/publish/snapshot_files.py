@@ -46,7 +46,7 @@ from hudi_engine.publish.native import SPARK_3, natively_readable
 from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.continuity import still_shows, writes_since
+from hudi_engine.timeline.continuity import lasts, unseen_log_writers, writes_since
 
 MASKED_LABEL = 1 << 40
 """Added to the ordinal of a base file whose slice has a sidecar; below it are base files read as they are."""
@@ -139,9 +139,11 @@ def snapshot_entries(
         # Somebody has been at the manifest: nothing of it is taken over.
         touched, kept, before = None, [], []
     view = FileSystemView.build(request.storage, request.config, request.timeline, partitions=touched)
-    if not still_shows(request.storage, request.config, request.timeline):
+    now = Timeline.load(request.storage, request.config)
+    if not lasts(request.timeline, now):
         raise TimelineError(f"files of {request.storage.base!r} may have gone while they were listed")
-    fresh = sorted(_fresh_slices(request, view, before, run_tasks), key=_sort_key)
+    derivation = _Derivation(request, before, run_tasks, unseen_log_writers(request.timeline, now))
+    fresh = sorted(_fresh_slices(request, view, derivation, run_tasks), key=_sort_key)
     layout = _layout(request, previous, fresh, kept)
     if request.is_mor:
         entries = _labelled(fresh, kept)
@@ -237,16 +239,19 @@ def _slices_of(request: SnapshotRequest, entries: Sequence[ManifestEntry]) -> li
 class _Derivation:
     """Collects what has to be derived for some slices, and does it in one go."""
 
-    def __init__(self, request: SnapshotRequest, before: Sequence[_Slice], run_tasks: RunTasks) -> None:
-        self._request = request
+    def __init__(
+        self,
+        request: SnapshotRequest,
+        before: Sequence[_Slice],
+        run_tasks: RunTasks,
+        unseen: Sequence[str],
+    ) -> None:
+        self._request, self._unseen = request, unseen
         self._known = _derived_here(request, before)
         if isinstance(run_tasks, AfterWrite) and request.target is request.storage:
             for (partition, file_id, digest), (path, size) in run_tasks.made.items():
                 origin = Origin(Derived.DELTA, partition, file_id, digest)
                 self._known.setdefault(origin, ManifestEntry(request.uri(path), size, 0, origin))
-        self._pending = [
-            each.requested_time for each in request.timeline.pending if each.action == "deltacommit"
-        ]
         self._context = (
             None
             if request.schema is None
@@ -271,7 +276,7 @@ class _Derivation:
         request = self._request
         if not file_slice.log_files or self._context is None:
             return None
-        digest = slice_digest(file_slice, self._pending, request.stamp.schema_digest)
+        digest = slice_digest(file_slice, self._unseen, request.stamp.schema_digest)
         origin = Origin(Derived.DELTA, file_slice.partition, file_slice.file_id, digest)
         if origin not in self._known:
             path = sidecar_path(file_slice, request.stamp.instant)
@@ -298,10 +303,9 @@ def _derived_here(request: SnapshotRequest, slices: Sequence[_Slice]) -> dict[Or
 
 
 def _fresh_slices(
-    request: SnapshotRequest, view: FileSystemView, before: Sequence[_Slice], run_tasks: RunTasks
+    request: SnapshotRequest, view: FileSystemView, derivation: _Derivation, run_tasks: RunTasks
 ) -> list[_Slice]:
     """List the slices with what is derived from them; derivations are asked for first, so that they run together."""
-    derivation = _Derivation(request, before, run_tasks)
     if request.is_mor:
         slices = view.latest_slices()
     else:

@@ -122,7 +122,17 @@ def still_shows(storage: Storage, config: TableConfig, then: Timeline, as_of: st
         then: The timeline that the reader goes by.
         as_of: Newest requested time that counts for the reader, None for now.
     """
-    now = Timeline.load(storage, config)
+    return lasts(then, Timeline.load(storage, config), as_of)
+
+
+def lasts(then: Timeline, now: Timeline, as_of: str | None = None) -> bool:
+    """Return what :func:`still_shows` does, by a timeline that was loaded after the reader's listing.
+
+    Args:
+        then: The timeline that the reader goes by.
+        now: The later one.
+        as_of: Newest requested time that counts for the reader, None for now.
+    """
     known = _times(then)
     fresh = [instant for instant in now.instants if instant.requested_time not in known]
     if any(instant.action == "restore" for instant in fresh):
@@ -142,6 +152,26 @@ def still_shows(storage: Storage, config: TableConfig, then: Timeline, as_of: st
     return not cleans or (
         not completed_late and all(now.clean_bound(clean).oldest <= shown[-1] for clean in cleans)
     )
+
+
+def unseen_log_writers(then: Timeline, now: Timeline) -> list[str]:
+    """Return the instants whose log blocks a listing may have met though they do not count for its reader.
+
+    A log is listed whether or not its block's instant is complete. It may have begun, and even be complete, after the reader
+    had loaded its timeline; what a rollback took back meanwhile has no other trace than the rollback.
+
+    Args:
+        then: The timeline that the reader goes by.
+        now: A timeline that was loaded after its listing.
+    """
+    known = _times(then)
+    pending = [each.requested_time for each in then.pending if each.action == "deltacommit"]
+    fresh = [
+        each.requested_time
+        for each in now.instants
+        if each.requested_time not in known and each.action in ("deltacommit", "rollback")
+    ]
+    return [*pending, *fresh]
 
 
 def _times(timeline: Timeline) -> set[str]:

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
-from hudi_engine.filegroup.log_file import log_file_name
+from hudi_engine.filegroup.log_file import log_file_name, parse_log_file
 from hudi_engine.filegroup.markers import list_markers
 from hudi_engine.logformat.format import HeaderKey
 from hudi_engine.logformat.reader import read_blocks
@@ -33,6 +34,7 @@ from hudi_engine.txn.rollback_plan import (
     RollbackRequest,
     absolute_path,
     belongs_to,
+    holds_blocks_of,
     slice_log_files,
 )
 
@@ -130,7 +132,10 @@ class Removal:
         for request in self.plan.requests:
             outcome = self.outcomes.setdefault(request.partition, PartitionOutcome())
             outcome.deleted += request.delete
-            if request.log_files:
+            if self._is_all_there_is(request):
+                on_threads(self._storage.delete, list(request.log_files))
+                outcome.deleted += request.log_files
+            elif request.log_files:
                 path, size = self._neutralise(request)
                 outcome.command_blocks[path] = size
                 outcome.failed_logs.update(request.log_files)
@@ -195,6 +200,28 @@ class Removal:
                 return path, len(block)
             except FileExistsError:
                 version += 1
+
+    def _is_all_there_is(self, request: RollbackRequest) -> bool:
+        """Tell whether a slice has nothing but the instant's own logs.
+
+        The write that had made the slice was rolled back meanwhile. Once that instant is older than the active timeline a
+        slice of it counts as committed, and would hide the one before: its logs go.
+        """
+        if not request.log_files:
+            return False
+        for status in list_partition_files(self._storage, request.partition):
+            log = parse_log_file(status.name, request.partition)
+            base = parse_base_file(status.name, request.partition) if log is None else None
+            each = log or base
+            if each is None or (each.file_id, each.instant) != (request.file_id, request.base_instant):
+                continue
+            if base is not None or status.path not in request.log_files:
+                return False
+        return all(
+            holds_blocks_of(self._storage.read(path), self.plan.instant, only=True)
+            for path in request.log_files
+            if self._storage.exists(path)
+        )
 
     def _is_command(self, data: bytes) -> bool:
         return any(
