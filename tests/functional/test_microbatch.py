@@ -65,10 +65,18 @@ class TestBatchesBesideEachOther:
 class TestRowsOfOtherBatches:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        late = by_day("day", "cow").replace("select id, at,", "select id, at + make_dt_interval(1) as at,")
-        return {"events.sql": EVENTS, "late.sql": late}
+        late = by_day("day", "cow").replace("select id, at,", "select id, at + make_dt_interval(DAYS) as at,")
+        return {
+            "events.sql": EVENTS,
+            "late_from_the_first.sql": late.replace("DAYS", "1"),
+            "late_from_the_second.sql": late.replace("DAYS", "if(id < 4, 0, 1)"),
+        }
 
-    def test_a_row_outside_of_its_batch_fails_the_batch(self, project: Any) -> None:
+    @pytest.mark.parametrize(("which", "day"), [("first", "01"), ("second", "02")])
+    def test_a_row_outside_of_its_batch_fails_the_batch(self, project: Any, which: str, day: str) -> None:
+        model = f"late_from_the_{which}"
         with patch_microbatch_end_time("2020-01-03 12:00:00"):
-            _, log = run_dbt_and_capture(["run"], expect_pass=False)
-        assert "not among those that the write replaces: at from 2020-01-02" in log
+            _, log = run_dbt_and_capture(["run", "--select", "events", model], expect_pass=False)
+        assert f"not among those that the write replaces: at from 2020-01-{day}" in log
+        there = project.run_sql(f"show tables in {{schema}} like '{model}'", fetch="all")
+        assert len(there) == (which == "second")

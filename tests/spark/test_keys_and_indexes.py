@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine import ConfigError, HudiTable
+from hudi_engine import ConfigError, HudiTable, read
+from hudi_engine.errors import InvalidKeyError
 
 from tests.helpers.forms import in_turn
 from tests.helpers.keyed import keyed_table
@@ -73,6 +74,30 @@ def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
     table.delete(frame(spark, FIRST[0]))
     table.upsert(frame(spark, (1, 20, "a", "back"), (2, 20, "a", "ignored")), update_columns=["ts"])
     check_readers(table, [(1, 20, "a", "back"), (2, 20, "a", "two"), FIRST[2]])
+
+
+@pytest.mark.parametrize("path", ["driver", "joined"])
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+def test_a_row_that_stays_where_its_key_is_says_so_to_every_reader_and_filter(
+    spark, tmp_path, table_type, index, path
+):
+    short = index.removeprefix("GLOBAL_").lower()
+    options = {"hoodie.index.type": index, f"hoodie.{short}.index.update.partition.path": "false"}
+    if path == "joined":
+        options |= {"hoodie.engine.small.batch.rows": 0, "hoodie.engine.wide.partition.bytes": 1}
+    table = create(
+        spark, tmp_path, precombine_field="ts", partition_by=["dt"], table_type=table_type, options=options
+    )
+    table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "b", "two")))
+    assert table.upsert(frame(spark, (1, 20, "b", "stays"), (3, 20, "b", "new"))).path_taken == path
+    check_readers(table, [(1, 20, "a", "stays"), (2, 10, "b", "two"), (3, 20, "b", "new")])
+    found = {
+        value: sorted(read(table.path, filters=[("dt", "=", value)]).to_arrow()["id"].to_pylist())
+        for value in "ab"
+    }
+    assert found == {"a": [1], "b": [2, 3]}
+    table.update_where("id = 1", {"name": "'renamed'"})
+    check_readers(table, [(1, 20, "a", "renamed"), (2, 10, "b", "two"), (3, 20, "b", "new")])
 
 
 def test_update_columns_leave_the_others_in_a_bucket(spark, tmp_path, table_type):
@@ -194,3 +219,24 @@ def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, 
     assert {int(name[:8]) for name in names} == {0, 1, 2}
     with pytest.raises(ConfigError, match="made with"):
         table.upsert(frame(spark, *rows), options={"hoodie.bucket.index.num.buckets": "4"})
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "BLOOM"])
+@pytest.mark.parametrize("written", ["true", "false"])
+def test_times_as_keys_in_another_form_than_the_stored_ones_are_refused(
+    spark, tmp_path, table_type, index, written
+):
+    option = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
+    options = {option: written, "hoodie.index.type": index}
+    table = create(spark, tmp_path, table_type=table_type, options=options)
+    rows = spark.sql("select timestamp '2026-01-02 03:04:05.678' id, 'a' name")
+    table.upsert(rows)
+    assert table.upsert(rows).rows_updated == 1
+    properties = tmp_path / "t" / ".hoodie" / "hoodie.properties"
+    other = {"true": "false", "false": "true"}[written]
+    kept = [line for line in properties.read_text().splitlines() if not line.startswith(option)]
+    properties.write_text("\n".join([*kept, f"{option}={other}", ""]))
+
+    with pytest.raises(InvalidKeyError, match=f"no stored row would be found; set {option} to {written}"):
+        HudiTable.open(spark, table.path).upsert(rows)
+    assert len(table.commits()) == 2

@@ -264,3 +264,16 @@ def test_a_predicate_finds_rows_with_nan_as_spark_orders_it(spark, tmp_path, tab
     for _ in range(2):
         table.replace(spark.createDataFrame([(2, float("nan"))], "id int, d double"), where="d > 2.0")
         assert sorted(row.id for row in table.snapshot().collect()) == [1, 2]
+
+
+@pytest.mark.parametrize(("stored", "asked"), [("-0.0", "0.0"), ("0.0", "-0.0")])
+def test_both_zeros_are_one_number_for_conditions(spark, tmp_path, table_type, stored, asked):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type)
+    numbers = f"cast('{stored}' as double) d, cast('{stored}' as float) f"
+    table.upsert(spark.sql(f"select id, {numbers} from range(4)"))
+    table.upsert(spark.sql(f"select 0L id, {numbers}"))
+    for name, kind in (("d", "double"), ("f", "float")):
+        zero = f"cast('{asked}' as {kind})"
+        for condition in (f"{name} = {zero}", f"{name} >= {zero}", f"{name} in ({zero}, cast(5 as {kind}))"):
+            assert table.snapshot().where(condition).count() == 4, condition
+    assert table.delete_where(f"d = cast('{asked}' as double)").rows_deleted == 4

@@ -250,7 +250,8 @@ def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
     """Choose the leaves to dictionary encode: those whose values repeat.
 
     A dictionary of values that hardly repeat is built, found too large and thrown away by the Parquet writer,
-    which costs more than it saves; keys and sequence numbers never repeat.
+    which costs more than it saves; keys and sequence numbers never repeat. Floating point numbers have none: Spark looks a
+    condition's number up in it by its bits, so that ``= 0.0`` would not find a stored ``-0.0``, nor the other way round.
 
     Args:
         schema: Columns of the file.
@@ -262,7 +263,9 @@ def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
         if field.name in (RECORD_KEY, COMMIT_SEQNO):
             continue
         if pa.types.is_nested(field.type) or _repeats(head.column(field.name)):
-            leaves.extend(path for path, _ in leaves_of(field.name, field.type))
+            leaves.extend(
+                path for path, kind in leaves_of(field.name, field.type) if not pa.types.is_floating(kind)
+            )
     return leaves
 
 

@@ -10,11 +10,14 @@ import pyarrow as pa
 from hudi_engine.config.options import Options
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import BaseFile, parse_base_file
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile, parse_log_file
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA_NAMES
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.keygen.generator import build_key_generator
+from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.meta_fields import FILE_NAME, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
@@ -82,13 +85,13 @@ def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> lis
         limit: How many are returned.
     """
     schema = state.data_schema()
-    if schema is None:
+    keyed = state.config.populate_meta_fields or state.config.record_key_fields
+    if schema is None or not keyed:
         return []
     context = state.read_context(schema, options)
     found: list[Finding] = []
     for partition, slices in _by_partition(state.view()):
-        columns = [RECORD_KEY, PARTITION_PATH, FILE_NAME]
-        rows = pa.concat_tables([read_slice(context, each, columns=columns) for each in slices])
+        rows = pa.concat_tables([_keys_in(context, each, options) for each in slices])
         counted = rows.group_by(RECORD_KEY).aggregate(
             [([], "count_all"), (FILE_NAME, "min"), (FILE_NAME, "max")]
         )
@@ -100,6 +103,17 @@ def duplicate_keys(state: TableState, options: Options, limit: int = 100) -> lis
         if len(found) >= limit:
             break
     return found
+
+
+def _keys_in(context: ReadContext, file_slice: FileSlice, options: Options) -> pa.Table:
+    """Return key and file of each row; a table without meta columns has its keys in the columns that make them."""
+    config = context.config
+    if config.populate_meta_fields:
+        return read_slice(context, file_slice, columns=[RECORD_KEY, FILE_NAME])
+    rows = read_slice(context, file_slice, columns=list(config.record_key_fields))
+    keys = build_key_generator(config, options=options).record_keys_or_null(rows)
+    file = file_slice.file_id if file_slice.base_file is None else file_slice.base_file.name
+    return pa.table({RECORD_KEY: keys, FILE_NAME: pa.repeat(file, rows.num_rows)})
 
 
 def _by_partition(view: FileSystemView) -> Iterator[tuple[str, list]]:  # type: ignore[type-arg]

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,6 +16,9 @@ from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import META_FIELDS
 
 OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
+
+_MOST = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(np.float64).max)}
+"""The greatest number of each width in bits; beyond it a number would become infinity."""
 
 Filters: TypeAlias = pc.Expression | Sequence[Any]
 """An Arrow expression; tuples ``(column, operator, value)`` that must all hold; or lists of such, one of which must hold."""
@@ -120,14 +124,26 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     """Read text that a date, time or decimal is compared with as such a value; a time without a zone is in UTC."""
     name, operator, value = given
     kind = schema.field(str(name)).type
-    if pa.types.is_floating(kind) and operator in ("in", "not in") and 0 in value:
-        # Arrow takes the two zeros of floating point numbers for different members, but for equal bounds.
-        return name, operator, [*value, 0.0, -0.0]
+    if pa.types.is_floating(kind):
+        return name, operator, _floats(value, kind) if operator in ("in", "not in") else _float(value, kind)
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return given
     if operator in ("in", "not in") and isinstance(value, (list, tuple, set, frozenset)):
         return name, operator, [_read(given, each, kind) for each in value]
     return name, operator, _read(given, value, kind)
+
+
+def _floats(values: Iterable[object], kind: pa.DataType) -> list[object]:
+    """Return the members of a list as the column has them; Arrow takes the two zeros for different ones, but for equal bounds."""
+    found = [_float(each, kind) for each in values]
+    return [*found, 0.0, -0.0] if 0 in found else found
+
+
+def _float(value: object, kind: pa.DataType) -> object:
+    """Return a number as the column has it: the nearest of 32 bits, say, which its files' bounds and its rows are told in."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > _MOST[kind.bit_width]:
+        return value
+    return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()
 
 
 def _read(given: object, value: object, kind: pa.DataType) -> object:

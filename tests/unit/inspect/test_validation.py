@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.inspect import duplicate_keys, file_facts, validate
@@ -170,3 +171,18 @@ def test_no_more_duplicates_are_returned_than_asked_for(tmp_path: Path) -> None:
     table.commit({"": {file_id(): rows, file_id(): rows}})
 
     assert len(duplicate_keys(state_of(tmp_path / "t"), DEFAULTS, limit=7)) == 7
+
+
+@pytest.mark.parametrize(("ids", "twice"), [([1, 2, 3], []), ([1, 2, 2], ["2"])])
+def test_keys_of_a_table_without_meta_columns_are_those_of_its_columns(
+    tmp_path: Path, ids: list[int], twice: list[str]
+) -> None:
+    schema = pa.schema([("id", pa.int64()), ("note", pa.string())])
+    table = HandmadeTable(tmp_path / "t", schema, properties={"hoodie.populate.meta.fields": "false"})
+    table.commit({"": {file_id(): pa.table({"id": ids, "note": ["x"] * 3}, schema=schema)}})
+    file = next((tmp_path / "t").glob("*.parquet"))
+    pq.write_table(pq.read_table(file).select(schema.names), file)
+
+    found = duplicate_keys(state_of(tmp_path / "t"), DEFAULTS)
+
+    assert [each.message.partition("'")[2].partition("'")[0] for each in found] == twice

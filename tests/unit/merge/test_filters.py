@@ -61,3 +61,26 @@ def test_both_zeros_are_one_number(tmp_path, stored, asked):
     schema = pa.schema([("d", pa.float64())])
     assert rows.to_table(filter=as_expression([("d", "in", asked)], schema)).num_rows == len(stored)
     assert rows.to_table(filter=as_expression([("d", "not in", asked)], schema)).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("operator", "asked", "found"),
+    [
+        ("in", [0.1, 7], [1, 2]),
+        ("not in", [0.1], [3]),
+        ("=", 0.1, [1, 2]),
+        ("!=", 0.1, [3]),
+        ("<=", 0.1, [1, 2]),
+        (">", 0.1, [3]),
+        ("<", 1e300, [1, 2, 3]),
+        (">", 1e300, []),
+    ],
+)
+def test_a_number_is_compared_in_the_width_of_its_column_in_whatever_file_a_row_lies(
+    tmp_path, operator, asked, found
+):
+    for number, (ids, values) in enumerate([([1], [0.1]), ([2, 3], [0.1, 0.2])]):
+        rows = pa.table({"id": ids, "f": pa.array(values, pa.float32())})
+        pq.write_table(rows, tmp_path / f"{number}.parquet")
+    expression = as_expression([("f", operator, asked)], pa.schema([("f", pa.float32())]))
+    assert sorted(ds.dataset(tmp_path).to_table(filter=expression)["id"].to_pylist()) == found

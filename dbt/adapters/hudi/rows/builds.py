@@ -15,7 +15,7 @@ from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.meta_fields import DELETES
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.replacement import EventWindow
+from hudi_engine.write.rows.replacement import EventWindow, outside_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
@@ -64,7 +64,10 @@ def rebuild_model(
     if entry is not None and entry.base is None and not entry.reads_only:
         warehouse.drop(session, plan.schema, plan.name)
         entry = None
-    result = rebuild_table(session, plan.base, frame, **with_options(plan, warehouse.options))
+    if (window := _window_of(plan)) is not None:
+        frame = window.only_within(frame)
+    with outside_rows():
+        result = rebuild_table(session, plan.base, frame, **with_options(plan, warehouse.options))
     if entry is not None and entry.base is None:
         warehouse.drop(session, plan.schema, plan.name)
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
@@ -137,14 +140,22 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
         return table.replace(
             rows, keys=merge.delete_by or None, where=merge.condition, options=plan.write_options
         )
-    if merge.window.start is None or merge.window.end is None:
+    window = _window_of(plan)
+    if window is None:
         raise DbtRuntimeError(
             f"{plan.schema}.{plan.name} has incremental_strategy 'microbatch' and dbt gave it no batch to run; use a version of "
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
-    window = EventWindow(merge.window.column, merge.window.start, merge.window.end)
     options = {WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES, **plan.write_options}
     return table.replace(rows, window=window, options=options)
+
+
+def _window_of(plan: ModelPlan) -> EventWindow | None:
+    """Return the window of the batch that runs, None where there is none."""
+    window = plan.merge.window
+    if window is None or window.start is None or window.end is None:
+        return None
+    return EventWindow(window.column, window.start, window.end)
 
 
 def side_by_side(plan: ModelPlan) -> bool:

@@ -105,7 +105,8 @@ class IndexOptions:
         "hoodie.simple.index.update.partition.path",
         True,
         INDEX,
-        "GLOBAL_SIMPLE: a key that arrives with another partition moves there; false keeps it where it is.",
+        "GLOBAL_SIMPLE: a key that arrives with another partition moves there; false keeps it where it is, with the "
+        "partition columns it has there.",
     )
     BLOOM_MOVES_PARTITION = bool_option(
         "hoodie.bloom.index.update.partition.path", True, INDEX, "The same for GLOBAL_BLOOM."

@@ -82,7 +82,18 @@ def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
     wanted = [] if plan.delete_only else merge_rule(context.config).needs_old(fields, names)
     if plan.update_columns is not None:
         wanted = names
-    return [RECORD_KEY, PARTITION_PATH, *wanted]
+    return [RECORD_KEY, PARTITION_PATH, *dict.fromkeys((*wanted, *_staying_columns(context, plan)))]
+
+
+def _staying_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
+    """Return the partition columns of rows that stay where their key is, which keep the stored values.
+
+    Apache Hudi writes the incoming ones, so that a row says another partition than it lies in, and what a filter by that
+    column finds depends on the reader.
+    """
+    if plan.delete_only or plan.index.moves_partition:
+        return []
+    return [each.name for each in context.config.partition_fields if each.name in context.schema.names]
 
 
 def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> pa.Table:
@@ -101,6 +112,10 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     nothing = np.zeros(rows.num_rows, dtype=bool)
     if plan.skip_existing:
         return _flagged(rows.slice(0, 0), nothing[:0])
+    for name in _staying_columns(context, plan):
+        place = rows.schema.get_field_index(name)
+        if place >= 0:
+            rows = rows.set_column(place, rows.schema.field(place), stored.column(name))
     if plan.delete_only or not plan.index.moves_partition:
         return _unique(_flagged(_with_partitions(rows, old), nothing))
     marked = delete_mask(rows, context.config)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.filters.footer import read_key_footer, within_range
 from hudi_engine.index.lookup.key_cache import KeysOf, keys_of_file
+from hudi_engine.index.lookup.key_form import check_key_form
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
@@ -91,16 +92,18 @@ def tag_slice(
     base, logged = file_slice.base_file, bool(file_slice.log_files)
     live = which is not StoredKeys.BASE and logged
     if base is None or (which is StoredKeys.LIVE and logged):
-        batch_rows = _batch_rows(live_keys(read, file_slice), keys)
+        batch_rows = _batch_rows(read, live_keys(read, file_slice), keys)
     elif pruning.by_footer and not _footer_admits(read, base.path, keys, pruning):
         if not live:
             return None
         batch_rows = pa.array([], pa.int32())
     else:
-        batch_rows = _batch_rows(keys_of(read, base), keys)
+        batch_rows = _batch_rows(read, keys_of(read, base), keys)
     matched = batch_rows.drop_null()
     if which is StoredKeys.BASE_AND_LOGS and logged:
-        matched = pa.concat_arrays([matched, _batch_rows(live_keys(read, file_slice), keys).drop_null()])
+        matched = pa.concat_arrays(
+            [matched, _batch_rows(read, live_keys(read, file_slice), keys).drop_null()]
+        )
     if len(matched) == 0:
         return None
     matched = pc.unique(matched)
@@ -131,14 +134,16 @@ def stored_keys_of(read: ReadContext, file_slice: FileSlice, *, log_keys: bool) 
     return keys, pc.is_in(keys, value_set=live)
 
 
-def _batch_rows(stored: pa.ChunkedArray, keys: pa.Array) -> pa.Array:
+def _batch_rows(read: ReadContext, stored: pa.ChunkedArray, keys: pa.Array) -> pa.Array:
     """For each stored key the number of the batch row that has it, null for none."""
+    check_key_form(read, stored[0].as_py() if len(stored) else None, keys)
     found = pc.index_in(stored.combine_chunks(), value_set=keys)
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
 def _footer_admits(read: ReadContext, path: str, keys: pa.Array, pruning: KeyPruning) -> bool:
     footer = read_key_footer(read.storage, path)
+    check_key_form(read, footer.min_key, keys)
     candidates = keys.drop_null()
     if pruning.by_range and footer.min_key is not None and footer.max_key is not None:
         candidates = candidates.filter(within_range(candidates, footer.min_key, footer.max_key))

@@ -56,6 +56,19 @@ class EventWindow:
         moment = column if kind == "timestamp" else column.cast("timestamp")
         return (moment >= F.lit(_aware(self.start))) & (moment < F.lit(_aware(self.end)))
 
+    def only_within(self, frame: DataFrame) -> DataFrame:
+        """Return the same rows; reading one outside of the window fails as a write that replaces the window does."""
+        from pyspark.sql import functions as F
+
+        failed = F.raise_error(F.lit(f"{OUTSIDE}: {self.said}")).cast("boolean")
+        inside = F.coalesce(self.condition(frame), F.lit(False))
+        return frame.where(F.when(inside, F.lit(True)).otherwise(failed))
+
+    @property
+    def said(self) -> str:
+        """The window in words."""
+        return f"{self.column} from {self.start} up to {self.end}"
+
 
 @contextmanager
 def outside_rows() -> Iterator[None]:
@@ -189,7 +202,7 @@ class Replacement:
     def _said(self) -> str:
         parts = [] if self.where is None else [self.where]
         if self.window is not None:
-            parts.append(f"{self.window.column} from {self.window.start} up to {self.window.end}")
+            parts.append(self.window.said)
         return " and ".join(parts)
 
 
