@@ -107,6 +107,33 @@ class TestHooks:
         path.remove()
 
 
+class TestKeysTwice:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = "{{ config(materialized='incremental', unique_key='id' ORDER) }}"
+        rows = "select id % 2 as id, id as n from range(3)"
+        return {
+            "twice.sql": f"{config.replace('ORDER', '')} {rows}",
+            "once.sql": f"{config} {rows}".replace("ORDER", ", precombine_field='n'"),
+            "many.sql": config.replace("ORDER", ", incremental_strategy='delete+insert'") + rows,
+        }
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"codes.csv": "code,n\na,1\na,2\n"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"seeds": {"+unique_key": "code"}}
+
+    def test_a_build_that_keeps_rows_of_one_key_says_how_many(self, project: Any) -> None:
+        _, log = run_dbt_and_capture(["build"])
+        said = [line for line in log.splitlines() if "in more than one row" in line]
+        assert len(said) == 2
+        assert any(".codes: 1 value(s) of unique_key code in more than one row" in line for line in said)
+        assert any(".twice: 1 value(s) of unique_key id in more than one row" in line for line in said)
+
+
 class TestIsolation:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -31,6 +31,7 @@ from dbt.adapters.hudi.rows.alignment import (
     with_delete_mark,
 )
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
+from dbt.adapters.hudi.rows.keys_twice import say_of_keys_twice
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -79,7 +80,9 @@ def rebuild_model(
                 plan.base,
                 entry.base,
             )
-    warehouse.register_plan(session, plan, warehouse.table(session, plan.base))
+    table = warehouse.table(session, plan.base)
+    say_of_keys_twice(plan, table, result.rows_inserted)
+    warehouse.register_plan(session, plan, table)
     return write_response(result)
 
 
