@@ -130,8 +130,8 @@ class TestKeysTwice:
         _, log = run_dbt_and_capture(["build"])
         said = [line for line in log.splitlines() if "in more than one row" in line]
         assert len(said) == 2
-        assert any(".codes: 1 value(s) of unique_key code in more than one row" in line for line in said)
-        assert any(".twice: 1 value(s) of unique_key id in more than one row" in line for line in said)
+        assert any(".codes: 1 value of unique_key code in more than one row" in line for line in said)
+        assert any(".twice: 1 value of unique_key id in more than one row" in line for line in said)
 
 
 class TestIsolation:

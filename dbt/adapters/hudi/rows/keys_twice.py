@@ -38,7 +38,8 @@ def say_of_keys_twice(plan: ModelPlan, table: HudiTable, rows: int) -> None:
         return
     found = duplicate_keys(TableState.load(table.storage), resolve_options(plan.options), _COUNTED)
     if found:
-        count = f"{_COUNTED} values or more" if len(found) == _COUNTED else f"{len(found)} value(s)"
+        more = f"{_COUNTED} values or more" if len(found) == _COUNTED else f"{len(found)} values"
+        count = "1 value" if len(found) == 1 else more
         logger.warning(
             "{}: {} of unique_key {} in more than one row; all rows are kept, as no precombine_field says which counts. "
             "Select one row a key, or set precombine_field",
