@@ -13,8 +13,9 @@ from dbt_common.events.contextvars import get_node_info
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
-from hudi_engine.config.declared.service_options import ArchiveOptions, ServiceOptions
-from hudi_engine.config.options import resolve_options
+from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, ServiceOptions
+from hudi_engine.config.enums import CleanPolicy
+from hudi_engine.config.options import canonical_key, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.inspect import InstantFacts, instant_facts
 from hudi_engine.services.result import PendingClustering, PendingCompaction
@@ -162,6 +163,7 @@ class TableServiceMethods(metaclass=AdapterMeta):
     ) -> AdapterResponse:
         """Remove files that no retained commit needs, or say which would go."""
         given = _options(options)
+        _check_policy(retain_commits, given)
         if dry_run:
             with self._look(relation, "clean of", given) as services:
                 going = services.would_be_cleaned(retain_commits)
@@ -213,6 +215,16 @@ def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in (options or {}).items()
     }
+
+
+def _check_policy(retain_commits: int | None, given: Mapping[str, str]) -> None:
+    said = {key: value for key, value in given.items() if canonical_key(key) == CleanOptions.POLICY.key}
+    for key, value in said.items():
+        if retain_commits is not None and value.strip().upper() != CleanPolicy.KEEP_LATEST_COMMITS:
+            raise DbtRuntimeError(
+                f"retain_commits is {retain_commits}, which counts only with {CleanPolicy.KEEP_LATEST_COMMITS}, and options "
+                f"has {key}: {value}; leave one of the two out"
+            )
 
 
 def listed(what: str, items: Sequence[str]) -> str:

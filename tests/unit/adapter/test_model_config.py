@@ -36,6 +36,76 @@ def test_a_model_without_config_is_a_keyless_copy_on_write_table_that_appends() 
     assert resolved.write_options == {}
 
 
+@pytest.mark.parametrize(
+    ("config", "option", "implied"),
+    [
+        ({"clean": {"retain_versions": 1}}, "hoodie.clean.policy", "KEEP_LATEST_FILE_VERSIONS"),
+        ({"clean": {"retain_hours": 24}}, "hoodie.clean.policy", "KEEP_LATEST_BY_HOURS"),
+        ({"clean": {"retain_commits": 3}}, "hoodie.clean.policy", "KEEP_LATEST_COMMITS"),
+        ({"compaction": {"delta_seconds": 60}}, "hoodie.compact.inline.trigger.strategy", "TIME_ELAPSED"),
+        ({"compaction": {"delta_commits": 2}}, "hoodie.compact.inline.trigger.strategy", "NUM_COMMITS"),
+        (
+            {"compaction": {"delta_commits": 2, "delta_seconds": 60, "trigger": "num_or_time"}},
+            "hoodie.compact.inline.trigger.strategy",
+            "num_or_time",
+        ),
+        (
+            {"clustering": {"recent_days": 2}},
+            "hoodie.clustering.plan.partition.filter.mode",
+            "RECENT_DAYS",
+        ),
+    ],
+)
+def test_a_key_of_a_service_means_the_policy_under_which_it_counts(
+    config: dict[str, Any], option: str, implied: str
+) -> None:
+    assert plan(table_type="mor", **config).write_options[option] == implied
+
+
+def test_a_policy_among_the_options_is_not_said_again() -> None:
+    said = {"hoodie.cleaner.policy": "KEEP_LATEST_FILE_VERSIONS"}
+    resolved = plan(clean={"retain_versions": 1}, options=said)
+    assert resolved.write_options == {**said, "hoodie.clean.fileversions.retained": "1"}
+
+
+@pytest.mark.parametrize(
+    ("config", "problem"),
+    [
+        (
+            {"clean": {"policy": "keep_latest_commits", "retain_versions": 2}},
+            "retain_versions of clean is 2, but counts only with policy KEEP_LATEST_FILE_VERSIONS, and policy is "
+            "'keep_latest_commits'; leave one of the two out",
+        ),
+        (
+            {"clean": {"retain_hours": 2}, "options": {"hoodie.cleaner.policy": "KEEP_LATEST_COMMITS"}},
+            "retain_hours of clean is 2, but counts only with policy KEEP_LATEST_BY_HOURS, and hoodie.cleaner.policy is "
+            "'KEEP_LATEST_COMMITS'; leave one of the two out",
+        ),
+        (
+            {"clean": {"retain_versions": 2, "retain_hours": 24}},
+            "clean has retain_versions and retain_hours without policy, and each means another one; give one of them",
+        ),
+        (
+            {"compaction": {"delta_commits": 2, "delta_seconds": 60}},
+            "compaction has delta_commits and delta_seconds without trigger, and each means another one; say trigger: "
+            "NUM_AND_TIME or NUM_OR_TIME, or give one of them",
+        ),
+        (
+            {"compaction": {"trigger": "TIME_ELAPSED", "delta_commits": 2}},
+            "delta_commits of compaction is 2, but counts only with trigger NUM_COMMITS, NUM_COMMITS_AFTER_LAST_REQUEST, "
+            "NUM_AND_TIME, NUM_OR_TIME, and trigger is 'TIME_ELAPSED'; leave one of the two out",
+        ),
+        (
+            {"clustering": {"partitions": "NONE", "recent_days": 2}},
+            "recent_days of clustering is 2, but counts only with partitions RECENT_DAYS, and partitions is 'NONE'; leave "
+            "one of the two out",
+        ),
+    ],
+)
+def test_a_key_of_a_service_that_would_not_count_is_refused(config: dict[str, Any], problem: str) -> None:
+    assert problems(table_type="mor", **config) == [problem]
+
+
 def test_a_key_makes_upsert_the_default() -> None:
     resolved = plan(unique_key="id")
     assert resolved.table.record_key == ("id",)

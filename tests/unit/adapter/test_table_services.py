@@ -59,3 +59,10 @@ def test_an_operation_that_fails_says_so(services: Any, monkeypatch: pytest.Monk
 def test_a_table_without_a_name_is_refused(services: Any, table: Any) -> None:
     with pytest.raises(DbtRuntimeError, match="give the name of a Hudi table"):
         services.hudi_compact(table)
+
+
+def test_commits_to_retain_beside_another_policy_are_refused(services: Any) -> None:
+    with pytest.raises(
+        DbtRuntimeError, match=r"retain_commits is 3.*hoodie.cleaner.policy: KEEP_LATEST_BY_HOURS"
+    ):
+        services.hudi_clean("orders", 3, {"hoodie.cleaner.policy": "KEEP_LATEST_BY_HOURS"})

@@ -9,6 +9,7 @@ from hudi_engine.config.declared.clustering_options import ClusteringOptions, La
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, CompactionOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 
+from dbt.adapters.hudi.model.deciding_keys import DECIDING_KEYS
 from dbt.adapters.hudi.model.reading import Problems, boolean, names, option_text
 from dbt.adapters.hudi.model.table import ModelTable, RawConfig
 
@@ -104,6 +105,7 @@ def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
     """Return the inline services a model asks for."""
     cluster_by = names("cluster_by", raw.config.get("cluster_by"), raw.problems)
     settings = {
+        **_implied(raw),
         **_compaction(raw, table),
         **_clustering(raw),
         **(dict.fromkeys(_SORT_COLUMNS, ",".join(cluster_by)) if cluster_by else {}),
@@ -111,6 +113,15 @@ def read_services(raw: RawConfig, table: ModelTable) -> ServicesConfig:
         **_switched(raw, "archive", _AUTOMATIC_ARCHIVE, ARCHIVE_KEYS),
     }
     return ServicesConfig(tuple(sorted(settings.items())), cluster_by)
+
+
+def _implied(raw: RawConfig) -> dict[str, str]:
+    return {
+        key: value
+        for service, deciding in DECIDING_KEYS.items()
+        if isinstance(given := raw.config.get(service), Mapping)
+        for key, value in deciding.implied(service, given, raw).items()
+    }
 
 
 def _compaction(raw: RawConfig, table: ModelTable) -> dict[str, str]:
