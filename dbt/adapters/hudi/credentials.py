@@ -21,6 +21,7 @@ from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_probl
 
 CATALOGS = ("directory", "hive")
 DEFAULT_WAREHOUSE = "warehouse"
+ANSI = "spark.sql.ansi.enabled"
 _PROBLEMS = "The profile for dbt-hudi cannot be used:\n"
 _TEXT = ((str,), "text")
 # Keys that are read, with the types they may have.
@@ -110,6 +111,7 @@ class HudiCredentials(SparkCredentials):
             true when dbt starts Spark, false when it uses a session that was already running.
         log_level: Log level of the JVM.
         ansi: Spark's ANSI mode: a cast or a sum that does not fit fails instead of becoming null or another number.
+            Default: what spark_conf says, else true, as Spark 4 has it.
         class_archive: Keep the classes that Spark loads in the user's cache, so that it starts in less time.
     """
 
@@ -124,7 +126,7 @@ class HudiCredentials(SparkCredentials):
     app_name: str = "dbt-hudi"
     isolate_sessions: bool | None = None
     log_level: str = "ERROR"
-    ansi: bool = True
+    ansi: bool | None = None
     class_archive: bool = True
 
     @classmethod
@@ -147,6 +149,8 @@ class HudiCredentials(SparkCredentials):
         given = {**self.server_side_parameters, **self.spark_conf}
         super().__post_init__()
         self.spark_conf = _texts(given)
+        if self.ansi is None:
+            self.ansi = _is_true(given.get(ANSI, True))
         # From here on nothing that is shown has the credentials of a URI.
         self.location_root = public_location(self.location_root)
         self.storage_options = _texts(self.storage_options)
@@ -195,6 +199,10 @@ class HudiCredentials(SparkCredentials):
         ]
         if master is not None and not _MASTER.fullmatch(str(master)):
             problems.append(f"master is {master!r}; such as {_MASTERS} are legal")
+        if self.ansi is not None and ANSI in given and _is_true(given[ANSI]) != self.ansi:
+            problems.append(
+                f"ansi is {_conf_text(self.ansi)} but spark_conf has {ANSI}: {_conf_text(given[ANSI])}; give one of them"
+            )
         return problems
 
     @property
@@ -278,6 +286,10 @@ def _java() -> str:
     except DbtRuntimeError as error:
         return str(error.msg)
     return f"{version} at {path}"
+
+
+def _is_true(value: object) -> bool:
+    return _conf_text(value).strip().lower() == "true"
 
 
 def _conf_text(value: object) -> str:

@@ -31,6 +31,29 @@ def test_spark_settings_become_text() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("keys", "ansi"),
+    [
+        ({}, True),
+        ({"ansi": False}, False),
+        ({"spark_conf": {"spark.sql.ansi.enabled": "false"}}, False),
+        ({"spark_conf": {"spark.sql.ansi.enabled": False}}, False),
+        ({"server_side_parameters": {"spark.sql.ansi.enabled": "false"}}, False),
+        ({"ansi": True, "spark_conf": {"spark.sql.ansi.enabled": "TRUE"}}, True),
+    ],
+)
+def test_ansi_is_what_spark_is_told_wherever_the_profile_says_it(keys: dict[str, object], ansi: bool) -> None:
+    assert dict(profile(**keys).connection_info())["ansi"] is ansi
+
+
+def test_two_words_on_ansi_that_disagree_are_refused() -> None:
+    with pytest.raises(
+        DbtRuntimeError,
+        match="ansi is true but spark_conf has spark.sql.ansi.enabled: false; give one of them",
+    ):
+        profile(ansi=True, spark_conf={"spark.sql.ansi.enabled": "false"})
+
+
 def test_a_profile_of_dbt_spark_needs_its_type_changed_only() -> None:
     credentials = profile(
         method="session", host="NA", server_side_parameters={"spark.driver.memory": "2g"}, user="me"

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.spark.session import ANSI
+from dbt.adapters.hudi.credentials import ANSI
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 

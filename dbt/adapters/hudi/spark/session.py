@@ -21,7 +21,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
@@ -30,8 +30,6 @@ from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
 
-# Spark 4's default, on 3.5 too; the profile's ansi says which.
-ANSI = "spark.sql.ansi.enabled"
 # What the adapter's SQL relies on; a user's spark_conf wins.
 RUNTIME_CONF: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
