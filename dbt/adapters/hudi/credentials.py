@@ -182,8 +182,6 @@ class HudiCredentials(SparkCredentials):
             problems.append(f"log_level is {self.log_level!r}; legal values: {', '.join(_LOG_LEVELS)}")
         problems += self._problems_of_spark()
         problems += location_problems(self.location_root)
-        if not self.location_root:
-            problems.append("location_root is empty; name a folder or URI, or leave the key out")
         if not self.schema:
             problems.append("schema is missing; name the schema dbt builds in")
         return problems
@@ -241,6 +239,8 @@ class HudiCredentials(SparkCredentials):
 
 def location_problems(location: str) -> list[str]:
     """Say why no tables can be kept at a ``location_root`` of a profile or of a model, from its text alone."""
+    if not location:
+        return ["location_root is empty; name a folder or URI, or leave the key out"]
     scheme, _, rest = location.partition("://")
     if not rest or scheme.lower() in _SCHEMES:
         return []

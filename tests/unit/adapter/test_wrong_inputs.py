@@ -85,6 +85,7 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
         "incremental_predicates is 5; give a list of SQL conditions",
     ),
     ({"location_root": ["a"]}, "location_root is ['a']; give a folder or URI"),
+    ({"location_root": ""}, "location_root is empty; name a folder or URI, or leave the key out"),
     ({**KEYED, "merge_mode": "newest"}, "merge_mode is 'newest'; legal values: event_time"),
     (
         {"hive_style_partitioning": "maybe"},
