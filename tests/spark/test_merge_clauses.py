@@ -111,6 +111,47 @@ def test_a_merge_into_an_empty_table_inserts_what_may_be_inserted(spark, tmp_pat
     assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == BATCH[:3]
 
 
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("DBT_INTERNAL_SOURCE.n >", "Syntax error at or near"), ("nix = 1", "UNRESOLVED_COLUMN")],
+)
+def test_a_condition_that_spark_does_not_understand_is_named_with_the_reason(
+    spark, tmp_path, text, reason, is_empty
+):
+    table = make(spark, tmp_path / "t")
+    if not is_empty:
+        table.upsert(frame(spark, STORED))
+    clauses = MergeClauses(matched_condition="true", not_matched_condition=text)
+    with pytest.raises(ConfigError) as raised:
+        table.merge(frame(spark, BATCH), clauses)
+    assert f"not_matched_condition {text!r} cannot be resolved: [" in str(raised.value)
+    assert reason in str(raised.value)
+    assert "SQLSTATE" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "message"),
+    [
+        (MergeClauses(matched_condition="n >"), "matched_condition 'n >' cannot be resolved"),
+        (MergeClauses(on="nix = 1", called={"on": "predicates"}), "predicates 'nix = 1' cannot be resolved"),
+        (MergeClauses(update_set={"n": "1 +"}), r"update_set sets n to '1 \+', which cannot be resolved"),
+        (MergeClauses(by_source={"n": "nix"}), "by_source sets n to 'nix', which cannot be resolved"),
+        (
+            MergeClauses(by_source="delete", by_source_condition="array(1)"),
+            r"by_source_condition 'array\(1\)' cannot be resolved",
+        ),
+        (MergeClauses(update_set={"n": "array(1)"}), "the clauses of the merge cannot be resolved together"),
+    ],
+)
+def test_the_clause_that_fails_is_named(spark, tmp_path, clauses, message):
+    table = make(spark, tmp_path / "t")
+    table.upsert(frame(spark, STORED))
+    with pytest.raises(ConfigError, match=message):
+        table.merge(frame(spark, BATCH), clauses)
+    assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == STORED
+
+
 def test_clauses_that_make_no_sense_are_refused(spark, tmp_path):
     table = make(spark, tmp_path / "t")
     table.upsert(frame(spark, STORED))

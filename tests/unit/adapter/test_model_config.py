@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -11,6 +12,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.write.rows.clauses import MergeClauses
 
 from dbt.adapters.hudi.model.engine_options import option_problems
+from dbt.adapters.hudi.model.known_configs import USED
 from dbt.adapters.hudi.model.plan import ModelPlan, Places, resolve_plan
 
 PLACES = Places("/warehouse", "/project")
@@ -104,6 +106,14 @@ def test_a_policy_among_the_options_is_not_said_again() -> None:
 )
 def test_a_key_of_a_service_that_would_not_count_is_refused(config: dict[str, Any], problem: str) -> None:
     assert problems(table_type="mor", **config) == [problem]
+
+
+def test_clauses_of_a_merge_are_called_by_their_configs() -> None:
+    clauses = plan(unique_key="id", matched_condition="true").merge.clauses
+    assert clauses is not None
+    names = {field.name for field in dataclasses.fields(clauses)}
+    assert set(clauses.called) <= names
+    assert set(clauses.called.values()) <= set(USED)
 
 
 def test_a_key_makes_upsert_the_default() -> None:

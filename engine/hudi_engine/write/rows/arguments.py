@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.frames.reason import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,5 +63,5 @@ def resolving(what: str, advice: str = "") -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        reason = str(error).splitlines()[0]
+        reason = reason_of(error)
         raise ConfigError(f"{what}: {reason}. {advice}" if advice else f"{what}: {reason}") from error

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
@@ -58,6 +59,7 @@ class MergeClauses(OfTheWholeTable):
         by_source_condition: Only those of them that fulfil it.
         source: Name of the batch's rows in SQL.
         target: Name of the table's rows in SQL.
+        called: What messages call a clause, by the names here, where its writer knows it by another.
     """
 
     on: str | None = None
@@ -71,6 +73,7 @@ class MergeClauses(OfTheWholeTable):
     by_source_condition: str | None = None
     source: str = SOURCE
     target: str = TARGET
+    called: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -84,19 +87,49 @@ class MergeClauses(OfTheWholeTable):
 
         self._check(state.config, batch)
         incoming = keyed(state, batch, options)
-        with resolving(
-            "a clause of the merge cannot be resolved",
-            f"Use columns of the table as {self.target}.column and of the data as {self.source}.column",
-        ):
-            if state.data_schema() is None or not state.timeline.completed_writes:
+        if state.data_schema() is None or not state.timeline.completed_writes:
+            with self._resolving(incoming.alias(self.source)):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
-                return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
-            stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
+            return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+        stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
+        with self._resolving(incoming.alias(self.source).crossJoin(stored.alias(self.target))):
             chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = settled(placed, batch, state.config, moves=index_kind(options).is_global)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+
+    @contextmanager
+    def _resolving(self, sides: DataFrame) -> Iterator[None]:
+        """Turn Spark's refusal into ConfigError with the clause that it is about.
+
+        Args:
+            sides: Rows of the batch beside the table's, which each clause is tried on when they fail together.
+        """
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        advice = f"Use columns of the table as {self.target}.column and of the data as {self.source}.column"
+        try:
+            yield
+        except PySparkException:
+            conditions = ("on", "matched_condition", "not_matched_condition", "by_source_condition")
+            for clause in conditions:
+                text = getattr(self, clause)
+                with resolving(f"{self._name(clause)} {text!r} cannot be resolved", advice):
+                    sides.select(_holds(text))
+            for clause in ("update_set", "by_source"):
+                given = getattr(self, clause)
+                for column, text in (given if isinstance(given, Mapping) else {}).items():
+                    with resolving(
+                        f"{self._name(clause)} sets {column} to {text!r}, which cannot be resolved", advice
+                    ):
+                        sides.select(F.expr(str(text)))
+            with resolving("the clauses of the merge cannot be resolved together", advice):
+                raise
+
+    def _name(self, clause: str) -> str:
+        return self.called.get(clause, clause)
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""

@@ -1,0 +1,16 @@
+"""Why Spark refuses something, in one line."""
+
+from __future__ import annotations
+
+import re
+
+_STATE = re.compile(r"\.?\s*SQLSTATE: \w{5}")
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of what Spark or its Java says, without SQL state and full stop."""
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.getMessage() or java.toString())
+    # what Spark's parser says begins with an empty line
+    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    return _STATE.sub("", line).strip().rstrip(".")
