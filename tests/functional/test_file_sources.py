@@ -53,8 +53,12 @@ sources:
       - name: events
         meta: {external: {location: "landing/ev'ents", using: json}}
       - {name: wrong, external: {location: landing/orders, using: csv}}
+      - {name: header, external: {location: landing/people.csv, using: csv, options: {header: ja, quote: "'"}}}
       - {name: nothing, external: {location: landing/nothing, using: json}}
 """
+
+
+REFUSED = ("wrong", "header", "nothing")
 
 
 class TestFoldersOfFiles:
@@ -63,7 +67,7 @@ class TestFoldersOfFiles:
         reads = "select * from {{ source('landed', '%s') }}"
         return {
             "sources.yml": SOURCES,
-            **{f"{name}.sql": reads % name for name in ("orders", "people", "events", "wrong", "nothing")},
+            **{f"{each}.sql": reads % each for each in ("orders", "people", "events", *REFUSED)},
         }
 
     def test_they_are_read_and_their_new_files_too(self, project: Any) -> None:
@@ -75,6 +79,8 @@ class TestFoldersOfFiles:
         results = {each.node.name: each for each in run_dbt(["run"], expect_pass=False)}
 
         assert "is a Parquet file, but using is 'csv'" in results["wrong"].message
+        told = "people.csv as csv with options {header: 'ja'}: header flag can be true or false"
+        assert told in results["header"].message
         assert f"there is no folder {landing / 'nothing'}" in results["nothing"].message
         assert tuple(project.run_sql("select * from {schema}.people", fetch="one")) == ("1", "A, B")
         assert project.run_sql("select id from {schema}.events", fetch="one")[0] == 7

@@ -12,6 +12,7 @@ from hudi_engine.catalog.spark_entry import Column, TableSpec, drop_entry, find_
 from hudi_engine.catalog.sql_text import TableName, type_text
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, TableExistsError, TableNotFoundError
+from hudi_engine.frames.reason import reason_of
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 
@@ -124,13 +125,22 @@ def _columns(spark: SparkSession, source: PlainFiles, location: str) -> list[Col
     try:
         fields = spark.read.format(source.format).options(**source.options).load(location).schema.fields
     except (PySparkException, Py4JJavaError) as error:
-        said = str(error).strip().splitlines()[0]
-        raise ConfigError(f"Spark cannot read {source.location} as {source.format}: {said}") from error
+        reason = reason_of(error)
+        raise ConfigError(
+            f"Spark cannot read {source.location} as {source.format}{_with_options(source, reason)}: {reason}"
+        ) from error
     if not fields or [each.name for each in fields] == [_CORRUPT]:
         raise ConfigError(
             f"Spark finds no columns in {source.location} as {source.format}; check what using and options say"
         )
     return [Column(each.name, type_text(each.dataType)) for each in fields]
+
+
+def _with_options(source: PlainFiles, reason: str) -> str:
+    """Name the options that Spark's reason names, else all of them."""
+    named = {key: value for key, value in source.options.items() if key.lower() in reason.lower()}
+    told = ", ".join(f"{key}: {value!r}" for key, value in (named or source.options).items())
+    return f" with options {{{told}}}" if told else ""
 
 
 def _is_hidden(path: str) -> bool:
