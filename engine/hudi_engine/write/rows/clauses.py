@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
-from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
+from hudi_engine.write.rows.clause_errors import holds, naming_the_clause
 from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
 from hudi_engine.write.rows.replacement import flagged, keyed
@@ -88,48 +87,16 @@ class MergeClauses(OfTheWholeTable):
         self._check(state.config, batch)
         incoming = keyed(state, batch, options)
         if state.data_schema() is None or not state.timeline.completed_writes:
-            with self._resolving(incoming.alias(self.source)):
+            with naming_the_clause(self, incoming.alias(self.source)):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
             return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
         stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
-        with self._resolving(incoming.alias(self.source).crossJoin(stored.alias(self.target))):
+        with naming_the_clause(self, incoming.alias(self.source).crossJoin(stored.alias(self.target))):
             chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = settled(placed, batch, state.config, moves=index_kind(options).is_global)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
-
-    @contextmanager
-    def _resolving(self, sides: DataFrame) -> Iterator[None]:
-        """Turn Spark's refusal into ConfigError with the clause that it is about.
-
-        Args:
-            sides: Rows of the batch beside the table's, which each clause is tried on when they fail together.
-        """
-        from pyspark.errors import PySparkException
-        from pyspark.sql import functions as F
-
-        advice = f"Use columns of the table as {self.target}.column and of the data as {self.source}.column"
-        try:
-            yield
-        except PySparkException:
-            conditions = ("on", "matched_condition", "not_matched_condition", "by_source_condition")
-            for clause in conditions:
-                text = getattr(self, clause)
-                with resolving(f"{self._name(clause)} {text!r} cannot be resolved", advice):
-                    sides.select(_holds(text))
-            for clause in ("update_set", "by_source"):
-                given = getattr(self, clause)
-                for column, text in (given if isinstance(given, Mapping) else {}).items():
-                    with resolving(
-                        f"{self._name(clause)} sets {column} to {text!r}, which cannot be resolved", advice
-                    ):
-                        sides.select(F.expr(str(text)))
-            with resolving("the clauses of the merge cannot be resolved together", advice):
-                raise
-
-    def _name(self, clause: str) -> str:
-        return self.called.get(clause, clause)
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
@@ -197,9 +164,9 @@ class MergeClauses(OfTheWholeTable):
         from pyspark.sql import functions as F
 
         there, came = F.col(_FOUND).isNotNull(), F.col(_KEY).isNotNull()
-        updates = F.lit(not self.skip_matched) & _holds(self.matched_condition)
+        updates = F.lit(not self.skip_matched) & holds(self.matched_condition)
         unmatched = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
-        by_source = F.lit(self.by_source is not None) & _holds(self.by_source_condition)
+        by_source = F.lit(self.by_source is not None) & holds(self.by_source_condition)
         return (
             F.when(there & came & updates, UPDATE)
             .when(~there & self._inserts(), INSERT)
@@ -209,7 +176,7 @@ class MergeClauses(OfTheWholeTable):
     def _inserts(self) -> Column:
         from pyspark.sql import functions as F
 
-        return F.lit(not self.skip_not_matched) & _holds(self.not_matched_condition)
+        return F.lit(not self.skip_not_matched) & holds(self.not_matched_condition)
 
     def _value(self, name: str, kind: DataType, is_stored: bool) -> Column:
         """Return a column's value by the clause that takes the row."""
@@ -227,12 +194,6 @@ class MergeClauses(OfTheWholeTable):
         action = F.col(ACTION)
         value = F.when(action == UPDATE, new.cast(kind)).when(action == INSERT, mine.cast(kind))
         return value.otherwise(kept.cast(kind))
-
-
-def _holds(condition: str | None) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.lit(True) if condition is None else F.coalesce(F.expr(f"({condition})"), F.lit(False))
 
 
 def _lowered(given: Mapping[str, str] | None) -> dict[str, str]:
