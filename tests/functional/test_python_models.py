@@ -14,6 +14,7 @@ from dbt.tests.adapter.python_model.test_python_model import (
     BasePythonSampleTests,
 )
 from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtBaseException
 
 
 class TestPythonModelTests(BasePythonModelTests):
@@ -66,3 +67,11 @@ class TestOtherFrames:
                 f"select id, name from {project.test_schema}.{name} order by id", fetch="all"
             )
             assert [tuple(row) for row in found] == [(1, "a"), (2, None)]
+
+    def test_one_is_not_shown_and_the_word_says_how_to_see_its_rows(self, project: Any) -> None:
+        """The node's code is no query; the table that it makes is queried instead."""
+        with pytest.raises(DbtBaseException) as raised:
+            run_dbt(["show", "-s", "arrow"])
+        told = str(raised.value)
+        assert "arrow is a Python model" in told
+        assert "dbt show --inline \"select * from {{ ref('arrow') }}\"" in told

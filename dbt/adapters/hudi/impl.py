@@ -297,9 +297,9 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         handle.hook = f"in {when} {number} of {of}; {stands}" if when else ""
 
     @available.parse_none
-    def hudi_check_query(self, sql: str) -> None:
+    def hudi_check_query(self, sql: str, node: Mapping[str, Any] | None = None) -> None:
         """Refuse what is no query where dbt is about to show its rows."""
-        check_query(sql)
+        check_query(sql, node)
 
     @available.parse_none
     def hudi_write(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.hudi.sql.statements import first_keyword
@@ -9,12 +12,22 @@ from dbt.adapters.hudi.sql.statements import first_keyword
 _QUERIES = frozenset(("", "select", "with", "from", "values", "table", "map", "reduce"))
 
 
-def check_query(sql: str) -> None:
+def check_query(sql: str, node: Mapping[str, Any] | None = None) -> None:
     """Refuse a statement that is no query, before a limit is put behind it.
 
+    Args:
+        sql: The statement, or the code of a Python model.
+        node: The node that is shown, as dbt gives it to macros.
+
     Raises:
-        DbtRuntimeError: It is none; the message says where such a statement belongs.
+        DbtRuntimeError: It is none; the message says what to do instead.
     """
+    if node is not None and node.get("language") == "python":
+        name = node.get("name")
+        raise DbtRuntimeError(
+            f"dbt show runs a query, but {name} is a Python model, whose rows are known when it has run: dbt run -s {name}, "
+            f"then dbt show --inline \"select * from {{{{ ref('{name}') }}}}\""
+        )
     keyword = first_keyword(sql)
     if keyword not in _QUERIES:
         raise DbtRuntimeError(
