@@ -143,7 +143,7 @@ def test_after_every_step_the_rows_are_those_that_did_not_go_and_those_that_came
 @pytest.mark.parametrize("table_type", forms(("cow", "mor"), ("mor",)))
 def test_rows_that_the_same_write_would_not_take_out_again_are_refused(spark, tmp_path, table_type):
     table = make(spark, tmp_path / "t", table_type, "SIMPLE", None, ["dt"])
-    with pytest.raises(DataError, match="not among those that the write replaces: id >= 3"):
+    with pytest.raises(DataError, match=r"not among those that the write replaces: id >= 3\. The same write"):
         table.replace(batch(spark, [row(2, 1, "a", "out")]), where="id >= 3")
     with pytest.raises(DataError, match="at from 2026-01-02"):
         table.replace(batch(spark, [row(2, 1, "a", "late", 3)]), window=EventWindow("at", day(2), day(3)))

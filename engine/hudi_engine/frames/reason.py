@@ -11,6 +11,11 @@ def reason_of(error: Exception) -> str:
     """Return the first line of what Spark or its Java says, without SQL state and full stop."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage() or java.toString())
+    return reason_in(text) or type(error).__name__
+
+
+def reason_in(text: str) -> str:
+    """Return the first line of what Spark says, as reason_of does."""
     # what Spark's parser says begins with an empty line
-    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    line = next((line for line in text.splitlines() if line.strip()), "")
     return _STATE.sub("", line).strip().rstrip(".")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import DataError, HudiError
+from hudi_engine.frames.reason import reason_in
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -77,7 +78,7 @@ def outside_rows() -> Iterator[None]:
         yield
     except Exception as error:
         if not isinstance(error, HudiError) and OUTSIDE in str(error):
-            said = str(error)[str(error).index(OUTSIDE) :].splitlines()[0]
+            said = reason_in(str(error)[str(error).index(OUTSIDE) :])
             raise DataError(
                 f"the data has {said}. The same write would not take them out again: filter them out, or widen what is replaced"
             ) from error
