@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _CUTOFF = 0.75
+_EXAMPLES = 5
 
 
 def nearest(word: str, legal: Iterable[str]) -> str | None:
@@ -25,3 +26,13 @@ def no_such_column(name: str, columns: Iterable[str]) -> str:
     """Say that a table has no column of a name, with the nearest one and all there are."""
     there = list(columns)
     return f"column {name!r} is not in the table; {did_you_mean(name, there)}its columns: {', '.join(there) or 'none'}"
+
+
+def no_such_partitions(missing: Sequence[str], known: Iterable[str], table: str) -> str:
+    """Say that partitions of a table hold no rows, with the nearest one and some that do."""
+    there = sorted(known)
+    near = ", ".join(there[:_EXAMPLES]) or "no partition"
+    return (
+        f"partition(s) {list(missing)} hold no rows in table {table!r}; {did_you_mean(missing[0], there)}it has, for "
+        f"example: {near}"
+    )

@@ -49,6 +49,10 @@ class TestClustering:
             ["run-operation", "hudi_cluster", "--args", f"{table}, dry_run: true}}"]
         )
         assert "1 file groups in 1 partitions would be rewritten" in output
+        wrong = f"{table}, partitions: 'day=2027-01-01'}}"
+        asked = ["run-operation", "hudi_cluster", "--args", wrong]
+        _, output = run_dbt_and_capture(asked, expect_pass=False)
+        assert "table 'hooked' has no partitions; leave partitions out" in output
         _, output = run_dbt_and_capture(["run-operation", "hudi_cluster", "--args", f"{table}}}"])
         assert "1 file groups became 1, 80 rows" in output
         rows = project.run_sql("call show_clustering(table => '{schema}.hooked')", fetch="all")

@@ -135,6 +135,13 @@ def test_a_condition_must_be_about_partitions(table):
     assert "worth rewriting" in table.cluster(where="day = 'none'").reason
 
 
+def test_partitions_that_are_not_there_are_refused_with_the_nearest(table):
+    for ask in (table.cluster, table.schedule_clustering):
+        with pytest.raises(ConfigError, match=r"partition\(s\) \['dd1'\] hold no rows .*did you mean 'd1'\?"):
+            ask(partitions=["d1", "dd1"])
+    assert table.clusterings() == []
+
+
 @pytest.mark.parametrize("small", [True, False], ids=["in memory", "by a shuffle"])
 def test_a_bulk_load_writes_rows_in_order(small, spark, tmp_path):
     options = {

@@ -10,8 +10,9 @@ from hudi_engine.config.enums import LayoutStrategy
 from hudi_engine.errors import ConfigError
 from hudi_engine.layout.layout import split_names
 from hudi_engine.services import RunLarge
-from hudi_engine.services.clustering.asked import clustering_options
+from hudi_engine.services.clustering.asked import check_partitions, clustering_options
 from hudi_engine.services.clustering.write_group import ClusteringContext, GroupTask
+from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 
@@ -43,6 +44,8 @@ def cluster(call: Call) -> Answer:
     options = clustering_options(
         call.options, columns=given.by, strategy=given.strategy, partitions=partitions
     )
+    if partitions is not None:
+        check_partitions(TableState.load(call.services.storage), options)
     services = replace(call.services, options=options, run_large=_in_local_spark())
     if given.schedule or given.dry_run:
         done = services.schedule_clustering(dry_run=given.dry_run)

@@ -15,7 +15,7 @@ from hudi_engine.front.base import RawOptions, TableBase
 from hudi_engine.repair import Repair
 from hudi_engine.report import write_report
 from hudi_engine.services import result
-from hudi_engine.services.clustering.asked import clustering_options
+from hudi_engine.services.clustering.asked import check_partitions, clustering_options
 from hudi_engine.storage.given import public_location
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
@@ -207,15 +207,17 @@ class Upkeep(TableBase):
         partitions: Sequence[str] | None,
         where: str | None,
     ) -> TableServices:
-        services = self.services(options)
+        services, named = self.services(options), partitions is not None
         if where is not None:
-            if partitions is not None:
+            if named:
                 raise ConfigError("a clustering has partitions and where; give one of them")
             assert services.find_partitions is not None
             partitions = services.find_partitions(where)
         asked = clustering_options(
             services.options, columns=columns, strategy=strategy, partitions=partitions
         )
+        if named:
+            check_partitions(TableState.load(self.storage), asked)
         return replace(services, options=asked)
 
     def clean(

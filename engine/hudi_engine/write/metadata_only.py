@@ -17,7 +17,7 @@ from hudi_engine.keygen.partition_path import check_partition_path
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
 from hudi_engine.schema.evolution import can_change
-from hudi_engine.spelling import did_you_mean
+from hudi_engine.spelling import no_such_partitions
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -189,11 +189,7 @@ def partitions_there(state: TableState, partitions: Sequence[str]) -> list[str]:
     known = {each.partition for each in state.view().latest_slices()}
     missing = [partition for partition in wanted if partition not in known]
     if missing:
-        near = ", ".join(sorted(known)[:5]) or "no partition"
-        raise ConfigError(
-            f"partition(s) {missing} hold no rows in table {state.config.name!r}; {did_you_mean(missing[0], known)}it has, for "
-            f"example: {near}"
-        )
+        raise ConfigError(no_such_partitions(missing, known, state.config.name))
     return wanted
 
 

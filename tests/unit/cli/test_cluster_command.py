@@ -61,6 +61,7 @@ def test_words_that_make_no_sense_are_refused(table: str, capsys: pytest.Capture
     for words, said in (
         (["--by", "nothing"], "names 'nothing'"),
         (["--strategy", "spiral"], "legal values: linear, z-order, hilbert"),
+        (["--partitions", "nowhere=1"], "partition(s) ['nowhere=1'] hold no rows in table"),
         (["--schedule", "--execute"], "--schedule plans a new clustering"),
     ):
         assert main([table, "cluster", *words]) != 0

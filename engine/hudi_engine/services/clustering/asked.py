@@ -8,7 +8,9 @@ from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.enums import PartitionFilter
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
-from hudi_engine.layout.layout import SORT_COLUMNS, STRATEGY
+from hudi_engine.layout.layout import SORT_COLUMNS, STRATEGY, split_names
+from hudi_engine.spelling import no_such_partitions
+from hudi_engine.table_state import TableState
 
 
 def clustering_options(
@@ -40,6 +42,26 @@ def clustering_options(
         asked[ClusteringOptions.PARTITION_FILTER.key] = PartitionFilter.SELECTED_PARTITIONS
         asked[ClusteringOptions.SELECTED_PARTITIONS.key] = ",".join(_names(partitions, "partitions"))
     return options.merged(asked) if asked else options
+
+
+def check_partitions(state: TableState, options: Options) -> None:
+    """Refuse to look for partitions by name that a table does not have.
+
+    Args:
+        state: The table.
+        options: What ``clustering_options`` gave for the names of a call.
+
+    Raises:
+        ConfigError: The table has rows, and none in one of the partitions.
+    """
+    wanted = split_names(options[ClusteringOptions.SELECTED_PARTITIONS])
+    known = {each.partition for each in state.view().latest_slices()}
+    missing = [each for each in wanted if each not in known]
+    if not missing or not known:
+        return
+    if not state.config.is_partitioned:
+        raise ConfigError(f"table {state.config.name!r} has no partitions; leave partitions out")
+    raise ConfigError(no_such_partitions(missing, known, state.config.name))
 
 
 def _names(given: Iterable[str], what: str) -> list[str]:
