@@ -90,6 +90,20 @@ class TestHooks:
         assert "in pre-hook 1 of 1; the model was not run:" in result.message
         path.remove()
 
+    def test_a_hook_that_calls_an_unknown_macro_names_itself_and_the_nearest(self, project: Any) -> None:
+        path = project.project_root / "models" / "misspelt.sql"
+        hook = "{{ hudi_compac(this) }}"
+        path.write_text(
+            f"{{{{ config(materialized='table', post_hook='{hook}') }}}} select 1 as id",
+            "utf-8",
+        )
+        (result,) = run_dbt(["run", "-s", "misspelt"], expect_pass=False)
+        assert "in post-hook 1 of 1; what the model wrote before is committed and stays:" in result.message
+        assert (
+            f"'hudi_compac' is undefined; did you mean 'hudi_compact'? the hook is {hook}" in result.message
+        )
+        path.remove()
+
     def test_the_failure_of_a_hook_behind_a_model_says_so_and_that_the_commit_stands(
         self, project: Any
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,7 @@ from dbt.adapters.hudi.changes.methods import ChangeFeeds
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
+from dbt.adapters.hudi.hooks import hook_text, rendered_hook
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.column_types import nearly_named
 from dbt.adapters.hudi.model.merge import STRATEGIES
@@ -289,12 +290,13 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:
         """Say which hook of a node is under way, for the text of an error; none without arguments."""
         handle = self.connections.get_thread_connection().handle
-        stands = (
-            "the model was not run"
-            if when == "pre-hook"
-            else "what the model wrote before is committed and stays"
-        )
-        handle.hook = f"in {when} {number} of {of}; {stands}" if when else ""
+        handle.hook = hook_text(when, number, of)
+
+    @available.parse_none
+    def hudi_render_hook(self, render: Callable[[str], str], text: str) -> str:
+        """Render a hook; an error says which one it is."""
+        handle = self.connections.get_thread_connection().handle
+        return rendered_hook(render, text, handle, self.get_macro_resolver())
 
     @available.parse_none
     def hudi_check_query(self, sql: str, node: Mapping[str, Any] | None = None) -> None:

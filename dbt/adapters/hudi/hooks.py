@@ -1,0 +1,43 @@
+"""Which hook of a node is under way, for the text of its errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.spelling import did_you_mean
+
+_UNDEFINED = re.compile(r"'(\w+)' is undefined")
+
+
+def hook_text(when: str, number: int, of: int) -> str:
+    """Say which hook it is, and what stands when it fails; ``""`` for none."""
+    stands = (
+        "the model was not run"
+        if when == "pre-hook"
+        else "what the model wrote before is committed and stays"
+    )
+    return f"in {when} {number} of {of}; {stands}" if when else ""
+
+
+def rendered_hook(render: Callable[[str], str], text: str, handle: Any, resolver: Any) -> str:
+    """Render a hook; an error names the hook, and the macro that may be meant.
+
+    Args:
+        render: What dbt renders a text of the node with.
+        text: The hook.
+        handle: Handle of the thread's connection, which knows the hook until an error has told it.
+        resolver: Where dbt finds macros.
+    """
+    try:
+        return render(text)
+    except DbtRuntimeError as error:
+        unknown = _UNDEFINED.search(str(error.msg))
+        if unknown is not None:
+            macros = {each.name for each in resolver.macros.values()} if resolver is not None else ()
+            error.msg = f"{error.msg}; {did_you_mean(unknown[1], macros)}the hook is {text}"
+        if handle.hook:
+            error.msg, handle.hook = f"{handle.hook}:\n{error.msg}", ""
+        raise
