@@ -1,4 +1,4 @@
-# Every target is one command of dev.py; `make` or `make help` lists them.
+# Nearly every target is one command of dev.py; `make` or `make help` lists them.
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help

@@ -8,6 +8,7 @@ from setuptools import setup
 
 README = Path(__file__).parent / "README.md"
 RELATIVE_LINK = re.compile(r"\[([^\]]+)\]\((?!https?://|#|mailto:)([^)\s]+)\)")
+RELATIVE_PICTURE = re.compile(r"!" + RELATIVE_LINK.pattern)
 
 
 def home():
@@ -18,8 +19,9 @@ def home():
 
 def page(text, address):
     """Return the README as a package index can show it: links lead into the repository, or are plain words."""
+    drawn = rf"![\1]({address}/raw/main/\2)" if address else r"\1"
     linked = rf"[\1]({address}/blob/main/\2)" if address else r"\1"
-    return RELATIVE_LINK.sub(linked, text)
+    return RELATIVE_LINK.sub(linked, RELATIVE_PICTURE.sub(drawn, text))
 
 
 def links(address):

@@ -241,3 +241,42 @@ class TestStatements:
         project.run_sql("alter table {schema}.orders set tblproperties ('owner.team' = 'data')")
         project.run_sql("analyze table {schema}.orders compute statistics; refresh table {schema}.orders")
         assert len(self.rows(project)) == 2
+
+
+class TestAnotherCatalog:
+    """A catalog of a database beside Spark's own has a schema and a table of the same names."""
+
+    SETTINGS = (
+        ("", "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog"),
+        (".url", "jdbc:derby:memory:other_catalog"),
+        (".driver", "org.apache.derby.jdbc.EmbeddedDriver"),
+        (".create", "true"),
+    )
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"a.sql": "{{ config(materialized='incremental', unique_key='id') }} select 1 as id"}
+
+    def test_statements_on_its_tables_leave_ours_alone(self, project: Any) -> None:
+        run_dbt(["run"])
+        schema = project.test_schema
+        theirs = f"lake.{schema}.a"
+        with project.adapter.connection_named("other"):
+            handle = project.adapter.connections.get_thread_connection().handle
+            with handle.job("set up") as session:
+                for key, value in self.SETTINGS:
+                    session.conf.set(f"spark.sql.catalog.lake{key}", value)
+            run = project.adapter.execute
+            run(f"create schema lake.{schema}")
+            run(f"create table {theirs} (id int)")
+            run(f"insert into {theirs} values (1), (2)")
+            for statement in ("delete from {} where id = 1", "truncate table {}"):
+                with pytest.raises(DbtBaseException, match="(?i)does not support (delete|truncate)s"):
+                    run(statement.format(theirs))
+            with pytest.raises(DbtBaseException, match="of another catalog; name one of spark_catalog"):
+                run(f"call show_commits(table => '{theirs}')")
+            assert run(f"select count(*) from {theirs}", fetch=True)[1].rows[0][0] == 2
+            run(f"drop table {theirs}")
+            run(f"insert into spark_catalog.{schema}.a values (7)")
+            rows = run(f"select id from {schema}.a order by id", fetch=True)[1].rows
+            assert [row[0] for row in rows] == [1, 7]

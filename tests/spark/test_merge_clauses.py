@@ -159,6 +159,8 @@ def test_clauses_that_make_no_sense_are_refused(spark, tmp_path):
         (MergeClauses(matched_condition="nix = 1"), "nix"),
         (MergeClauses(update_set={"id": "1"}), "'id' is part of the record key"),
         (MergeClauses(by_source={"nix": "1"}), "'nix' is not in the table"),
+        (MergeClauses(by_source="keep"), "by_source is 'keep'; legal values: 'delete', a mapping"),
+        (MergeClauses(update_columns=("nn",)), "'nn' is not in the table"),
     ):
         with pytest.raises(ConfigError, match=message):
             table.merge(frame(spark, BATCH), clauses)

@@ -101,12 +101,6 @@ def split(parts: Sequence[Series]) -> Markup:
     return tag("div", _svg(LANE, "", boxes), _legend(parts), class_="split")
 
 
-def small_split(second: float) -> Markup:
-    """Return a bar for a cell of a table: the tint is the share of the second part."""
-    boxes = [_box(0, 0, WIDTH, LANE, "ink1"), _box(WIDTH * (1 - second), 0, WIDTH * second, LANE, "ink2")]
-    return _svg(LANE, "", boxes[: 2 if second else 1], "mini")
-
-
 def round_up(value: float) -> float:
     """Return the next number that is easy to halve, 1 for nothing."""
     if value <= 0:

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 
 logger = AdapterLogger("Hudi")
 _SHOWN = 300
-_ENFORCED = ("not_null", "check")
 
 
 @dataclass(frozen=True)

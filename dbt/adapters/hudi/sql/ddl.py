@@ -229,6 +229,7 @@ def create_schema(statement: Statement) -> Routed | None:
     """CREATE SCHEMA: below the location root, unless it names a place of its own."""
     properties = {str(pair._1()): str(pair._2()) for pair in plans.items(statement.plan.properties())}
     parts = _schema_parts(statement.plan.name())
+    statement.check_catalog(parts)
     if "location" in properties or len(parts) != 1:
         return None
     exists = statement.session.catalog.databaseExists(parts[0])
@@ -241,6 +242,7 @@ def create_schema(statement: Statement) -> Routed | None:
 def drop_schema(statement: Statement) -> Routed | None:
     """DROP SCHEMA ... CASCADE with the files of its Hudi tables."""
     parts = _schema_parts(statement.plan.namespace())
+    statement.check_catalog(parts)
     if len(parts) != 1 or not statement.session.catalog.databaseExists(parts[0]):
         return None
     if not statement.plan.cascade() and statement.warehouse.entries(statement.session, parts[0]):

@@ -21,8 +21,8 @@ def create_function(statement: Statement) -> Routed:
 
 def drop_function(statement: Statement) -> Routed:
     """DROP FUNCTION: Spark says what it says of one that is not there, and the kept definition goes."""
-    statement.session.sql(statement.text)
     name, directory = _name(statement), statement.warehouse.directory
+    statement.session.sql(statement.text)
     if directory is not None:
         directory.remove_function(name.database.lower(), name.name)
     return Routed(_OK)

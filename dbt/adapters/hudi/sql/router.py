@@ -19,7 +19,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql import ddl, dml, functions, information_schema, not_null, plans, procedures
 from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
-from dbt.adapters.hudi.sql.targets import Statement, Target
+from dbt.adapters.hudi.sql.targets import OtherCatalogError, Statement, Target
 
 # Delta's statements for what Hudi's services do.
 _SERVICES: Mapping[str, str] = {
@@ -52,10 +52,6 @@ _ON_TABLE: Mapping[str, Action] = {
     "DropTable": ddl.drop_target,
     "AnalyzeTable": ddl.analyze,
 }
-# Statements Spark may run on a Hudi table: they touch the catalog entry only, or nothing.
-_HARMLESS = frozenset(
-    {"SetTableProperties", "UnsetTableProperties", "RefreshTable", "CacheTable", "UncacheTable"}
-)
 _REFUSED: Mapping[str, str] = {
     "RenameColumn": "Hudi tables of version 6 cannot rename a column; add a new one, or rebuild with --full-refresh",
     "ReplaceColumns": "use ALTER TABLE ... ADD COLUMNS or DROP COLUMN",
@@ -120,7 +116,10 @@ class StatementRouter:
                     f"{keyword.upper()} is a statement that Hudi does not have; {_SERVICES[keyword]}"
                 ) from None
             return None  # Spark runs it again and reports the syntax error with its own words
-        return self._dispatch(Statement(session, statement, plan, self._warehouse))
+        try:
+            return self._dispatch(Statement(session, statement, plan, self._warehouse))
+        except OtherCatalogError:
+            return None
 
     def _dispatch(self, statement: Statement) -> Routed | None:
         """Send a statement to who runs it; None leaves it to Spark, and what neither may do is refused by name."""

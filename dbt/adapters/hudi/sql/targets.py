@@ -45,6 +45,13 @@ class Target:
         return [["spark_catalog", self.schema, self.name], [self.schema, self.name], [self.name]]
 
 
+_OWN_CATALOG = "spark_catalog"
+
+
+class OtherCatalogError(Exception):
+    """A statement names something of another catalog: it is Spark's to run."""
+
+
 @dataclass(frozen=True)
 class Statement:
     """One statement.
@@ -107,9 +114,26 @@ class Statement:
         return self.names(parts)
 
     def names(self, parts: list[str]) -> tuple[str, str]:
-        """Return schema and name of a one, two or three part name."""
+        """Return schema and name of a one, two or three part name.
+
+        Raises:
+            OtherCatalogError: The name is of another catalog.
+        """
+        self.check_catalog(parts)
         if len(parts) == 1:
             return self.session.catalog.currentDatabase(), parts[0]
-        if len(parts) == 3 and parts[0].lower() == "spark_catalog":
-            parts = parts[1:]
         return parts[-2], parts[-1]
+
+    def check_catalog(self, parts: list[str]) -> None:
+        """Raise OtherCatalogError unless a name is of Spark's own catalog, which the warehouse is known by."""
+        if is_of_another_catalog(self.session, parts):
+            raise OtherCatalogError
+
+
+def is_of_another_catalog(session: SparkSession, parts: list[str]) -> bool:
+    """Tell whether a name is of another catalog: Spark takes its first part for one wherever one of that name is set up."""
+    first = parts[0] if len(parts) > 1 else None
+    if first is not None and first.lower() == _OWN_CATALOG:
+        return False
+    named = first is not None and session.conf.get(f"spark.sql.catalog.{first}", None) is not None
+    return named or len(parts) > 2 or session.catalog.currentCatalog().lower() != _OWN_CATALOG

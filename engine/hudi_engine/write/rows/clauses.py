@@ -103,7 +103,12 @@ class MergeClauses(OfTheWholeTable):
         known = {name.lower() for name in batch.schema.names}
         keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
         given = {**(self.update_set or {}), **(self.by_source if isinstance(self.by_source, Mapping) else {})}
-        problems = [no_such_column(name, batch.schema.names) for name in given if name.lower() not in known]
+        named = dict.fromkeys((*given, *(self.update_columns or ())))
+        problems = [no_such_column(name, batch.schema.names) for name in named if name.lower() not in known]
+        if isinstance(self.by_source, str) and self.by_source != DELETE:
+            problems.append(
+                f"by_source is {self.by_source!r}; legal values: {DELETE!r}, a mapping of columns to SQL"
+            )
         problems += [
             f"column {name!r} is part of the record key and cannot be set"
             for name in given
