@@ -120,6 +120,11 @@ def entry_names(config: TableConfig, options: Options) -> list[tuple[str, bool]]
     return [(name + READ_OPTIMIZED_SUFFIX, True), (name + REALTIME_SUFFIX, False), (name, False)]
 
 
+def is_of_hudi(input_format: str) -> bool:
+    """Tell whether an entry has one of Hudi's input formats."""
+    return input_format in (INPUT_FORMAT, REALTIME_INPUT_FORMAT)
+
+
 def outlived_names(config: TableConfig, options: Options) -> list[str]:
     """Return the names that a table had as merge-on-read or by another strategy, and does not get now."""
     name = (options[SyncOptions.TABLE] or config.name).lower()

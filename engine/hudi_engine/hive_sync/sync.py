@@ -13,12 +13,11 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError, ServiceError, TableExistsError
 from hudi_engine.hive_sync.entry import (
-    INPUT_FORMAT,
     LAST_COMMIT,
-    REALTIME_INPUT_FORMAT,
     HiveEntry,
     entries_of,
     entry_names,
+    is_of_hudi,
     outlived_names,
 )
 from hudi_engine.hive_sync.extractors import PartitionValues
@@ -207,8 +206,9 @@ def _drop_outlived(metastore: Metastore, own: HiveEntry, names: Sequence[str]) -
     """
     for name, table in metastore.tables(own.database, names).items():
         stored = table.getSd()
-        of_hudi = str(stored.getInputFormat()) in (INPUT_FORMAT, REALTIME_INPUT_FORMAT)
-        if of_hudi and _place(str(stored.getLocation())) == _place(own.location):
+        if is_of_hudi(str(stored.getInputFormat())) and _place(str(stored.getLocation())) == _place(
+            own.location
+        ):
             entry = replace(own, name=name)
             logger.warning("the entry %s is dropped: a sync with these options does not keep it", entry.label)
             metastore.drop(entry)
@@ -271,7 +271,7 @@ def _made_or_altered(metastore: Metastore, entry: HiveEntry, table: Any) -> bool
 
 
 def _check_own(label: str, own: str, input_format: str, location: str) -> None:
-    if input_format not in (INPUT_FORMAT, REALTIME_INPUT_FORMAT):
+    if not is_of_hudi(input_format):
         raise TableExistsError(
             f"{label} is not an entry of Hudi's form, perhaps the one by which Spark reads the table without Apache "
             "Hudi; set hoodie.datasource.hive_sync.database or hoodie.datasource.hive_sync.table to another name"

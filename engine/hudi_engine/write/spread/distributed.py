@@ -42,7 +42,7 @@ from hudi_engine.write.spread.parts import (
 from hudi_engine.write.spread.shuffle import shuffle_by_bucket
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -168,7 +168,7 @@ def _rows_by_partition(frame: DataFrame, options: Options, config: TableConfig) 
     return {row[PARTITION_PATH]: row["rows"] for row in counted}
 
 
-def _check_profile(counted, limit: int, config: TableConfig) -> None:  # type: ignore[no-untyped-def]
+def _check_profile(counted: list[Row], limit: int, config: TableConfig) -> None:
     if len(counted) > limit:
         raise DataError(
             f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
