@@ -28,7 +28,9 @@ class TestSimpleMaterializations(BaseSimpleMaterializations):
 
 @pytest.mark.long
 class TestEmpty(BaseEmpty):
-    pass
+    @pytest.fixture(scope="class")
+    def writes_artifacts(self) -> bool:
+        return True
 
 
 class TestEphemeral(BaseEphemeral):
