@@ -8,15 +8,14 @@ import hashlib
 import hmac
 import itertools
 import os
-import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from tests.helpers.loopback import free_port, wait_for
 from tools.azurite import ensure_azurite
 from tools.console import SetupError
 
@@ -66,9 +65,7 @@ def running_azure_server() -> Iterator[AzureServer]:
         program = ensure_azurite()
     except SetupError as reason:
         pytest.skip(f"LEFT OUT: Azure: {reason}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = ["--blobHost", "127.0.0.1", "--blobPort", str(port)]
     process = subprocess.Popen(
         ["node", str(program), *address, "--inMemoryPersistence", "--silent", "--skipApiVersionCheck"],
@@ -81,7 +78,7 @@ def running_azure_server() -> Iterator[AzureServer]:
         "AZURE_STORAGE_ENDPOINT": endpoint,
     }
     try:
-        _wait_for(process, port)
+        wait_for(process, port, "Azurite", _START_S)
         with pytest.MonkeyPatch.context() as patch:
             for name, value in settings.items():
                 patch.setenv(name, value)
@@ -89,14 +86,3 @@ def running_azure_server() -> Iterator[AzureServer]:
     finally:
         process.terminate()
         process.wait()
-
-
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    end = time.monotonic() + _START_S
-    while process.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"Azurite does not answer on port {port}")

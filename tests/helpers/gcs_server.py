@@ -11,10 +11,8 @@ import itertools
 import json
 import os
 import re
-import socket
 import subprocess
 import threading
-import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import pytest
 
+from tests.helpers.loopback import free_port, wait_for
 from tools.console import SetupError
 from tools.fake_gcs import ensure_fake_gcs
 
@@ -207,9 +206,7 @@ def running_gcs_server() -> Iterator[GcsServer]:
         program = ensure_fake_gcs()
     except SetupError as reason:
         pytest.skip(f"LEFT OUT: Google Cloud Storage: {reason}")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [
             *(str(program), "-scheme", "http", "-backend", "memory", "-log-level", "error"),
@@ -219,7 +216,7 @@ def running_gcs_server() -> Iterator[GcsServer]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        _wait_for(process, port)
+        wait_for(process, port, "fake-gcs-server", _START_S)
         front = _Front(port)
         threading.Thread(target=front.serve_forever, daemon=True).start()
         endpoint = f"http://127.0.0.1:{front.server_port}"
@@ -234,14 +231,3 @@ def running_gcs_server() -> Iterator[GcsServer]:
     finally:
         process.terminate()
         process.wait()
-
-
-def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
-    end = time.monotonic() + _START_S
-    while process.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"fake-gcs-server does not answer on port {port}")

@@ -23,6 +23,7 @@ from dbt_common.utils.casting import cast_to_str
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import HudiCredentials
+from dbt.adapters.hudi.hooks import tell_hook
 from dbt.adapters.hudi.interrupt import end_in_order, show_no_stack
 from dbt.adapters.hudi.model.foreseen import may_run
 from dbt.adapters.hudi.model.selected import SELECTED
@@ -99,8 +100,8 @@ class HudiConnectionManager(SparkConnectionManager):
                 yield
         except DbtRuntimeError as error:
             handle = getattr(self.get_if_exists(), "handle", None)
-            if handle is not None and handle.hook:
-                error.msg, handle.hook = f"{handle.hook}:\n{error.msg}", ""
+            if handle is not None:
+                tell_hook(error, handle)
             raise
 
     @classmethod

@@ -18,6 +18,7 @@ from hudi_engine.storage.given import public_location
 from hudi_engine.storage.uris import KINDS, RemoteUri
 
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
+from dbt.adapters.hudi.model.reading import option_text
 
 CATALOGS = ("directory", "hive")
 DEFAULT_WAREHOUSE = "warehouse"
@@ -49,10 +50,6 @@ _KEYS: Mapping[str, tuple[tuple[type, ...], str]] = {
 _OF_DBT = ("type", "threads", "database")
 # dbt-spark asks for a host with every method and documents this one for sessions.
 _NO_HOST = ("NA", "localhost")
-_LOG_LEVELS = "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split()
-# local, local[4], local[4,2], local-cluster[2,1,1024], yarn, and whatever a cluster manager's plug-in takes
-_MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|k8s://\S+|\w+://\S+")
-_SCHEME = re.compile(r"(\w[\w+.-]*)://")
 _LOG_LEVELS = "OFF FATAL ERROR WARN INFO DEBUG TRACE ALL".split()
 # What Spark takes, a plug-in's scheme too.
 _MASTER = re.compile(r"local(\[(\*|\d+)(,\d+)?\])?|local-cluster\[[\d, ]+\]|yarn|\w+://\S+")
@@ -199,7 +196,7 @@ class HudiCredentials(SparkCredentials):
             problems.append(f"master is {master!r}; such as {_MASTERS} are legal")
         if self.ansi is not None and ANSI in given and _is_true(given[ANSI]) != self.ansi:
             problems.append(
-                f"ansi is {_conf_text(self.ansi)} but spark_conf has {ANSI}: {_conf_text(given[ANSI])}; give one of them"
+                f"ansi is {option_text(self.ansi)} but spark_conf has {ANSI}: {option_text(given[ANSI])}; give one of them"
             )
         return problems
 
@@ -267,10 +264,7 @@ def absolute_location(location: str, project_root: str | None) -> str:
 
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        str(key): str(value).lower() if isinstance(value, bool) else str(value)
-        for key, value in given.items()
-    }
+    return {str(key): option_text(value) for key, value in given.items()}
 
 
 def shown_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -289,8 +283,4 @@ def _java() -> str:
 
 
 def _is_true(value: object) -> bool:
-    return _conf_text(value).strip().lower() == "true"
-
-
-def _conf_text(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return option_text(value).strip().lower() == "true"

@@ -22,13 +22,24 @@ def hook_text(when: str, number: int, of: int) -> str:
     return f"in {when} {number} of {of}; {stands}" if when else ""
 
 
+def tell_hook(error: DbtRuntimeError, handle: Any) -> None:
+    """Put the hook that is under way before an error's text, once.
+
+    Args:
+        error: The error.
+        handle: Handle of the thread's connection, which knows the hook until an error has told it.
+    """
+    if handle.hook:
+        error.msg, handle.hook = f"{handle.hook}:\n{error.msg}", ""
+
+
 def rendered_hook(render: Callable[[str], str], text: str, handle: Any, resolver: Any) -> str:
     """Render a hook; an error names the hook, and the macro that may be meant.
 
     Args:
         render: What dbt renders a text of the node with.
         text: The hook.
-        handle: Handle of the thread's connection, which knows the hook until an error has told it.
+        handle: Handle of the thread's connection.
         resolver: Where dbt finds macros.
     """
     try:
@@ -38,6 +49,5 @@ def rendered_hook(render: Callable[[str], str], text: str, handle: Any, resolver
         if unknown is not None:
             macros = {each.name for each in resolver.macros.values()} if resolver is not None else ()
             error.msg = f"{error.msg}; {did_you_mean(unknown[1], macros)}the hook is {text}"
-        if handle.hook:
-            error.msg, handle.hook = f"{handle.hook}:\n{error.msg}", ""
+        tell_hook(error, handle)
         raise

@@ -24,7 +24,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.plans import JavaPlan
 from dbt.adapters.hudi.sql.statements import closing_bracket
-from dbt.adapters.hudi.sql.targets import is_of_another_catalog
+from dbt.adapters.hudi.sql.targets import own_name
 
 _FUNCTION = "hudi_table_changes"
 _WORDS = re.compile(rf"\bas\s+of\b|\b{_FUNCTION}\b", re.IGNORECASE)
@@ -125,10 +125,8 @@ class EarlierStates:
         return rows.withColumnRenamed(COMMITTED, COMMIT_TIME)
 
     def _base(self, session: SparkSession, parts: list[str]) -> str | None:
-        if is_of_another_catalog(session, parts):
-            return None
-        schema = session.catalog.currentDatabase() if len(parts) == 1 else parts[-2]
-        return self._warehouse.hudi_base(session, schema, parts[-1])
+        named = own_name(session, parts)
+        return None if named is None else self._warehouse.hudi_base(session, *named)
 
 
 def _places(node: JavaPlan, text: str) -> Iterator[_Place]:

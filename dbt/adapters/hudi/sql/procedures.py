@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql.targets import is_of_another_catalog
+from dbt.adapters.hudi.sql.targets import own_name
 
 _CALL = re.compile(
     r"^\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*call\s+(?:[`\w]+\s*\.\s*)*`?(\w+)`?\s*\((.*)\)\s*$",
@@ -39,14 +39,14 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
     if "table" not in given:
         raise DbtRuntimeError(f"{procedure.name} needs table => 'schema.table'")
     parts = given["table"].replace("`", "").split(".")
-    if is_of_another_catalog(session, parts):
+    named = own_name(session, parts)
+    if named is None:
         raise DbtRuntimeError(f"{'.'.join(parts)} is a table of another catalog; name one of spark_catalog")
-    schema = parts[-2] if len(parts) > 1 else session.catalog.currentDatabase()
-    table = warehouse.require_table(session, schema, parts[-1])
+    table = warehouse.require_table(session, *named)
     if procedure.changes:
         with warehouse.one_writer(session, table.path):
             rows = procedure.call(table.services(), given)
-            warehouse.show(session, schema, parts[-1], table)
+            warehouse.show(session, *named, table)
     else:
         rows = procedure.call(table.services(), given)
     return Routed(AdapterResponse(f"CALL {procedure.name}"), session.createDataFrame(rows, procedure.columns))

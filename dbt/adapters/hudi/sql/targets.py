@@ -119,10 +119,10 @@ class Statement:
         Raises:
             OtherCatalogError: The name is of another catalog.
         """
-        self.check_catalog(parts)
-        if len(parts) == 1:
-            return self.session.catalog.currentDatabase(), parts[0]
-        return parts[-2], parts[-1]
+        named = own_name(self.session, parts)
+        if named is None:
+            raise OtherCatalogError
+        return named
 
     def check_catalog(self, parts: list[str]) -> None:
         """Raise OtherCatalogError unless a name is of Spark's own catalog, which the warehouse is known by."""
@@ -137,3 +137,10 @@ def is_of_another_catalog(session: SparkSession, parts: list[str]) -> bool:
         return False
     named = first is not None and session.conf.get(f"spark.sql.catalog.{first}", None) is not None
     return named or len(parts) > 2 or session.catalog.currentCatalog().lower() != _OWN_CATALOG
+
+
+def own_name(session: SparkSession, parts: list[str]) -> tuple[str, str] | None:
+    """Return schema and name of a one, two or three part name, None for one of another catalog."""
+    if is_of_another_catalog(session, parts):
+        return None
+    return (session.catalog.currentDatabase() if len(parts) == 1 else parts[-2]), parts[-1]
