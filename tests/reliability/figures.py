@@ -32,12 +32,14 @@ class Figures:
         """Seconds since the row began."""
         return time.monotonic() - self.started
 
-    def try_point(self, work: Callable[..., object], *given: object) -> None:
-        """Run one point and keep what it says is wrong."""
+    def try_point(self, work: Callable[..., object], *given: object) -> bool:
+        """Run one point and keep what it says is wrong; tells whether nothing is."""
         try:
             work(*given)
         except AssertionError as error:
             self.violations.append(str(error))
+            return False
+        return True
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to a figure."""
