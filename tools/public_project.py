@@ -1,6 +1,7 @@
 """Runs a public dbt project as it is on dbt-hudi and prints what passed: no file of it is changed, nothing of it is kept here.
 
-    python3 dev.py run python -m tools.public_project FOLDER [--project SUBFOLDER] [--vars YAML] [--package NAME=FOLDER ...]
+    python3 dev.py run python -m tools.public_project FOLDER [--project SUBFOLDER] [--vars YAML] [--schema NAME]
+        [--package NAME=FOLDER ...]
 
 The folder is copied, so that packages, target and warehouse lie beside the copy. The profile is named as the project asks,
 with type hudi and nothing else. ``seed``, ``run`` and ``test`` are counted, each node once. Packages come by ``dbt deps``, or
@@ -29,6 +30,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="the project, or the repository that it lies in")
     parser.add_argument("--project", default=".", help="folder of dbt_project.yml in it")
     parser.add_argument("--vars", default="{}", help="variables for dbt")
+    parser.add_argument(
+        "--schema", default="public_project", help="schema of the profile, where a project counts on one"
+    )
     parser.add_argument("--exclude", nargs="*", default=[], help="nodes to leave out, as dbt selects them")
     parser.add_argument(
         "--package",
@@ -41,7 +45,7 @@ def main() -> int:
         copy = Path(folder) / "copy"
         shutil.copytree(arguments.folder, copy, ignore=shutil.ignore_patterns(".git"))
         project = copy / arguments.project
-        profiles = _write_profile(project, Path(folder))
+        profiles = _write_profile(project, Path(folder), arguments.schema)
         for each in arguments.package:
             name, _, source = each.partition("=")
             shutil.copytree(
@@ -53,12 +57,12 @@ def main() -> int:
         return _run(project, common, arguments)
 
 
-def _write_profile(project: Path, folder: Path) -> Path:
+def _write_profile(project: Path, folder: Path, schema: str) -> Path:
     """Write a profile of the name that the project asks for, and return its folder."""
     name = yaml.safe_load((project / "dbt_project.yml").read_text())["profile"]
     target = {
         "type": "hudi",
-        "schema": "public_project",
+        "schema": schema,
         "location_root": str(folder / "warehouse"),
         "threads": 2,
         "spark_conf": {"spark.sql.shuffle.partitions": "1", "spark.ui.enabled": "false"},

@@ -213,11 +213,17 @@ class HudiCredentials(SparkCredentials):
         return (*shown, "user") if self.user else shown
 
     def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
-        """Yield what ``dbt debug`` prints: the profile, what tables are built with, and the effective ``hoodie.*`` options."""
+        """Yield what ``dbt debug`` prints: the profile, what tables are built with, and the effective ``hoodie.*`` options.
+
+        With aliases it is what a project finds in ``target``. There is a ``database`` there too, which is none: packages give
+        it to their sources unless ``target.type`` is ``spark``, and dbt refuses a source whose database is undefined.
+        """
         import hudi_engine
         import pyspark
 
         yield from super().connection_info(with_aliases=with_aliases)
+        if with_aliases:
+            yield "database", None
         yield "master", self.master or self.spark_conf.get("spark.master") or "local[*] (Spark's default)"
         yield "engine", f"hudi_engine {hudi_engine.__version__}"
         yield "spark", f"PySpark {pyspark.__version__}"

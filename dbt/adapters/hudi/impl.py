@@ -37,7 +37,7 @@ from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.hooks import hook_text, rendered_hook
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.column_types import nearly_named
+from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.run_notes import notes_of_run
@@ -185,7 +185,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                 near,
             )
         types = {
-            name: given.get(name) or str(self.convert_type(agate_table, number))
+            name: in_spark(given.get(name) or str(self.convert_type(agate_table, number)))
             for number, name in enumerate(agate_table.column_names)
         }
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:

@@ -124,3 +124,9 @@ def test_options_and_settings_of_a_profile_hold_for_every_look_at_a_table(
 
     assert given["options"] == {**options, "hoodie.write.lock.wait_time_ms": "7"}
     assert open_storage("s3://b-bucket/wh/shop/orders")._client.address == "http://minio.example:9"  # type: ignore[attr-defined]
+
+
+def test_the_target_of_a_project_has_a_database_that_is_none() -> None:
+    """Packages write `database: "{{ var('x', target.database) }}"`, and dbt refuses what is undefined."""
+    assert dict(profile().connection_info(with_aliases=True))["database"] is None
+    assert "database" not in dict(profile().connection_info()), "dbt debug prints what there is"

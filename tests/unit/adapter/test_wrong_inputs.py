@@ -17,7 +17,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.impl import HudiConfig
 from dbt.adapters.hudi.model import known_configs
-from dbt.adapters.hudi.model.column_types import nearly_named
+from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.model.known_configs import OF_DBT, REFUSED_OF_MERGES, SAID, USED, unused_configs
 from dbt.adapters.hudi.model.plan import Places, resolve_plan
 from dbt.adapters.hudi.model.selected import check_nodes, own_strategies
@@ -98,7 +98,7 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
 WRONG_COLUMN_TYPES = [
     ("itn", "has 'itn' for column 'amount'; legal values: boolean, tinyint"),
     ("decimal(40, 2)", "has 'decimal(40, 2)' for column 'amount'; legal values: "),
-    ("varchar", "has 'varchar' for column 'amount'; legal values: "),
+    ("datetime", "has 'datetime' for column 'amount'; legal values: "),
     ("array<int>", "has 'array<int>' for column 'amount'; legal values: "),
     (5, "has 5 for column 'amount'; legal values: "),
 ]
@@ -143,6 +143,13 @@ def test_types_of_columns_that_spark_has_are_taken() -> None:
     legal = ["INT", "decimal(12,2)", "Decimal ( 3 )", "varchar(10)", "char(2)", "timestamp_ntz", " string "]
     assert problems_of({"materialized": "seed", "column_types": dict(zip("abcdefg", legal))}) == []
     assert problems_of({"column_types": {"a": "itn"}}) == [], "of a folder of seeds, inherited by nothing"
+
+
+def test_words_of_other_databases_for_a_type_are_taken_where_they_mean_one_of_spark() -> None:
+    words = ["TEXT", "varchar", "int64", "float64", "bool"]
+    assert [in_spark(word) for word in words] == ["string", "string", "bigint", "double", "boolean"]
+    assert [in_spark(word) for word in ("bigint", "varchar(3)")] == ["bigint", "varchar(3)"]
+    assert problems_of({"materialized": "seed", "column_types": dict(zip("abcde", words))}) == []
     assert nearly_named({"amout": "int", "other": "int", "ID": "int"}, ["id", "amount"]) == {
         "amout": "amount"
     }

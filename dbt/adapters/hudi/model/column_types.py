@@ -14,6 +14,14 @@ _PLAIN = (
     *("float", "real", "double", "decimal", "dec", "numeric"),
     *("string", "binary", "date", "timestamp", "timestamp_ltz", "timestamp_ntz"),
 )
+_IN_SPARK = {
+    **dict.fromkeys(("text", "varchar", "character varying"), "string"),
+    "bool": "boolean",
+    "int64": "bigint",
+    "float64": "double",
+    "double precision": "double",
+}
+"""Words of other databases that mean one type of Spark and no other; packages give them where they do not ask for us."""
 _LEGAL = (
     "boolean, tinyint, smallint, int, bigint, float, double, decimal(p, s), string, varchar(n), char(n), binary, date, "
     "timestamp, timestamp_ntz"
@@ -37,6 +45,11 @@ def check_column_types(config: Mapping[str, object], problems: Problems) -> None
             problems.add(f"column_types has {kind!r} for column {column!r}; legal values: {_LEGAL}")
 
 
+def in_spark(kind: str) -> str:
+    """Return Spark's word for a type that another database calls so; any other type as it is."""
+    return _IN_SPARK.get(kind.strip().lower(), kind)
+
+
 def nearly_named(given: Mapping[str, object], columns: list[str]) -> dict[str, str]:
     """Return names of ``column_types`` that a seed's file does not have, each with the column it is spelled like.
 
@@ -57,4 +70,4 @@ def _is_legal(kind: object) -> bool:
     if decimal is not None:
         digits, scale = int(decimal[1]), int(decimal[2] or 0)
         return 1 <= digits <= _MOST_DIGITS and scale <= digits
-    return text in _PLAIN or (bounded is not None and int(bounded[1]) >= 1)
+    return text in _PLAIN or text in _IN_SPARK or (bounded is not None and int(bounded[1]) >= 1)
