@@ -401,7 +401,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     # --- docs, freshness, debug ---------------------------------------------------------------------------------
 
     def _get_one_catalog(self, information_schema: Any, schemas: Any, used_schemas: Any) -> agate.Table:
-        relations = [relation for schema in schemas for relation in self.list_relations(None, schema)]
+        relations = [relation for schema in schemas for relation in self._relations(schema)]
         return self._get_one_catalog_by_relations(information_schema, relations, used_schemas)
 
     def get_catalog_by_relations(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dbt.adapters.base.meta import AdapterMeta
+from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
+from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -69,11 +70,23 @@ class Names(metaclass=AdapterMeta):
         self.cache.drop_schema(relation.database, relation.schema)
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        schema = named(schema_relation).database
+        # The second names of a merge-on-read table come and go with it. In dbt's cache they would outlive it, and who drops
+        # what no model has made would find them.
+        return self._relations(named(schema_relation).database, faces=False)
+
+    @available.parse_none
+    def get_relation(self, database: str | None, schema: str, identifier: str) -> BaseRelation | None:
+        found: BaseRelation | None = super().get_relation(database, schema, identifier)  # type: ignore[misc]
+        if found is not None or not identifier.lower().endswith((READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX)):
+            return found
+        known = self._relations(schema)
+        return next((each for each in known if str(each.identifier).lower() == identifier.lower()), None)
+
+    def _relations(self, schema: str, *, faces: bool = True) -> list[BaseRelation]:
         with dbt_errors(f"list relations of {schema}"):
             folders = self._folders
             if folders is not None:
-                known = folders.entries(schema)
+                known = folders.entries(schema, faces=faces)
                 return [
                     self._relation(name.database, name.name, base is not None) for name, base in known.items()
                 ]
@@ -86,6 +99,7 @@ class Names(metaclass=AdapterMeta):
                     entry.name.database, entry.name.name, entry.is_hudi_table, not entry.reads_only
                 )
                 for entry in entries
+                if faces or not entry.is_face
             ),
             *(self._of_type(schema, name, RelationType.Function) for name in made),
         ]

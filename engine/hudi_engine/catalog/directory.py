@@ -130,8 +130,8 @@ class DirectoryCatalog:
         """Return names of the schemas: every folder of the root that is not hidden."""
         return [each.name for each in self._storage.list("") if each.is_dir and not each.name.startswith(".")]
 
-    def names(self, schema: str) -> dict[TableName, str | None]:
-        """Return what `load` would show of a schema: tables with their places, all that only reads with None."""
+    def names(self, schema: str, *, faces: bool = True) -> dict[TableName, str | None]:
+        """Return what `load` would show of a schema: tables with their places, all that only reads with None; faces if wanted."""
         statuses = self._storage.list(checked_name(schema))
         places = self._places(schema, statuses, [])
         types = dict(zip(places, on_threads(_type_when_shown, list(places.values())), strict=True))
@@ -142,7 +142,7 @@ class DirectoryCatalog:
         for name, base in places.items():
             if types[name] is not None:
                 found[name] = base
-            if types[name] is TableType.MERGE_ON_READ:
+            if faces and types[name] is TableType.MERGE_ON_READ:
                 found.update({TableName(schema, name.name + suffix): None for suffix in _SECOND_FACES})
         return found
 

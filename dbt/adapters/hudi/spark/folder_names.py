@@ -22,9 +22,9 @@ class FolderNames:
         """Names of all schemas, with the one that Spark always has."""
         return sorted({*self._directory.schemas(), "default"})
 
-    def entries(self, schema: str) -> dict[TableName, str | None]:
+    def entries(self, schema: str, *, faces: bool = True) -> dict[TableName, str | None]:
         """Names of a schema: tables with their places, all that only reads with None."""
-        return self._directory.names(schema.lower())
+        return self._directory.names(schema.lower(), faces=faces)
 
     def table(self, schema: str, name: str) -> Storage | None:
         """Return the storage of a table, None where the folders do not know the name; a second face stands for its table."""
