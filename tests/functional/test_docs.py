@@ -98,6 +98,13 @@ class TestCatalogOfATable:
         assert (values["record_key"], values["partition_by"], values["files"]) == ("id", "dt", 1)
         assert values["bytes"] > 0
 
+    def test_an_empty_comment_is_none(self, project: Any) -> None:
+        project.run_sql("create or replace view {schema}.bare (id comment '') comment '' as select 1 as id")
+        bare = project.adapter.Relation.create(schema=project.test_schema, identifier="bare", type="view")
+        with project.adapter.connection_named("look"):
+            found = project.adapter.get_catalog_for_single_relation(bare)
+        assert (found.metadata.comment, found.columns["id"].comment) == (None, None)
+
     def test_a_changed_description_reaches_the_table_that_exists(self, project: Any) -> None:
         run_dbt(["run"])
         run_dbt(["run", "--vars", "{what: What we shipped}"])

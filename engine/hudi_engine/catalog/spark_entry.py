@@ -293,12 +293,13 @@ def _identifier(spark: SparkSession, name: TableName) -> Any:
 def _entry(handle: Any, database: str) -> CatalogEntry:
     pairs = handle.properties().mkString(_SEPARATOR)
     properties = dict(pair.split(" -> ", 1) for pair in pairs.split(_SEPARATOR) if " -> " in pair)
+    # a Hive metastore keeps no comment of a view as an empty one
     comment = handle.comment()
     return CatalogEntry(
         TableName(database, handle.identifier().table()),
         handle.tableType().name() == "VIEW",
         properties,
-        comment.get() if comment.isDefined() else None,
+        (comment.get() or None) if comment.isDefined() else None,
         handle,
     )
 

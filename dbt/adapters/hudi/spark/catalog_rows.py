@@ -171,7 +171,7 @@ def _rows(session: SparkSession, entry: CatalogEntry) -> list[dict[str, Any]]:
             "column_name": column.name,
             "column_index": number,
             "column_type": column.dataType.simpleString(),
-            "column_comment": column.metadata.get("comment"),
+            "column_comment": column.metadata.get("comment") or None,
         }
         for number, column in enumerate(_own_columns(schema), start=1)
     ]
