@@ -168,6 +168,21 @@ class TestDateDiff(BaseDateDiff):
     pass
 
 
+class TestDatesOfOneCall:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        days = "{{ datediff('first', 'second', 'minute') }}"
+        return {
+            "gaps.sql": f"select {days} as gap from values ('2024-01-01', null), (null, '2024-01-01') t(first, second)"
+        }
+
+    def test_a_date_is_said_once_where_nothing_can_be_asserted(self, project: Any) -> None:
+        (result,) = run_dbt(["run"])
+        assert project.run_sql("select count(gap) from {schema}.gaps", fetch="one")[0] == 0
+        assert "nvl2" not in result.node.compiled_code
+        assert "to_unix_timestamp(to_timestamp(second))" in result.node.compiled_code
+
+
 @pytest.mark.long
 class TestEquals(BaseEquals):
     pass
