@@ -165,3 +165,27 @@ def test_clauses_that_make_no_sense_are_refused(spark, tmp_path):
         with pytest.raises(ConfigError, match=message):
             table.merge(frame(spark, BATCH), clauses)
     assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == STORED
+
+
+@pytest.mark.parametrize("small_rows", ["1000", "0"])
+def test_a_key_that_may_not_move_keeps_its_partition_column(spark, tmp_path, small_rows):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["dt"],
+        options={
+            "hoodie.index.type": "GLOBAL_SIMPLE",
+            "hoodie.simple.index.update.partition.path": "false",
+            "hoodie.engine.small.batch.rows": small_rows,
+        },
+    )
+    table.insert(frame(spark, [(1, 10, "a"), (2, 20, "a"), (2, 20, "a"), (3, 30, "b")]))
+    table.merge(
+        frame(spark, [(1, 11, "c"), (4, 40, "c")]),
+        MergeClauses(by_source={"dt": "'c'", "n": "DBT_INTERNAL_DEST.n + 1"}),
+    )
+    expected = [(1, 11, "a"), (2, 21, "a"), (2, 21, "a"), (3, 31, "b"), (4, 40, "c")]
+    assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == expected
+    assert {row["_hoodie_partition_path"] for row in table.snapshot().where("dt = 'a'").collect()} == {"a"}

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.index.lookup.kinds import IndexKind, index_of
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.evolution import cast_table
 from hudi_engine.schema.fit import fit_frame, fit_schema
@@ -18,7 +18,7 @@ from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.conflict import KeyScope
 from hudi_engine.txn.footprint import ReadsOfWrite
-from hudi_engine.write.request import WriteRequest, index_of
+from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.rows.batch import fit_policy
 from hudi_engine.write.spread.distributed import DistributedBatch
 

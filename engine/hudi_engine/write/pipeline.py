@@ -26,7 +26,7 @@ from hudi_engine.frames.session import prepare_session
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import resolve_globally
-from hudi_engine.index.lookup.kinds import IndexKind
+from hudi_engine.index.lookup.kinds import IndexKind, index_of
 from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
@@ -62,7 +62,6 @@ from hudi_engine.write.request import (
     check_request,
     combines,
     extra_metadata,
-    index_of,
     names_changes,
     skips_existing,
     skips_unchanged,

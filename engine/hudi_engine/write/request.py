@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
-from hudi_engine.index.lookup.kinds import MOVES, IndexKind, index_kind
+from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.write.define.problems import ordering_problems
@@ -61,20 +61,6 @@ class WriteRequest:
     def own_rows(self) -> bool:
         """Whether what is written depends on rows of the table."""
         return self.base is not None or self.match_condition is not None or self.changes is not None
-
-
-def index_of(config: TableConfig, options: Options) -> IndexKind:
-    """Return the index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
-    index = index_kind(options)
-    if not (config.keeps_operations and index.is_global and index.moves_partition):
-        return index
-    option = MOVES[index.name]
-    if options.is_set(option):
-        raise ConfigError(
-            f"{option} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
-            "value: false. Leave the option out, or delete the row and write it anew"
-        )
-    return replace(index, moves_partition=False)
 
 
 def names_changes(config: TableConfig, request: WriteRequest) -> bool:

@@ -10,7 +10,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
-from hudi_engine.index.lookup.kinds import IndexKind, index_kind
+from hudi_engine.index.lookup.kinds import IndexKind, index_of
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
@@ -91,11 +91,12 @@ class MergeClauses(OfTheWholeTable):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
             return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
-        stored = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
-        with naming_the_clause(self, incoming.alias(self.source).crossJoin(stored.alias(self.target))):
-            chosen = self._chosen(incoming, stored, state.config, batch, index_kind(options))
+        stored, index = snapshot_frame(spark, state, options), index_of(state.config, options)
+        known = stored.withColumn(_FOUND, F.lit(True))
+        with naming_the_clause(self, incoming.alias(self.source).crossJoin(known.alias(self.target))):
+            chosen = self._chosen(incoming, known, state.config, batch, index)
         placed = with_keys_of(state, chosen, batch.schema, options)
-        rows = settled(placed, batch, state.config, moves=index_kind(options).is_global)
+        rows = settled(placed, stored, batch, state.config, index)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:

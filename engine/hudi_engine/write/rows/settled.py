@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.spark_read import snapshot_frame
-from hudi_engine.index.lookup.kinds import index_kind
+from hudi_engine.index.lookup.kinds import IndexKind, index_of
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.merge.modes.registry import keeps_newer_rows, merge_rule
 from hudi_engine.schema.fit import quoted
@@ -20,7 +20,7 @@ from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_keys_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 UPDATE, INSERT, DELETE, UPDATE_UNMATCHED = "update", "insert", "delete", "update by source"
 ACTION, OLD_KEY, OLD_PARTITION, OLDER = (
@@ -59,32 +59,37 @@ class Decided(OfTheWholeTable):
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
     ) -> AlignedBatch:
         """Return the decided rows with keys and flags; raises what the caller does."""
-        decided = self.decide(snapshot_frame(spark, state, options))
-        placed = with_keys_of(state, decided, batch.schema, options)
-        moves = index_kind(options).is_global
+        stored = snapshot_frame(spark, state, options)
+        placed = with_keys_of(state, self.decide(stored), batch.schema, options)
         return AlignedBatch(
-            settled(placed, batch, state.config, moves=moves),
+            settled(placed, stored, batch, state.config, index_of(state.config, options)),
             batch.schema,
             (RECORD_KEY, PARTITION_PATH, *batch.marks),
         )
 
 
-def settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, moves: bool) -> DataFrame:
+def settled(
+    placed: DataFrame, stored: DataFrame, batch: AlignedBatch, config: TableConfig, index: IndexKind
+) -> DataFrame:
     """Return rows with flags; one that changes its partition leaves the old one and is new in the other.
 
     An update that would lose against the stored row is left out, so that it is neither written nor counted.
 
     Args:
         placed: Decided rows, see `Decided`, with the record key and partition path that their values give.
+        stored: The table's rows.
         batch: Names the data columns.
         config: The table's settings.
-        moves: Whether a row goes to another partition when its values say so.
+        index: Says whether a row goes to another partition when its values say so.
     """
     from pyspark.sql import functions as F
 
     action = F.col(ACTION)
     updates = action.isin(UPDATE, UPDATE_UNMATCHED)
-    elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION)) & F.lit(moves)
+    elsewhere = updates & (F.col(PARTITION_PATH) != F.col(OLD_PARTITION))
+    if index.is_global and not index.moves_partition:
+        placed = _kept_in_place(placed, stored, config, elsewhere)
+    elsewhere = elsewhere & F.lit(index.is_global and index.moves_partition)
     stays_newer = keeps_newer_rows(config) and merge_rule(config).deletes_obey_order
     loses = F.col(OLDER) & F.when(elsewhere, action == UPDATE).otherwise(updates & F.lit(stays_newer))
     parts = F.when(loses, F.array().cast("array<boolean>"))
@@ -105,3 +110,26 @@ def settled(placed: DataFrame, batch: AlignedBatch, config: TableConfig, *, move
         deletes.alias(DELETE_FLAG),
         ((action == INSERT) | (moved & ~leaves)).alias(INSERT_FLAG),
     )
+
+
+def _kept_in_place(placed: DataFrame, stored: DataFrame, config: TableConfig, elsewhere: Column) -> DataFrame:
+    """Return rows of which those that would leave their partition have the partition columns that are stored."""
+    from pyspark.sql import functions as F
+
+    kept = {name: f"__hudi_kept_{n}" for n, name in enumerate(_partition_columns(stored, config))}
+    known = stored.select(
+        F.col(RECORD_KEY).alias(OLD_KEY),
+        F.col(PARTITION_PATH).alias(OLD_PARTITION),
+        *(F.col(quoted(name)).alias(held) for name, held in kept.items()),
+    )
+    # a key that was inserted twice must not multiply what is decided of it
+    known = known.dropDuplicates([OLD_KEY, OLD_PARTITION])
+    rows = placed.join(known, [OLD_KEY, OLD_PARTITION], "left")
+    columns = {
+        name: F.when(elsewhere, F.col(held)).otherwise(F.col(quoted(name))) for name, held in kept.items()
+    }
+    return rows.withColumns(columns).drop(*kept.values())
+
+
+def _partition_columns(stored: DataFrame, config: TableConfig) -> list[str]:
+    return [each.name for each in config.partition_fields if each.name in stored.columns]
