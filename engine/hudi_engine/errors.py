@@ -6,6 +6,7 @@
     ├── ConfigError              an option, argument or table setting that makes no sense (also a ValueError)
     ├── DataError                rows that cannot be written as asked (also a ValueError)
     │   ├── InvalidKeyError      a record key or ordering value is missing, null or empty
+    │   ├── RepeatedKeyError     several stored rows share the record key of one that alone is to change
     │   └── SchemaError          a type or name Hudi cannot hold, or a change Hudi refuses
     ├── PathEscapeError          a path would leave the table folder
     ├── TableNotFoundError       no Hudi table at the path
@@ -45,6 +46,10 @@ class DataError(HudiError, ValueError):
 
 class InvalidKeyError(DataError):
     """A record key, partition value or ordering value is missing, null or empty."""
+
+
+class RepeatedKeyError(DataError):
+    """Several stored rows have the record key of a row that alone is to change or go."""
 
 
 class SchemaError(DataError):

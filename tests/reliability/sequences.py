@@ -269,6 +269,8 @@ class Game:
         if not self._saved:
             return
         instant = self._chance.choice(sorted(self._saved))
+        for later in [each for each in self._saved if each > instant]:
+            self._table.delete_savepoint(later)  # which a restore would take away, and so is refused
         self._table.restore(instant)
         self._rows = dict(self._saved[instant])
         self._saved = {kept: rows for kept, rows in self._saved.items() if kept <= instant}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.hive_entries import HiveEntries
@@ -18,6 +18,7 @@ from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
@@ -210,10 +211,23 @@ class Writes(Reads, HiveEntries):
         return self._published(delete_partitions(self.storage, partitions, resolved), resolved)
 
     def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
-        """Delete the rows that fulfil a SQL condition over the table's columns."""
+        """Delete the rows that fulfil a SQL condition over the table's columns.
+
+        Args:
+            condition: SQL over the table's columns.
+            options: ``hoodie.*`` options of this call.
+        """
         base = TableState.load(self.storage)
         rows = self._rows_where(base, condition)
-        return self.write(operations.DELETE, rows, options, prepped=True, base=base)
+        try:
+            return self.write(operations.DELETE, rows, options, prepped=True, base=base)
+        except RepeatedKeyError:
+            # Files lose rows by key: the others of the key have to be inserted anew.
+            nothing = rows.drop(*META_FIELDS, OPERATION).limit(0)
+            changes = Replacement(where=condition, brings_back=True)
+            return self._run(
+                WriteRequest(operations.REPLACE, nothing, self._resolved(options), changes=changes)
+            )
 
     def update_where(
         self, condition: str, assignments: Mapping[str, str], *, options: RawOptions | None = None
@@ -227,6 +241,7 @@ class Writes(Reads, HiveEntries):
 
         Raises:
             ConfigError: An assignment to a key or partition column, or to one the table does not have.
+            RepeatedKeyError: Other rows have the key of one that fulfils the condition, and would become like it.
             Exception: Spark's, with a sentence, for a row that would become older by the ordering field and so stay as it is.
         """
         from pyspark.sql import functions as F

@@ -16,6 +16,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.frames.spark_read import literal_paths, map_slices, slices_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import settle, stored_columns
+from hudi_engine.index.lookup.repeated_keys import repeated
 from hudi_engine.index.lookup.tagging import stored_keys_of
 from hudi_engine.index.lookup.unit import (
     BUCKET,
@@ -238,6 +239,8 @@ def tag_files(
     joined = frame.join(stored, same, "left")
     if some_deleted:
         joined = _only_alive(joined)
+    if plan.single_rows:
+        _refuse_repeated(joined)
     bucket = F.when(
         F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), F.col(_FILE))
     ).otherwise(F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
@@ -246,6 +249,16 @@ def tag_files(
     counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
     buckets, known, parts = _plan_buckets(units, counts, places)
     return spread_new_rows(tagged, parts), known, buckets
+
+
+def _refuse_repeated(joined: DataFrame) -> None:
+    """Refuse rows that were told one by one and have a key that is stored more than once; raises RepeatedKeyError."""
+    from pyspark.sql import functions as F
+
+    alive = joined.where(F.col(_FILE).isNotNull() & F.col(_ALIVE))
+    several = alive.groupBy(RECORD_KEY, PARTITION_PATH).count().where("count > 1").limit(1).collect()
+    for row in several:
+        raise repeated(row[RECORD_KEY], row[PARTITION_PATH])
 
 
 def _plan_buckets(

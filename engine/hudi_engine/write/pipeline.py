@@ -21,7 +21,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, DataError
+from hudi_engine.errors import ConfigError, DataError, RepeatedKeyError
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
@@ -104,7 +104,14 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
         again = replace(request, held=None)
         retries = request.options[WriterOptions.CONFLICT_RETRIES]
-        return retried(lambda: _attempt(spark, storage, again), retries)
+        try:
+            return retried(lambda: _attempt(spark, storage, again), retries)
+        except RepeatedKeyError:
+            beside = request.changes.beside_others()
+            if beside is None:
+                raise
+            slower = replace(again, changes=beside)
+            return retried(lambda: _attempt(spark, storage, slower), retries)
 
 
 def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> WriteResult:
@@ -199,16 +206,21 @@ def _commit(
 
 def _plan(config: TableConfig, request: WriteRequest, index: IndexKind, operation: Operation) -> UnitPlan:
     """Say how the rows of a partition are treated."""
+    combined = bool(config.record_key_fields) and combines(request) and not names_changes(config, request)
+    if request.single_rows and index.buckets is None:
+        # several rows of one key are what is looked for
+        combined = False
     return UnitPlan(
         index,
         operation.lookup or skips_existing(request),
-        bool(config.record_key_fields) and combines(request) and not names_changes(config, request),
+        combined,
         operation.delete_only,
         skips_existing(request),
         operation.packing,
         operation.replaces != NOTHING,
         request.update_columns,
         skips_unchanged(request),
+        request.single_rows,
     )
 
 
@@ -247,8 +259,10 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         )
     if request.changes is not None:
         frame_batch = request.changes.rows(spark, state, batch, options)
+        request = replace(request, prepped=True)
+    if request.prepped:
         # The rows know their places: there is nothing left to look up beyond their partitions.
-        request, index = replace(request, prepped=True), replace(index, is_global=False)
+        index = replace(index, is_global=False)
     table = fetch_small(frame_batch, options)
     if OPERATION in batch.carried:
         if table is None:

@@ -58,6 +58,11 @@ class WriteRequest:
     partitions: tuple[str, ...] = ()
 
     @property
+    def single_rows(self) -> bool:
+        """Whether stored rows were told one by one, so that others of their key must not change with them."""
+        return self.changes.single_rows if self.changes is not None else self.prepped
+
+    @property
     def own_rows(self) -> bool:
         """Whether what is written depends on rows of the table."""
         return self.base is not None or self.match_condition is not None or self.changes is not None

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.key_cache import KeysOf, keys_of_file
+from hudi_engine.index.lookup.repeated_keys import refuse_repeated
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, live_keys, tag_slice
 from hudi_engine.index.lookup.unit import INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.merge.modes.registry import combine_batch
@@ -86,6 +87,7 @@ def tag_unit(
     if not plan.lookup or plan.index.buckets is not None or batch.num_rows == 0:
         return TaggedUnit(unit, batch, ())
     tags = tags_of(batch)
+    refuse_repeated(context.read, plan, unit.partition, batch, tags)
     if not plan.combine and tags and OPERATION not in batch.column_names:
         combined = _combine_known(context, batch, tags)
         if combined.num_rows < batch.num_rows:

@@ -50,6 +50,7 @@ class UnitPlan:
         replaces: The partition's file groups are taken out by this commit, so none of them is written to.
         update_columns: Only these columns of a row that is in the table are replaced; None for all.
         skip_unchanged: Rows that equal what is stored are left out (upsert).
+        single_rows: The rows that change were told one by one, so that no other row of their key may change with them.
         sidecars: How the files that plain Spark SQL reads beside logs are made in the tasks; None when they are not.
     """
 
@@ -62,6 +63,7 @@ class UnitPlan:
     replaces: bool = False
     update_columns: tuple[str, ...] | None = None
     skip_unchanged: bool = False
+    single_rows: bool = False
     sidecars: SidecarState | None = None
 
 

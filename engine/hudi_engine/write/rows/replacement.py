@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol
 
@@ -103,6 +103,15 @@ class Changes(Protocol):
         """Whether the rows depend on every partition, also on those that they do not touch."""
         ...
 
+    @property
+    def single_rows(self) -> bool:
+        """Whether stored rows are told one by one, so that others of their key must not change with them."""
+        ...
+
+    def beside_others(self) -> Changes | None:
+        """Return changes that do the same where keys are stored more than once; None when there are none."""
+        ...
+
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
     ) -> AlignedBatch:
@@ -118,11 +127,23 @@ class Replacement:
         keys: Columns; rows go whose values in them are those of a row that comes (null is like null).
         where: SQL over the table's columns, which may be named as DBT_INTERNAL_DEST.column.
         window: A window of time.
+        brings_back: Stored rows that do not go, but have the key of one that does, are inserted anew: a file loses its rows by
+            key. To find them all keys are read.
     """
 
     keys: tuple[str, ...] = ()
     where: str | None = None
     window: EventWindow | None = None
+    brings_back: bool = False
+
+    @property
+    def single_rows(self) -> bool:
+        """Whether no other row of the key of a row that goes may go with it."""
+        return not self.brings_back
+
+    def beside_others(self) -> Replacement:
+        """Return the replacement for a table with keys that are stored more than once."""
+        return replace(self, brings_back=True)
 
     @property
     def replaced(self) -> Replaced:
@@ -165,26 +186,45 @@ class Replacement:
                     F.lit(None).cast(batch.frame.schema[name].dataType).alias(name)
                     for name in (*batch.schema.names, *batch.marks)
                 ]
-                gone = self._going(stored, incoming).select(
-                    *nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH)
-                )
+                going = self._going(stored, incoming)
+                gone = going.select(*nothing, F.col(RECORD_KEY), F.col(PARTITION_PATH))
                 both = both.unionByName(flagged(gone, batch, delete=True, insert=False))
+                if self.brings_back:
+                    kept = _beside(going, self._staying(stored, incoming), nothing)
+                    both = both.unionByName(flagged(kept, batch, delete=False, insert=True))
         cached = (incoming,) if self.keys else ()
         return AlignedBatch(both, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks), cached)
 
     def _going(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
-        from pyspark.sql import functions as F
-
         if self.window is not None:
             stored = stored.where(self.window.condition(stored))
         stored = stored.alias(TARGET)
         if not self.keys:
             return stored.where(self.where) if self.where is not None else stored
+        return stored.join(incoming.alias(SOURCE), self._same_keys(), "left_semi")
+
+    def _staying(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
+        """Return the stored rows that `_going` leaves out."""
+        from pyspark.sql import functions as F
+
+        goes = F.lit(True) if self.window is None else self.window.condition(stored)
+        if self.keys:
+            inside, outside = (
+                stored.where(F.coalesce(goes, F.lit(False)) == F.lit(each)) for each in (True, False)
+            )
+            others = inside.alias(TARGET).join(incoming.alias(SOURCE), self._same_keys(), "left_anti")
+            return others.unionByName(outside)
+        goes = goes if self.where is None else goes & F.expr(f"({self.where})")
+        return stored.alias(TARGET).where(~F.coalesce(goes, F.lit(False)))
+
+    def _same_keys(self) -> Column:
+        from pyspark.sql import functions as F
+
         condition = F.lit(True) if self.where is None else F.expr(f"({self.where})")
         for name in self.keys:
             mine, theirs = (F.col(f"{side}.{_quoted(name)}") for side in (TARGET, SOURCE))
             condition = condition & mine.eqNullSafe(theirs)
-        return stored.join(incoming.alias(SOURCE), condition, "left_semi")
+        return condition
 
     def _only_within(self, incoming: DataFrame) -> DataFrame:
         """Fail where a row that comes is not one that the same write would take out again."""
@@ -205,6 +245,34 @@ class Replacement:
         if self.window is not None:
             parts.append(self.window.said)
         return " and ".join(parts)
+
+
+def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """Return those of the rows that stay whose key, in their partition, is also that of a row that goes.
+
+    Args:
+        going: Rows that go.
+        staying: Rows that stay.
+        columns: The columns to return, each null and of the type that the batch has.
+    """
+    from pyspark.sql import functions as F
+
+    key, place = "__hudi_going_key", "__hudi_going_partition"
+    keys = going.select(F.col(RECORD_KEY).alias(key), F.col(PARTITION_PATH).alias(place)).distinct()
+    same = (F.col(RECORD_KEY) == F.col(key)) & (F.col(PARTITION_PATH) == F.col(place))
+    found = staying.join(keys, same, "left_semi")
+    named = {name.lower(): name for name in found.columns}
+    kinds = found.select(*columns).schema.fields
+    return found.select(
+        *(
+            F.col(_quoted(named[field.name.lower()])).cast(field.dataType).alias(field.name)
+            if field.name.lower() in named
+            else empty
+            for field, empty in zip(kinds, columns, strict=True)
+        ),
+        F.col(RECORD_KEY),
+        F.col(PARTITION_PATH),
+    )
 
 
 def keyed(state: TableState, batch: AlignedBatch, options: Options) -> DataFrame:

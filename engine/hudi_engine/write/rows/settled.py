@@ -41,6 +41,11 @@ class OfTheWholeTable:
     """A key that another writer adds may be one of the rows'."""
     reads_all = True
     """What becomes of a row may depend on all that is stored."""
+    single_rows = True
+    """Two rows of one key may fare differently."""
+
+    def beside_others(self) -> None:
+        """Return None: how two rows of one key fare is not known to be the same to a second run."""
 
 
 @dataclass(frozen=True)
