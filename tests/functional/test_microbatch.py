@@ -80,3 +80,45 @@ class TestRowsOfOtherBatches:
         assert f"not among those that the write replaces: at from 2020-01-{day}" in log
         there = project.run_sql(f"show tables in {{schema}} like '{model}'", fetch="all")
         assert len(there) == (which == "second")
+
+
+class TestKeysOnSeveralDays:
+    """An order has a row a day: the key is that of the order, and a day that runs again leaves the other days' rows."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        orders = """
+{{ config(materialized='table', event_time='at') }}
+select id, timestamp '2020-01-01 06:00:00' + make_dt_interval(day) as at, concat('day ', day) as status
+from values (1, 0), (1, 1), (2, 0), (3, 1) as t(id, day)
+"""
+        days = """
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day', begin='2020-01-01',
+    unique_key='id', table_type='TYPE') }}
+select id, at, status from {{ ref('events') }}
+"""
+        rest = """
+{{ config(materialized='incremental', incremental_strategy='delete+insert', unique_key='id', table_type='TYPE',
+    incremental_predicates=["DBT_INTERNAL_DEST.status <> 'day 0'"]) }}
+select id, at, status from {{ ref('events') }} {% if is_incremental() %} where status = 'day 1' {% endif %}
+"""
+        made = {"events.sql": orders}
+        for kind in ("cow", "mor"):
+            made |= {
+                f"{kind}_days.sql": days.replace("TYPE", kind),
+                f"{kind}_rest.sql": rest.replace("TYPE", kind),
+            }
+        return made
+
+    def test_a_day_that_runs_again_leaves_the_rows_of_other_days(self, project: Any) -> None:
+        wanted = [(1, "day 0"), (1, "day 1"), (2, "day 0"), (3, "day 1")]
+        with patch_microbatch_end_time("2020-01-02 12:00:00"):
+            run_dbt(["run"])
+            for _ in range(2):
+                for model in ("cow_days", "mor_days", "cow_rest", "mor_rest"):
+                    found = project.run_sql(
+                        f"select id, status from {{schema}}.{model} order by all", fetch="all"
+                    )
+                    assert [tuple(row) for row in found] == wanted, model
+                window = ["--event-time-start", "2020-01-02", "--event-time-end", "2020-01-03"]
+                run_dbt(["run", "--exclude", "events", *window])

@@ -18,7 +18,6 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import WriteOptions
-from hudi_engine.config.enums import SchemaChange
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, RepeatedKeyError
@@ -68,7 +67,8 @@ from hudi_engine.write.request import (
 )
 from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.returning_columns import check_returning
-from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy, select_columns
+from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy
+from hudi_engine.write.rows.delete_keys import delete_batch
 from hudi_engine.write.rows.match import flag_unmatched
 from hudi_engine.write.rows.settled import Decided
 from hudi_engine.write.spread.bulk_order import bulk_layout
@@ -243,7 +243,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     """Fit and key the batch, on the driver when it is small; a match condition or own rows are settled before that."""
     config, options, operation = state.config, request.options, request.operation
     if operation.delete_only:
-        batch, index = _delete_batch(state, request, index)
+        batch, index = delete_batch(state, request.frame, index, prepped=request.prepped)
     else:
         carry: tuple[str, ...] = (RECORD_KEY, PARTITION_PATH) if request.prepped else ()
         if names_changes(config, request):
@@ -303,36 +303,6 @@ def _table_schema(state: TableState, batch: AlignedBatch, request: WriteRequest)
         return batch.schema
     schema = state.data_schema()
     return align(request.frame, None, FitPolicy()).schema if schema is None else schema
-
-
-def _delete_batch(
-    state: TableState, request: WriteRequest, index: IndexKind
-) -> tuple[AlignedBatch, IndexKind]:
-    """Return only the columns that say which rows go; without the partition columns keys are looked for everywhere."""
-    config = state.config
-    schema = state.data_schema()
-    if request.prepped:
-        frame = request.frame.select(RECORD_KEY, PARTITION_PATH)
-        return AlignedBatch(frame, pa.schema([]), (RECORD_KEY, PARTITION_PATH)), index
-    if not config.record_key_fields:
-        raise ConfigError(
-            f"table {config.name!r} has generated record keys, so rows cannot be deleted by key; "
-            "use delete_where(condition) instead"
-        )
-    given = {name.lower() for name in request.frame.columns}
-    keys = [name.partition(".")[0] for name in config.record_key_fields]
-    parts = [field.name.partition(".")[0] for field in config.partition_fields]
-    known = all(name.lower() in given for name in parts)
-    if not known:
-        index = replace(index, is_global=True, moves_partition=False, buckets=None)
-    wanted = list(dict.fromkeys([*keys, *(parts if known else [])]))
-    frame = select_columns(request.frame, wanted, f"delete from {config.name!r} needs the record key")
-    subset = (
-        None
-        if schema is None
-        else pa.schema([schema.field(name) for name in schema.names if name in set(wanted)])
-    )
-    return align(frame, subset, FitPolicy(change=SchemaChange.ANY)), index
 
 
 def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index: IndexKind) -> pa.Table:
