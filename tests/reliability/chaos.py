@@ -181,7 +181,7 @@ class Game:
             "hudi-rs": lambda: by_hudi_rs(self._path),
         }
         for name, reader in readers.items():
-            before = self._ledger.allowed()
+            plans, before = self._compactions(), self._ledger.allowed()
             try:
                 found = reader()
             except AssertionError:
@@ -190,6 +190,10 @@ class Game:
                 figures.count(f"{name} reads that began anew")
                 continue
             after = self._ledger.allowed()
+            if name == "hudi-rs" and (plans is None or plans != self._compactions()):
+                # it does not read logs that are written beside a planned compaction (docs/limits.md)
+                figures.count("hudi-rs reads beside a planned compaction")
+                continue
             figures.points += 1
             for place, states in before.items():
                 row = None if found is None else found.get(place)
@@ -197,6 +201,13 @@ class Game:
                     raise AssertionError(
                         f"{self._name}, reader by {name}: {place} is {row}, not one of {states | after[place]}"
                     )
+
+    def _compactions(self) -> list[str] | None:
+        """Return the instants of completed compactions, None while one is planned."""
+        timeline = self._table.timeline()
+        if any(each.action == "compaction" for each in timeline):
+            return None
+        return [each.requested_time for each in timeline if each.action == "commit"]
 
     def _settle(self, figures: Figures) -> None:
         for notes in self._ledger.entries().values():

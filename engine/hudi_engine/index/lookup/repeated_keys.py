@@ -16,7 +16,6 @@ from hudi_engine.errors import RepeatedKeyError
 from hudi_engine.index.lookup.tagging import SliceTag, live_keys
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan, lookup_keys
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.meta_fields import RECORD_KEY
 
 
 def refuse_repeated(
@@ -48,22 +47,6 @@ def refuse_repeated(
             plan, batch.filter(pc.equal(first, pa.scalar(int(number), first.type)).fill_null(False))
         ):
             raise repeated(keys[int(number)].as_py(), partition)
-
-
-def refuse_any_repeated(plan: UnitPlan, partition: str, batch: pa.Table, tag: SliceTag | None) -> None:
-    """Refuse rows that were told one by one and have a key that is in several rows of a slice; raises RepeatedKeyError.
-
-    Args:
-        plan: How the rows are treated.
-        partition: Partition path of the rows.
-        batch: The rows, one a key.
-        tag: Where they are in the slice's live rows.
-    """
-    if tag is None or not plan.single_rows:
-        return
-    stored = np.bincount(np.asarray(tag.batch_rows.drop_null()), minlength=batch.num_rows)
-    for number in np.flatnonzero(stored > 1)[:1]:
-        raise repeated(batch.column(RECORD_KEY)[int(number)].as_py(), partition)
 
 
 def repeated(key: str, partition: str) -> RepeatedKeyError:

@@ -19,7 +19,7 @@ from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.buckets import bucket_ids, bucket_of_file
-from hudi_engine.index.lookup.repeated_keys import refuse_any_repeated
+from hudi_engine.index.lookup.repeated_keys import refuse_repeated
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
@@ -81,7 +81,7 @@ def _run_bucket(
         return
     pruning = plan.index.pruning(task.context.options)
     tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, StoredKeys.LIVE)
-    refuse_any_repeated(plan, unit.partition, rows, tag)
+    refuse_repeated(task.context.read, plan, unit.partition, rows, [tag] if tag is not None else [])
     known = np.zeros(rows.num_rows, dtype=bool)
     if tag is not None:
         known[np.asarray(tag.matched)] = True
