@@ -9,12 +9,14 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.clock import InstantClock, format_instant
 
-from tests.reliability import attempts, kill, pairs
+from tests.reliability import attempts, clocks, kill, pairs
 from tests.reliability.figures import Figures
 from tests.reliability.kill import Size
 
@@ -102,6 +104,10 @@ def _every(timeline: Timeline, as_of: str | None = None) -> Callable[[str], bool
     return lambda instant: True
 
 
+def _by_the_clock(clock: InstantClock, after: str | None = None, zone: tzinfo | None = timezone.utc) -> str:
+    return format_instant(clock._now(), zone)
+
+
 MUTANTS = (
     Mutant("conflicts are looked for", (f"{E}txn.transaction:check_conflicts",), _nothing, pairs.run, _UPSERT, 0.008),
     Mutant("two new rows of one key conflict", (f"{E}txn.conflict:_new_keys",), _nothing, pairs.run, _NEW, 0.006),
@@ -158,4 +164,5 @@ MUTANTS = (
         "the archive takes pending states with it", (f"{E}services.archive.execute:_remove",), _nothing, kill.run,
         "archive, mor", 0.3,
     ),
+    Mutant("an instant is later than all before it", (f"{E}timeline.clock:InstantClock.next",), _by_the_clock, clocks.run, "", 0.03),
 )  # fmt: skip
