@@ -75,6 +75,9 @@ REFUSED = {
     "merge of those that fulfil a condition": lambda table, rows: table.merge(
         rows, MergeClauses(matched_condition="DBT_INTERNAL_DEST.status = 'paid'")
     ),
+    "upsert of those that fulfil a condition": lambda table, rows: table.upsert(
+        rows, match_condition="DBT_INTERNAL_DEST.status = 'paid'"
+    ),
     "merge that deletes by source": lambda table, rows: table.merge(
         rows.limit(0),
         MergeClauses(by_source="delete", by_source_condition="DBT_INTERNAL_DEST.status = 'paid'"),
@@ -82,7 +85,7 @@ REFUSED = {
 }
 
 
-def make(spark, path, kind):
+def make(spark, path, kind, with_logs=False):
     """Return a table whose keys are there more than once, in one file."""
     table_type, options = KINDS[kind]
     table = HudiTable.create(
@@ -95,6 +98,8 @@ def make(spark, path, kind):
         options=options,
     )
     table.insert(spark.createDataFrame(FIRST, COLUMNS))
+    if with_logs:
+        table.upsert(spark.createDataFrame(FIRST[3:4], COLUMNS))
     assert content(table) == said(FIRST)
     return table
 
@@ -112,9 +117,11 @@ def content(table):
     return found
 
 
-@pytest.mark.parametrize(("kind", "write"), in_turn(sorted(KINDS), sorted(WRITES)))
-def test_rows_that_do_not_fulfil_the_condition_stay(spark, tmp_path, kind, write):
-    table = make(spark, tmp_path / "t", kind)
+@pytest.mark.parametrize(
+    ("kind", "write", "with_logs"), in_turn(sorted(KINDS), sorted(WRITES), (True, False))
+)
+def test_rows_that_do_not_fulfil_the_condition_stay(spark, tmp_path, kind, write, with_logs):
+    table = make(spark, tmp_path / "t", kind, with_logs)
     act, expected = WRITES[write]
     act(table, spark.createDataFrame([AGAIN], COLUMNS))
     assert content(table) == said(expected)
@@ -123,9 +130,19 @@ def test_rows_that_do_not_fulfil_the_condition_stay(spark, tmp_path, kind, write
         assert content(table) == said(each for each in expected if each[0] != 2), "and it can go on"
 
 
-@pytest.mark.parametrize(("kind", "write"), in_turn(sorted(KINDS), sorted(REFUSED)))
-def test_an_update_of_one_of_several_rows_of_a_key_is_refused(spark, tmp_path, kind, write):
-    table = make(spark, tmp_path / "t", kind)
+@pytest.mark.parametrize(
+    ("kind", "write", "with_logs"), in_turn(sorted(KINDS), sorted(REFUSED), (False, True))
+)
+def test_an_update_of_one_of_several_rows_of_a_key_is_refused(spark, tmp_path, kind, write, with_logs):
+    table = make(spark, tmp_path / "t", kind, with_logs)
     with pytest.raises(RepeatedKeyError, match="record key '1' is stored in several rows of partition 'a'"):
         REFUSED[write](table, spark.createDataFrame([AGAIN], COLUMNS))
     assert content(table) == said(FIRST)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in sorted(KINDS) if kind.startswith("mor")])
+def test_an_upsert_changes_all_rows_of_its_key_for_every_reader(spark, tmp_path, kind):
+    """A record of a log changes the first row with its key for Apache Hudi and hudi-rs, so the file is written anew."""
+    table = make(spark, tmp_path / "t", kind)
+    table.upsert(spark.createDataFrame([AGAIN], COLUMNS))
+    assert {row for row in content(table) if row[0] == 1 and row[2] == "a"} == {(1, "paid again", "a")}

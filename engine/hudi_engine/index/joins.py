@@ -16,8 +16,8 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.frames.spark_read import literal_paths, map_slices, slices_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import settle, stored_columns
-from hudi_engine.index.lookup.repeated_keys import repeated
-from hudi_engine.index.lookup.tagging import stored_keys_of
+from hudi_engine.index.lookup.repeated_keys import repeated, repeats
+from hudi_engine.index.lookup.tagging import live_keys, stored_keys_of
 from hudi_engine.index.lookup.unit import (
     BUCKET,
     DELETE_FLAG,
@@ -81,12 +81,12 @@ def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> D
 
 
 def stored_keys(
-    spark: SparkSession, context: WriteContext, units: Sequence[PartitionUnit]
+    spark: SparkSession, context: WriteContext, units: Sequence[PartitionUnit], *, copies: bool = False
 ) -> tuple[DataFrame, bool]:
     """Return every stored key of some partitions with its file id, and whether deleted keys may be among them.
 
     Keys of base files without logs are read natively by Spark; a slice with logs is read by a task, which tells from the
-    merged rows which of its keys are still there (column ``__hudi_alive``).
+    merged rows which of its keys are still there (column ``__hudi_alive``), once for each key, or once a row with ``copies``.
     """
     from pyspark.sql import functions as F
 
@@ -110,13 +110,22 @@ def stored_keys(
         return plain, False
     read = context.read
     found = map_slices(
-        spark, logged, _STORED_SCHEMA, lambda task: _logged_keys(read, task[0], log_keys=task[1])
+        spark,
+        logged,
+        _STORED_SCHEMA,
+        lambda task: _logged_keys(read, task[0], log_keys=task[1], copies=copies),
     )
     return (found if plain is None else plain.unionByName(found)), bool(logged)
 
 
-def _logged_keys(read: ReadContext, file_slice: FileSlice, *, log_keys: bool) -> pa.Table:
+def _logged_keys(read: ReadContext, file_slice: FileSlice, *, log_keys: bool, copies: bool) -> pa.Table:
     keys, alive = stored_keys_of(read, file_slice, log_keys=log_keys)
+    if copies:
+        several = repeats(live_keys(read, file_slice))
+        keys, alive = (
+            pa.concat_arrays([keys, several]),
+            pa.concat_arrays([alive, pa.repeat(True, len(several))]),
+        )
     count = len(keys)
     columns = [keys, pa.repeat(file_slice.partition, count), pa.repeat(file_slice.file_id, count), alive]
     return pa.Table.from_arrays(columns, schema=_STORED_SCHEMA)
@@ -232,7 +241,7 @@ def tag_files(
     frame, rows, kept = batch
     frame = combine_by_key(frame, context, plan)
     touched = [units[partition] for partition in rows if partition in units]
-    stored, some_deleted = stored_keys(spark, context, touched)
+    stored, some_deleted = stored_keys(spark, context, touched, copies=plan.single_rows)
     same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
     if INSERT_FLAG in frame.columns:
         same = same & ~F.col(INSERT_FLAG)

@@ -207,7 +207,7 @@ def _commit(
 def _plan(config: TableConfig, request: WriteRequest, index: IndexKind, operation: Operation) -> UnitPlan:
     """Say how the rows of a partition are treated."""
     combined = bool(config.record_key_fields) and combines(request) and not names_changes(config, request)
-    if request.single_rows and index.buckets is None:
+    if request.single_rows and request.match_condition is None and index.buckets is None:
         # several rows of one key are what is looked for
         combined = False
     return UnitPlan(

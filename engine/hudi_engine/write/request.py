@@ -60,7 +60,9 @@ class WriteRequest:
     @property
     def single_rows(self) -> bool:
         """Whether stored rows were told one by one, so that others of their key must not change with them."""
-        return self.changes.single_rows if self.changes is not None else self.prepped
+        if self.changes is not None:
+            return self.changes.single_rows
+        return self.prepped or self.match_condition is not None
 
     @property
     def own_rows(self) -> bool:

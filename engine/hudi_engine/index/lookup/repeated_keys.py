@@ -49,6 +49,12 @@ def refuse_repeated(
             raise repeated(keys[int(number)].as_py(), partition)
 
 
+def repeats(keys: pa.ChunkedArray) -> pa.Array:
+    """Return the keys that come more than once, each once."""
+    counted = pc.value_counts(keys)
+    return counted.field("values").filter(pc.greater(counted.field("counts"), 1))
+
+
 def repeated(key: str, partition: str) -> RepeatedKeyError:
     """Return the error about one key."""
     return RepeatedKeyError(

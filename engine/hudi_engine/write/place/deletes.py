@@ -27,16 +27,14 @@ def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array
     return flagged if marked is None else pc.or_(flagged, marked.fill_null(False))
 
 
-def takes_several(plan: UnitPlan, unit: PartitionUnit, batch: pa.Table, tag: SliceTag) -> bool:
-    """Tell whether a batch takes out several rows of one key of a base file, which then has to be written anew.
+def takes_several(unit: PartitionUnit, tag: SliceTag) -> bool:
+    """Tell whether a batch takes out or changes several rows of one key of a base file, which then has to be written anew.
 
-    Readers apply a log's delete to the first row with its key, so of several none would go but that one.
+    Apache Hudi and hudi-rs apply a record of a log to the first row with its key, so of several only that one would change.
 
     Raises:
         DataError: A compaction of the file group is pending.
     """
-    if not (plan.delete_only or DELETE_FLAG in batch.column_names):
-        return False
     hits = tag.batch_rows.drop_null()
     if tag.file_slice.base_file is None or pc.count_distinct(hits).as_py() == len(hits):
         return False
@@ -49,7 +47,7 @@ def check_rewritable(unit: PartitionUnit, file_slice: FileSlice) -> None:
     if file_slice.file_id in unit.frozen:
         raise DataError(
             f"rows of file group {file_slice.file_id!r} in partition {unit.partition!r} have a key that is there more than once, "
-            "and cannot be taken out while a compaction of it is pending. Run the compaction (compact()) and write again"
+            "and cannot be changed while a compaction of it is pending. Run the compaction (compact()) and write again"
         )
 
 
