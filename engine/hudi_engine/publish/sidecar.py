@@ -207,6 +207,8 @@ def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.T
 
 def masked_rows(mask: pa.Table) -> pa.Int64Array:
     """Turn mask rows back into row numbers of a base file, ascending."""
+    if not mask.num_rows:
+        return pa.array([], pa.int64())
     chunks = mask.column(CHUNK_COLUMN).to_numpy()
     words = pc.list_flatten(mask.column(WORDS_COLUMN).combine_chunks()).to_numpy(zero_copy_only=False)
     bits = np.unpackbits(
