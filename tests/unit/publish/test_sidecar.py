@@ -229,7 +229,7 @@ def test_a_sidecar_is_read_back_as_it_was_written(mor):
 
 
 def test_a_sidecar_that_masks_nothing_is_read_back_too(mor):
-    live = pa.Table.from_pylist([{name: None for name in SCHEMA.names}], schema=SCHEMA)
+    live = pa.Table.from_pylist([dict.fromkeys(SCHEMA.names)], schema=SCHEMA)
     write_sidecar(mor.storage, "dt=x/l.delta", SCHEMA, SliceDelta(pa.array([], pa.int64()), live))
     found = read_sidecar(mor.storage, "dt=x/l.delta", SCHEMA)
     assert (len(found.masked_positions), found.live.num_rows) == (0, 1)
