@@ -26,11 +26,16 @@ class Figures:
     notes: dict[str, int] = field(default_factory=dict)
     cut_short: bool = False
     started: float = field(default_factory=time.monotonic)
+    ended: float | None = None
 
     @property
     def seconds(self) -> float:
-        """Seconds since the row began."""
-        return time.monotonic() - self.started
+        """Seconds since the row began, or that it took."""
+        return (self.ended or time.monotonic()) - self.started
+
+    def end(self) -> None:
+        """Note that the row is through: other rows may run before its figures are written."""
+        self.ended = time.monotonic()
 
     def try_point(self, work: Callable[..., object], *given: object) -> bool:
         """Run one point and keep what it says is wrong; tells whether nothing is."""

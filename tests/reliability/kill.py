@@ -30,6 +30,7 @@ class Size:
         only: Part of the names of the operations, for one at a time.
         every: Each so manieth operation takes part.
         first: Whether to stop at the first violation.
+        begin: Number of the table to begin with, of a row that has numbered ones.
     """
 
     share: float = 1.0
@@ -39,6 +40,7 @@ class Size:
     only: str = ""
     every: int = 1
     first: bool = False
+    begin: int = 0
 
     def is_over(self, figures: Figures) -> bool:
         """Tell whether the time is up, and note it, or whether enough is known."""

@@ -56,7 +56,7 @@ def run(spark: Any, root: Path, size: Size, seed: int = 6) -> Figures:
     names = [name for name in PLAYED if size.only in name]
     with ExitStack() as opened:
         judges = judges_of(opened, size)
-        for number in range(max(1, round(MOST_TABLES * size.share))):
+        for number in range(size.begin, max(1, round(MOST_TABLES * size.share))):
             if size.is_over(figures):
                 break
             name, path = names[number % len(names)], root / f"sequence{number}"
