@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 
 import pytest
-from hudi_engine import HudiTable
+from hudi_engine import DataError, HudiTable
 from hudi_engine import read as read_rows
 from hudi_engine.errors import RepeatedKeyError
 from hudi_engine.write.rows.clauses import MergeClauses
@@ -137,6 +137,28 @@ def test_an_update_of_one_of_several_rows_of_a_key_is_refused(spark, tmp_path, k
     table = make(spark, tmp_path / "t", kind, with_logs)
     with pytest.raises(RepeatedKeyError, match="record key '1' is stored in several rows of partition 'a'"):
         REFUSED[write](table, spark.createDataFrame([AGAIN], COLUMNS))
+    assert content(table) == said(FIRST)
+
+
+def test_a_changelog_whose_base_file_has_a_key_twice_takes_no_change_of_it(spark, tmp_path):
+    options = {"hoodie.allow.operation.metadata.field": "true"}
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["part"],
+        table_type="mor",
+        options=options,
+    )
+    table.insert(spark.createDataFrame(FIRST, COLUMNS))
+    for change in (
+        lambda: table.delete_where("id = 1"),
+        lambda: table.upsert(spark.createDataFrame([AGAIN], COLUMNS)),
+        lambda: table.delete(spark.createDataFrame([AGAIN], COLUMNS)),
+    ):
+        with pytest.raises(DataError, match="changelog mode"):
+            change()
     assert content(table) == said(FIRST)
 
 

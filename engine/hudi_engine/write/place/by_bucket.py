@@ -120,7 +120,7 @@ def _goes_to_log(
     """
     if task.context.config.table_type is not TableType.MERGE_ON_READ:
         return False
-    if tag is not None and not task.context.config.keeps_operations and takes_several(unit, tag):
+    if tag is not None and takes_several(unit, tag, task.context.config):
         return False
     if DELETE_FLAG not in rows.column_names:
         _check_new_keys(task, plan, file_slice, rows)

@@ -104,7 +104,7 @@ class _TaggedRows:
         config, plan = self.task.context.config, self.plan
         if config.table_type is not TableType.MERGE_ON_READ:
             return False
-        if not config.keeps_operations and takes_several(self.unit, self.tag):
+        if takes_several(self.unit, self.tag, config):
             return False
         if plan.delete_only or OPERATION in self.batch.column_names:
             return True

@@ -27,17 +27,23 @@ def deletes_of(batch: pa.Table, plan: UnitPlan, config: TableConfig) -> pa.Array
     return flagged if marked is None else pc.or_(flagged, marked.fill_null(False))
 
 
-def takes_several(unit: PartitionUnit, tag: SliceTag) -> bool:
+def takes_several(unit: PartitionUnit, tag: SliceTag, config: TableConfig) -> bool:
     """Tell whether a batch takes out or changes several rows of one key of a base file, which then has to be written anew.
 
     Apache Hudi and hudi-rs apply a record of a log to the first row with its key, so of several only that one would change.
 
     Raises:
-        DataError: A compaction of the file group is pending.
+        DataError: A compaction of the file group is pending, or the table keeps its changes in logs.
     """
     hits = tag.batch_rows.drop_null()
     if tag.file_slice.base_file is None or pc.count_distinct(hits).as_py() == len(hits):
         return False
+    if config.keeps_operations:
+        raise DataError(
+            f"rows of file group {tag.file_slice.file_id!r} in partition {unit.partition!r} have a key that is there more than "
+            "once. The table is in changelog mode, so a change goes to a log, which changes only one of them for other readers. "
+            "Insert each key once, or rebuild the table"
+        )
     check_rewritable(unit, tag.file_slice)
     return True
 
