@@ -147,8 +147,8 @@ class Replacement:
 
     @property
     def replaced(self) -> Replaced:
-        """The window if that is all; other rows cannot be told apart."""
-        if self.window is None:
+        """The window if that is all; other rows cannot be told apart, nor those that are written anew beside it."""
+        if self.window is None or self.brings_back:
             return Replaced()
         return Replaced.within(self.window.column, self.window.start, self.window.end)
 
