@@ -143,6 +143,9 @@ def test_types_of_columns_that_spark_has_are_taken() -> None:
     legal = ["INT", "decimal(12,2)", "Decimal ( 3 )", "varchar(10)", "char(2)", "timestamp_ntz", " string "]
     assert problems_of({"materialized": "seed", "column_types": dict(zip("abcdefg", legal))}) == []
     assert problems_of({"column_types": {"a": "itn"}}) == [], "of a folder of seeds, inherited by nothing"
+    assert nearly_named({"amout": "int", "other": "int", "ID": "int"}, ["id", "amount"]) == {
+        "amout": "amount"
+    }
 
 
 def test_words_of_other_databases_for_a_type_are_taken_where_they_mean_one_of_spark() -> None:
@@ -150,9 +153,6 @@ def test_words_of_other_databases_for_a_type_are_taken_where_they_mean_one_of_sp
     assert [in_spark(word) for word in words] == ["string", "string", "bigint", "double", "boolean"]
     assert [in_spark(word) for word in ("bigint", "varchar(3)")] == ["bigint", "varchar(3)"]
     assert problems_of({"materialized": "seed", "column_types": dict(zip("abcde", words))}) == []
-    assert nearly_named({"amout": "int", "other": "int", "ID": "int"}, ["id", "amount"]) == {
-        "amout": "amount"
-    }
 
 
 @pytest.mark.parametrize("key", REFUSED_OF_MERGES)
