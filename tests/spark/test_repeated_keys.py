@@ -31,6 +31,9 @@ KINDS = {
     "mor bucket": ("mor", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}),
 }
 
+CHANGELOG = "mor changelog"
+KEEPS_CHANGES = {CHANGELOG: ("mor", {"hoodie.allow.operation.metadata.field": "true"})}
+
 
 def moment(day):
     return datetime(2026, 1, day, tzinfo=timezone.utc)
@@ -87,7 +90,7 @@ REFUSED = {
 
 def make(spark, path, kind, with_logs=False):
     """Return a table whose keys are there more than once, in one file."""
-    table_type, options = KINDS[kind]
+    table_type, options = {**KINDS, **KEEPS_CHANGES}[kind]
     table = HudiTable.create(
         spark,
         str(path),
@@ -141,17 +144,7 @@ def test_an_update_of_one_of_several_rows_of_a_key_is_refused(spark, tmp_path, k
 
 
 def test_a_changelog_whose_base_file_has_a_key_twice_takes_no_change_of_it(spark, tmp_path):
-    options = {"hoodie.allow.operation.metadata.field": "true"}
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        partition_by=["part"],
-        table_type="mor",
-        options=options,
-    )
-    table.insert(spark.createDataFrame(FIRST, COLUMNS))
+    table = make(spark, tmp_path / "t", CHANGELOG)
     for change in (
         lambda: table.delete_where("id = 1"),
         lambda: table.upsert(spark.createDataFrame([AGAIN], COLUMNS)),
