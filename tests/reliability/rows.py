@@ -71,7 +71,7 @@ ROWS = {
         ),
         Row(
             "sequences",
-            "random sequences of all operations on all kinds of tables and indexes against a dictionary, by three readers of ours, hudi-rs and "
+            "random sequences of operations on all kinds of tables and indexes against a dictionary, by three readers of ours, hudi-rs and "
             "Apache Hudi 0.15.0 and 1.2.0 in turn",
             sequences.run,
             Size(share=0.003),
