@@ -12,6 +12,8 @@ from tests.functional.conftest import *  # noqa: F403
 
 DAYS, A_DAY = 60, 40
 END = "2020-02-29 23:59:59"
+ONE_FOR_DBT = 1
+"""Threads that a model of batches takes to hand them out, where there are more than one; dbt does not write in it meanwhile."""
 EVENTS = f"""
 create table {{schema}}.events using parquet as
 select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(id div {A_DAY}, id % 24) as at,
@@ -82,14 +84,14 @@ class TestSixtyDays:
         with_end(["run", "--threads", "4"])
         assert stored(project, "days") == at_once(project), "lookback takes in what is late"
 
-    def test_two_threads_are_faster_than_one(self, project: Any, table_type: str) -> None:
+    def test_two_windows_at_a_time_are_faster_than_one(self, project: Any, table_type: str) -> None:
         seconds = {}
-        for threads in (1, 2):
+        for windows, threads in ((1, 1), (2, ONE_FOR_DBT + 2)):
             begun = time.perf_counter()
             with_end(["run", "--full-refresh", "--threads", str(threads)])
-            seconds[threads] = time.perf_counter() - begun
+            seconds[windows] = time.perf_counter() - begun
         print(  # noqa: T201 - the figure that this shows
-            f"{table_type}: {DAYS} windows, 1 thread {seconds[1]:.1f} s, 2 threads {seconds[2]:.1f} s, "
+            f"{table_type}: {DAYS} windows, one at a time {seconds[1]:.1f} s, two {seconds[2]:.1f} s, "
             f"ratio {seconds[1] / seconds[2]:.2f}"
         )
         assert stored(project, "days") == at_once(project)

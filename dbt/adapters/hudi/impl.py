@@ -39,6 +39,7 @@ from dbt.adapters.hudi.hooks import hook_text, rendered_hook
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.model.merge import STRATEGIES
+from dbt.adapters.hudi.model.meta import with_meta
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.model.run_notes import notes_of_run
 from dbt.adapters.hudi.model.selected import own_strategies
@@ -198,15 +199,19 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def valid_incremental_strategies(self) -> list[str]:
         return [*STRATEGIES, *own_strategies(self._macros())]
 
+    @available.parse(lambda *_: {})
+    def hudi_configs(self, model: Mapping[str, Any]) -> dict[str, object]:
+        """Return a node's config with what stands under ``meta: {hudi: ...}``."""
+        return with_meta(model.get("config") or {}, str(model.get("name")))
+
     @available.parse_none
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
         """Check a node's whole config before anything runs."""
         name = named(relation)
-        plan = self._resolve(name.database, name.name, model.get("config") or {})
-        notes = notes_of_run(str(model.get("unique_id") or ""), self._warehouse.places.project_root)
-        tests = audit_tests(
-            plan.audit, str(model.get("unique_id") or ""), self.get_macro_resolver(), self.config
-        )
+        plan = self._resolve(name.database, name.name, self.hudi_configs(model))
+        node = str(model.get("unique_id") or "")
+        notes = notes_of_run(node, self._warehouse.places.project_root)
+        tests = audit_tests(plan.audit, node, self.get_macro_resolver(), self.config)
         return replace(plan, run_notes=notes, tests=tests)
 
     def _audit(self, session: SparkSession, plan: ModelPlan) -> AbstractContextManager[None]:
@@ -217,13 +222,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def _resolve(self, schema: str, name: str, config: Mapping[str, Any]) -> ModelPlan:
         integration = integration_of(config, self.get_catalog_integration)
         config = with_catalog(config, integration, self.config.credentials.catalog)
-        return resolve_plan(
-            {"config": config},
-            schema,
-            name,
-            self._warehouse.places,
-            own_strategies(self._macros()),
-        )
+        own = own_strategies(self._macros())
+        return resolve_plan({"config": config}, schema, name, self._warehouse.places, own)
 
     @available.parse_none
     def hudi_stage(self, relation: BaseRelation, code: str, language: str = "sql", plan: Any = None) -> None:

@@ -2,7 +2,7 @@
 {{ config(
     incremental_strategy='upsert',
     unique_key=['month', 'day', 'carrier', 'flight', 'origin'],
-    precombine_field='recorded_at',
+    tblproperties={'preCombineField': 'recorded_at'},
     partition_by=['month']
 ) }}
 select * from {{ ref('stg_flight_reports') }}

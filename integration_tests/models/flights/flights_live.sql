@@ -2,7 +2,7 @@
 {{ config(
     table_type='mor',
     unique_key=['month', 'day', 'carrier', 'flight', 'origin'],
-    precombine_field='recorded_at',
+    tblproperties={'preCombineField': 'recorded_at'},
     partition_by=['month'],
     post_hook=["{{ hudi_compact(this) }}", "{{ hudi_clean(this) }}"]
 ) }}

@@ -15,6 +15,7 @@ from hudi_engine.spelling import nearest
 
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
+from dbt.adapters.hudi.model.meta import with_meta
 
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
 _OF_OTHERS: Mapping[str, str] = dict.fromkeys(
@@ -108,7 +109,11 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
     problems = []
     # dbt names the nodes in the order in which its threads get to them
     for node in sorted(nodes, key=lambda each: str(each.name)):
-        config = node_config(node)
+        try:
+            config = node_config(node)
+        except DbtRuntimeError as error:
+            problems.append(error.msg)
+            continue
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)
         if lacks_macro(config.get("incremental_strategy"), macros):
@@ -125,8 +130,12 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
 
 
 def node_config(node: Any) -> dict[str, object]:
-    """Return all that the config of a node says, dbt's own keys and others."""
-    return dict(node.config.to_dict(omit_none=True))
+    """Return all that the config of a node says, dbt's own keys and others.
+
+    Raises:
+        DbtRuntimeError: Its ``meta: {hudi: ...}`` is not one of configs.
+    """
+    return with_meta(node.config.to_dict(omit_none=True), str(node.name))
 
 
 def _check_materialization(node: Any, config: Mapping[str, object], resolve: Callable[[Any], object]) -> None:

@@ -41,13 +41,14 @@
 {% endmacro %}
 
 {% macro hudi_pinned(relation) %}
-  {%- if not execute or config is not defined or config.get('as_of') is none -%}
+  {%- if not execute or config is not defined or model is not defined or adapter.type() != 'hudi' -%}
     {{ return(relation) }}
   {%- endif -%}
-  {%- if relation.is_cte or relation.is_view or adapter.type() != 'hudi' -%}
+  {%- set as_of = adapter.hudi_configs(model).get('as_of') -%}
+  {%- if as_of is none or relation.is_cte or relation.is_view -%}
     {{ return(relation) }}
   {%- endif -%}
-  {{ return(hudi_as_of(relation, config.get('as_of'))) }}
+  {{ return(hudi_as_of(relation, as_of)) }}
 {% endmacro %}
 
 {#- The rows have a name for the time of the run only, which a view or another model's query would outlive. -#}

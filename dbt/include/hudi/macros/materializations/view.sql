@@ -1,7 +1,8 @@
 {% materialization view, adapter='hudi' -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='view') -%}
-  {% if config.get('audit') or config.get('pre_commit_tests') %}
+  {%- set configs = adapter.hudi_configs(model) -%}
+  {% if configs.get('audit') or configs.get('pre_commit_tests') %}
     {% do exceptions.warn(this ~ " is a view, which has no commit that tests could stop; they run after it") %}
   {% endif %}
   {% do apply_grants(target_relation, config.get('grants')) %}

@@ -1,0 +1,43 @@
+"""Configs under ``meta: {hudi: ...}``, the place that every version of dbt leaves to others.
+
+dbt 2 refuses the name of a config that it does not know itself; of adapters that it does not have it knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.spelling import did_you_mean
+
+from dbt.adapters.hudi.model.known_configs import USED
+
+PLACE = "hudi"
+
+
+def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
+    """Return a node's config with what stands under ``meta: {hudi: ...}``; what is said directly counts more.
+
+    Args:
+        config: The node's whole config.
+        node: Its name, for the error.
+
+    Raises:
+        DbtRuntimeError: It is no mapping, or has a key that dbt-hudi does not read.
+    """
+    meta = config.get("meta")
+    given = meta.get(PLACE) if isinstance(meta, Mapping) else None
+    if given is None:
+        return dict(config)
+    if not isinstance(given, Mapping):
+        raise DbtRuntimeError(
+            f"meta.{PLACE} of {node} is {given!r}; legal is a mapping of configs, such as {{precombine_field: updated_at}}"
+        )
+    for key in given:
+        if key not in USED:
+            raise DbtRuntimeError(
+                f"meta.{PLACE} of {node} has the key {key!r}; {did_you_mean(str(key), USED)}legal are the configs of "
+                f"dbt-hudi: {', '.join(USED)}. dbt's own configs stand beside meta"
+            )
+    said = {key: value for key, value in config.items() if value is not None}
+    return {**config, **given, **said}

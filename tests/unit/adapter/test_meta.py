@@ -1,0 +1,42 @@
+"""Configs under ``meta: {hudi: ...}``, where dbt 2 lets them stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.model.known_configs import USED
+from dbt.adapters.hudi.model.meta import with_meta
+
+
+def test_every_config_of_dbt_hudi_may_stand_under_meta() -> None:
+    given = {key: f"value of {key}" for key in USED}
+    merged = with_meta({"materialized": "incremental", "meta": {"owner": "me", "hudi": given}}, "orders")
+    assert {key: merged[key] for key in USED} == given
+    assert merged["materialized"] == "incremental"
+
+
+def test_what_a_model_says_directly_counts_more_and_none_is_not_said() -> None:
+    config = {"table_type": "cow", "index": None, "meta": {"hudi": {"table_type": "mor", "index": "bloom"}}}
+    assert with_meta(config, "orders") == {**config, "index": "bloom"}
+
+
+@pytest.mark.parametrize("meta", [None, {}, {"owner": "me"}, {"hudi": None}])
+def test_a_meta_without_configs_changes_nothing(meta: Any) -> None:
+    config = {"table_type": "cow", "meta": meta}
+    assert with_meta(config, "orders") == config
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("mor", r"meta\.hudi of orders is 'mor'; legal is a mapping"),
+        ({"precombine_feild": "at"}, r"has the key 'precombine_feild'; did you mean 'precombine_field'\?"),
+        ({"unique_key": "id"}, r"has the key 'unique_key'.*dbt's own configs stand beside meta"),
+    ],
+)
+def test_what_is_no_config_of_dbt_hudi_is_refused_by_name(given: Any, words: str) -> None:
+    with pytest.raises(DbtRuntimeError, match=words):
+        with_meta({"meta": {"hudi": given}}, "orders")
