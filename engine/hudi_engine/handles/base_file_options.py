@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
 
 from hudi_engine.config.declared.write_options import FileOptions, IndexOptions
 from hudi_engine.config.enums import BloomFilterType, ParquetCodec
@@ -65,6 +67,18 @@ class BaseFileOptions:
             bloom_fpp=options[IndexOptions.BLOOM_FALSE_POSITIVES],
             bloom_max_entries=options[IndexOptions.BLOOM_MAX_ENTRIES],
         )
+
+    def for_blocks(self, first: pa.Table, rows: int | None) -> BaseFileOptions:
+        """Return the layout with row groups of even size, for a file whose rows come in blocks: no small one is left at its end.
+
+        Args:
+            first: The first block.
+            rows: About how many rows the file gets, None when that is not known.
+        """
+        if not rows or not first.num_rows:
+            return self
+        whole = first.nbytes * rows // first.num_rows
+        return replace(self, row_group_bytes=max(1, whole // max(1, round(whole / self.row_group_bytes))))
 
     @property
     def parquet_codec(self) -> str:

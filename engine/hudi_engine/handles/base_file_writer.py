@@ -63,7 +63,7 @@ class BaseFileInfo:
 def write_base_file(
     storage: Storage,
     path: str,
-    table: pa.Table | Iterable[pa.RecordBatch],
+    table: pa.Table | Iterable[pa.RecordBatch | pa.Table],
     *,
     avro_schema_with_meta: Mapping[str, object],
     options: BaseFileOptions,
@@ -76,11 +76,11 @@ def write_base_file(
         storage: The table's storage.
         path: Path below the table folder.
         table: The rows, the five meta columns filled. Batches are written as they come, so they need not fit
-            into memory together; their keys do.
+            into memory together; their keys do. An error that they raise leaves no file.
         avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
         options: Parquet layout.
         before_publish: Called when the file is durable and before it gets its name; an error cancels it.
-        reuse_bloom: A filter that already holds every key of the file, written as it is. None builds one.
+        reuse_bloom: A filter that holds every key of the file when its last row has come, written as it is. None builds one.
 
     Raises:
         InvalidKeyError: A row has no record key.
@@ -165,14 +165,14 @@ def _repeated(text: str, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(text, pa.string()), count)
 
 
-def _as_tables(rows: pa.Table | Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _as_tables(rows: pa.Table | Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.Table]:
     if isinstance(rows, pa.Table):
         yield rows
         return
     schema = None
     for batch in rows:
         schema = batch.schema
-        yield pa.Table.from_batches([batch])
+        yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
     if schema is None:
         raise SchemaError("a base file cannot be written from no batches at all; pass one batch without rows")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -53,12 +54,68 @@ class FileChanges:
     update_columns: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
-class _Merged:
-    table: pa.Table
-    updated: int
-    deleted: int
-    inserted: int
+class _NothingChanged(Exception):  # noqa: N818 - no error: the file stays as it is
+    """All rows of a file have been seen, and none is another."""
+
+
+@dataclass
+class _Merging:
+    """A file while the batch's rows are merged into it, and what has become of its rows so far.
+
+    Args:
+        task: The running write task.
+        partition: Partition path of the file.
+        changes: What happens to it.
+        name: Name of the new file.
+        images: Collects changes for a changelog, None where there is none.
+        bloom: Filter of the old file that gets the new keys; None when one is made anew.
+    """
+
+    task: WriteTask
+    partition: str
+    changes: FileChanges
+    name: str
+    images: ChangeImages | None
+    bloom: BloomFilter | None
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+
+    @property
+    def is_another(self) -> bool:
+        """Whether the new file differs from the old one so far."""
+        return bool(self.updated or self.deleted or self.inserted)
+
+    def blocks(self, old: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Yield the rows of the new file block by block; new rows come last and all get the new file's name.
+
+        Raises:
+            _NothingChanged: after the last block, when all rows were as they had been.
+        """
+        updates = _Updates.of(self.task, self.partition, self.changes, self.name)
+        row = 0
+        for block in old:
+            part, updated, deleted = updates.apply(block, row, self.images)
+            row += block.num_rows
+            self.updated += updated
+            self.deleted += deleted
+            yield self._named(part)
+        if self.changes.inserts is not None and self.changes.inserts.num_rows:
+            yield self._named(self._new_rows(self.changes.inserts))
+        if not self.is_another:
+            raise _NothingChanged
+
+    def _new_rows(self, inserts: pa.Table) -> pa.Table:
+        self.inserted = inserts.num_rows
+        new = stamp_rows(self.task, self.partition, inserts, self.name)
+        if self.images is not None:
+            self.images.inserted(new)
+        if self.bloom is not None:
+            self.bloom.add(new.column(RECORD_KEY))
+        return new.drop_columns([FILE_NAME])
+
+    def _named(self, rows: pa.Table) -> pa.Table:
+        return rows.add_column(META_FIELDS.index(FILE_NAME), FILE_NAME, constant(self.name, rows.num_rows))
 
 
 def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> WriteStat | None:
@@ -83,79 +140,75 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         else [read_slice(context.read, file_slice, columns=columns)]
     )
     images = ChangeImages.of(task)
-    merged = _merge(task, file_slice.partition, old, changes, name, images)
-    if merged.updated == merged.deleted == merged.inserted == 0:
+    bloom, rows = _reusable_bloom(context, file_slice, changes)
+    merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
+    blocks = merging.blocks(old)
+    begun = _until_changed(blocks, merging, context.base_files.row_group_bytes)
+    if begun is None:
         return None
     task.announce(file_slice.partition, name, "MERGE")
     path = f"{file_slice.partition}/{name}" if file_slice.partition else name
-    info = write_base_file(
-        context.storage,
-        path,
-        merged.table,
-        avro_schema_with_meta=context.avro_schema,
-        options=context.base_files,
-        before_publish=task.publish_guard(),
-        reuse_bloom=_reusable_bloom(task, file_slice, merged),
-    )
-    note_file(context.storage.base, merged.table.num_rows)
+    try:
+        info = write_base_file(
+            context.storage,
+            path,
+            chain(begun, blocks),
+            avro_schema_with_meta=context.avro_schema,
+            options=context.base_files.for_blocks(begun[0], rows),
+            before_publish=task.publish_guard(),
+            reuse_bloom=bloom,
+        )
+    except _NothingChanged:
+        return None
+    note_file(context.storage.base, info.rows)
     return WriteStat(
         file_id=file_slice.file_id,
         path=path,
         cdc_stats=None if images is None else images.write(task, file_slice.partition, file_slice.file_id),
         prev_commit=base.instant if base is not None else file_slice.base_instant,
-        num_writes=merged.table.num_rows,
-        num_update_writes=merged.updated,
-        num_inserts=merged.inserted,
-        num_deletes=merged.deleted,
+        num_writes=info.rows,
+        num_update_writes=merging.updated,
+        num_inserts=merging.inserted,
+        num_deletes=merging.deleted,
         total_write_bytes=info.size,
         file_size_in_bytes=info.size,
         partition_path=file_slice.partition,
     )
 
 
-def _reusable_bloom(task: WriteTask, file_slice: FileSlice, merged: _Merged) -> BloomFilter | None:
-    """Return the old file's filter with the new keys added: it may admit keys that have gone, and is made anew when overfull."""
+def _until_changed(blocks: Iterator[pa.Table], merging: _Merging, most_bytes: int) -> list[pa.Table] | None:
+    """Return the first blocks, up to one with a change, or to so many bytes; None where no row of the file changes.
+
+    A file that stays as it is, is found so before anything is written of it, but for a large one that has seen no change yet.
+    """
+    begun: list[pa.Table] = []
+    held = 0
+    try:
+        for block in blocks:
+            begun.append(block)
+            held += block.nbytes
+            if merging.is_another or held > most_bytes:
+                break
+    except _NothingChanged:
+        return None
+    return begun
+
+
+def _reusable_bloom(
+    context: WriteContext, file_slice: FileSlice, changes: FileChanges
+) -> tuple[BloomFilter | None, int | None]:
+    """Return the old file's filter, to which new keys are to be added, and how many rows the new file has at most.
+
+    The filter may admit keys that have gone; it is made anew (None) when it would be overfull.
+    """
     if file_slice.base_file is None or file_slice.log_files:
-        return None
-    bloom = read_key_footer(task.context.storage, file_slice.base_file.path).bloom
-    rows = merged.table.num_rows
+        return None, None
+    footer = read_key_footer(context.storage, file_slice.base_file.path)
+    rows = footer.rows + (changes.inserts.num_rows if changes.inserts is not None else 0)
+    bloom = footer.bloom
     if bloom is None or rows > BLOOM_OVERFILL * bloom.row_capacity * bloom.row_count:
-        return None
-    if merged.inserted:
-        bloom.add(merged.table.column(RECORD_KEY).slice(rows - merged.inserted))
-    return bloom
-
-
-def _merge(
-    task: WriteTask,
-    partition: str,
-    old: Iterable[pa.Table],
-    changes: FileChanges,
-    name: str,
-    images: ChangeImages | None,
-) -> _Merged:
-    """Apply changes to a base file block by block; new rows come last and all get the new file's name."""
-    updates = _Updates.of(task, partition, changes, name)
-    parts: list[pa.Table] = []
-    row = updated = deleted = 0
-    for block in old:
-        part, block_updated, block_deleted = updates.apply(block, row, images)
-        parts.append(part)
-        row += block.num_rows
-        updated += block_updated
-        deleted += block_deleted
-    inserted = 0
-    if changes.inserts is not None and changes.inserts.num_rows:
-        inserted = changes.inserts.num_rows
-        new = stamp_rows(task, partition, changes.inserts, name)
-        parts.append(new.drop_columns([FILE_NAME]))
-        if images is not None:
-            images.inserted(new)
-    rows = pa.concat_tables(parts)
-    place = META_FIELDS.index(FILE_NAME)
-    return _Merged(
-        rows.add_column(place, FILE_NAME, constant(name, rows.num_rows)), updated, deleted, inserted
-    )
+        return None, rows
+    return bloom, rows
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -46,7 +47,7 @@ def committed(time: str) -> bool:
     return True
 
 
-def a_task(folder):
+def a_task(folder, **options_given):
     storage = open_storage(str(folder))
     storage.create(f".hoodie/{NEW}.inflight", b"")
     config = TableConfig(
@@ -58,7 +59,7 @@ def a_task(folder):
             "hoodie.table.precombine.field": "ts",
         }
     )
-    options = resolve_options({})
+    options = resolve_options(options_given)
     schema = with_meta_columns(TABLE)
     read = ReadContext(storage=storage, config=config, schema=schema, is_committed=committed)
     return WriteTask(
@@ -177,3 +178,52 @@ def test_some_columns_are_replaced_and_nothing_is_written_for_late_rows(tmp_path
     late = FileChanges(picks, batch(changed("k0", ts=5), changed("k9", ts=5)))
     (tmp_path / "again").mkdir()
     assert merge_file(a_task(tmp_path / "again"), a_file(tmp_path / "again"), late) is None
+
+
+def test_a_large_file_in_which_nothing_changes_leaves_no_file_behind(tmp_path):
+    file_slice = a_file(tmp_path)
+    before = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
+    late = FileChanges(pa.array([None] * 9 + [0], pa.int32()), batch(changed("k9", ts=5)))
+    task = a_task(tmp_path, **{"hoodie.parquet.block.size": 1})
+    assert merge_file(task, file_slice, late) is None
+    after = {path.name for path in tmp_path.rglob("*") if path.is_file() and ".temp" not in path.parts}
+    assert after == {*before, f"{NEW}.inflight"}
+
+
+@pytest.mark.parametrize("last_only", [False, True], ids=["every row", "the last row"])
+def test_a_merge_holds_some_row_groups_and_not_the_file(tmp_path, monkeypatch, last_only):
+    count, group = 400_000, 2 * 1024 * 1024
+    rows = pa.table(
+        {
+            "id": [f"k{i:07}" for i in range(count)],
+            "ts": pa.array([10] * count),
+            "n": pa.array(range(count), pa.int32()),
+        }
+    )
+    rows = rows.append_column("item", pa.nulls(count, ITEM)).cast(STORED)
+    name = base_file_name("f-0", "0-0-0", OLD)
+    stored = attach_meta_columns(
+        rows, commit_time=OLD, seqno_prefix_task=0, keys=rows.column("id"), partition="", file_name=name
+    )
+    pq.write_table(stored, tmp_path / name, row_group_size=20_000, store_schema=False)
+    whole = stored.nbytes
+    del stored
+    seen: list[int] = []
+
+    def blocks(context, base, columns):
+        for block in read_base_blocks(context, base, columns, 10_000):
+            seen.append(pa.total_allocated_bytes())
+            yield block
+
+    monkeypatch.setattr(merge, "read_base_blocks", blocks)
+    # What comes in is held whole, so it is little.
+    touched = [count - 1] if last_only else range(0, count, 100)
+    picks = np.full(count, -1)
+    picks[touched] = 0
+    changes = FileChanges(pa.array(picks, pa.int32(), mask=picks < 0), batch(changed("k")))
+    task = a_task(tmp_path, **{"hoodie.parquet.block.size": group})
+    file_slice = FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD), ())
+    stat = merge_file(task, file_slice, changes)
+    assert (stat.num_writes, stat.num_update_writes) == (count, len(touched))
+    assert max(seen) - seen[0] < whole / 3, (max(seen) - seen[0], whole)
+    assert pq.ParquetFile(tmp_path / stat.path).metadata.num_row_groups > 10
