@@ -17,7 +17,7 @@ from hudi_engine.frames.spark_read import literal_paths, map_slices, slices_fram
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import settle, stored_columns
 from hudi_engine.index.lookup.repeated_keys import repeated, repeats
-from hudi_engine.index.lookup.tagging import live_keys, stored_keys_of
+from hudi_engine.index.lookup.tagging import stored_keys_of
 from hudi_engine.index.lookup.unit import (
     BUCKET,
     DELETE_FLAG,
@@ -119,9 +119,9 @@ def stored_keys(
 
 
 def _logged_keys(read: ReadContext, file_slice: FileSlice, *, log_keys: bool, copies: bool) -> pa.Table:
-    keys, alive = stored_keys_of(read, file_slice, log_keys=log_keys)
+    keys, alive, live = stored_keys_of(read, file_slice, log_keys=log_keys)
     if copies:
-        several = repeats(live_keys(read, file_slice))
+        several = repeats(live)
         keys, alive = (
             pa.concat_arrays([keys, several]),
             pa.concat_arrays([alive, pa.repeat(True, len(several))]),

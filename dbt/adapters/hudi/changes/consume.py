@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from hudi_engine.changes.columns import BEFORE, CHANGE_TYPE, CHANGE_TYPES, COMMITTED, DELETE
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.schema.any_case import spellings
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -79,4 +80,4 @@ def _checked(kind: str) -> Column:
 
 
 def _column(name: str) -> Column:
-    return F.col("`" + name.replace("`", "``") + "`")
+    return F.col(quoted(name))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -71,12 +72,12 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
         wanted: Columns as the schema change mode leaves them; none means all.
     """
     if not wanted:
-        return [_quoted(name) for name in given], []
+        return [quoted(name) for name in given], []
     known = {name.lower() for name in given}
     present = [name for name in wanted if name.lower() in known]
     marks = [name for name in given if name.lower() in _MARKS]
     absent = [name for name in wanted if name.lower() not in known]
-    return [_quoted(name) for name in (*present, *marks)], absent
+    return [quoted(name) for name in (*present, *marks)], absent
 
 
 def legal_names(names: Sequence[str]) -> list[str]:
@@ -118,7 +119,7 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
         wanted: The type to cast to.
         name: Name of the result.
     """
-    column = F.col(_quoted(source))
+    column = F.col(quoted(source))
     if given == wanted:
         return column.alias(name)
     if not (isinstance(given, T.AtomicType) and isinstance(wanted, T.AtomicType)):
@@ -126,7 +127,7 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
     widens = stored_type(given.simpleString()) == stored_type(wanted.simpleString())
     if widens or isinstance(wanted, T.StringType):
         return column.cast(wanted).alias(name)
-    tried = F.expr(f"try_cast({_quoted(source)} as {wanted.simpleString()})")
+    tried = F.expr(f"try_cast({quoted(source)} as {wanted.simpleString()})")
     problem = F.concat(
         F.lit("value "),
         column.cast("string"),
@@ -158,7 +159,3 @@ def check_named_columns(columns: Sequence[str], named: Mapping[str, Iterable[str
             )
     if problems:
         raise DbtRuntimeError("\n".join(problems))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

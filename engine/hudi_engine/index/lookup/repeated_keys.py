@@ -49,7 +49,7 @@ def refuse_repeated(
             raise repeated(keys[int(number)].as_py(), partition)
 
 
-def repeats(keys: pa.ChunkedArray) -> pa.Array:
+def repeats(keys: pa.Array) -> pa.Array:
     """Return the keys that come more than once, each once."""
     counted = pc.value_counts(keys)
     return counted.field("values").filter(pc.greater(counted.field("counts"), 1))

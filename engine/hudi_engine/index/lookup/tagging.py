@@ -115,8 +115,10 @@ def live_keys(read: ReadContext, file_slice: FileSlice) -> pa.ChunkedArray:
     return read_slice(read, file_slice, columns=[RECORD_KEY]).column(RECORD_KEY)
 
 
-def stored_keys_of(read: ReadContext, file_slice: FileSlice, *, log_keys: bool) -> tuple[pa.Array, pa.Array]:
-    """Return the distinct keys of a slice with logs, and for each whether its row is still there.
+def stored_keys_of(
+    read: ReadContext, file_slice: FileSlice, *, log_keys: bool
+) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return the distinct keys of a slice with logs, for each whether its row is still there, and the keys of its rows.
 
     Args:
         read: How the slice is read.
@@ -131,7 +133,7 @@ def stored_keys_of(read: ReadContext, file_slice: FileSlice, *, log_keys: bool) 
         if log_keys:
             keys = pa.concat_arrays([keys, live])
     keys = pc.unique(keys)
-    return keys, pc.is_in(keys, value_set=live)
+    return keys, pc.is_in(keys, value_set=live), live
 
 
 def _batch_rows(read: ReadContext, stored: pa.ChunkedArray, keys: pa.Array) -> pa.Array:

@@ -22,6 +22,7 @@ from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator, field_type, resolve_field
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, ESCAPED_CHARACTERS
 from hudi_engine.keygen.text import key_text
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 
@@ -57,7 +58,7 @@ class _FieldText:
         """Return the field's values in Spark."""
         from pyspark.sql import functions as F
 
-        return F.col(".".join("`" + step.replace("`", "``") + "`" for step in self.steps))
+        return F.col(".".join(map(quoted, self.steps)))
 
     def convert(self, values: pa.Array) -> pa.Array:
         """Return the text of the values, by the rules of `hudi_engine.keygen`."""
@@ -118,7 +119,7 @@ def with_key_columns(
     df = df.withColumn(PARTITION_PATH, _partition_path(generator, texts[len(keys) :]))
     kept = [name for name in names if name not in (RECORD_KEY, PARTITION_PATH)]
     added = [RECORD_KEY, PARTITION_PATH] if keys or RECORD_KEY in names else [PARTITION_PATH]
-    return df.select(*["`" + name.replace("`", "``") + "`" for name in [*kept, *added]])
+    return df.select(*map(quoted, [*kept, *added]))
 
 
 def _field(generator: KeyGenerator, schema: pa.Schema, name: str, dated: bool) -> _FieldText:

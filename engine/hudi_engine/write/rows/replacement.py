@@ -17,6 +17,7 @@ from hudi_engine.errors import DataError, HudiError
 from hudi_engine.frames.reason import reason_in
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.replaced import Replaced
@@ -50,7 +51,7 @@ class EventWindow:
         """Return the condition on a frame that has the column; a date counts as its midnight in UTC."""
         from pyspark.sql import functions as F
 
-        column = F.col(_quoted(self.column))
+        column = F.col(quoted(self.column))
         kind = frame.select(column).schema.fields[0].dataType.typeName()
         if kind == "date":
             return (column >= F.lit(_first_date(self.start))) & (column < F.lit(_first_date(self.end)))
@@ -222,7 +223,7 @@ class Replacement:
 
         condition = F.lit(True) if self.where is None else F.expr(f"({self.where})")
         for name in self.keys:
-            mine, theirs = (F.col(f"{side}.{_quoted(name)}") for side in (TARGET, SOURCE))
+            mine, theirs = (F.col(f"{side}.{quoted(name)}") for side in (TARGET, SOURCE))
             condition = condition & mine.eqNullSafe(theirs)
         return condition
 
@@ -265,7 +266,7 @@ def _beside(going: DataFrame, staying: DataFrame, columns: Sequence[Column]) -> 
     kinds = found.select(*columns).schema.fields
     return found.select(
         *(
-            F.col(_quoted(named[field.name.lower()])).cast(field.dataType).alias(field.name)
+            F.col(quoted(named[field.name.lower()])).cast(field.dataType).alias(field.name)
             if field.name.lower() in named
             else empty
             for field, empty in zip(kinds, columns, strict=True)
@@ -290,7 +291,7 @@ def flagged(frame: DataFrame, batch: AlignedBatch, *, delete: bool, insert: bool
     from pyspark.sql import functions as F
 
     names: Sequence[str] = (*batch.schema.names, *batch.marks, RECORD_KEY, PARTITION_PATH)
-    columns = [F.col(_quoted(name)) for name in names]
+    columns = [F.col(quoted(name)) for name in names]
     return frame.select(*columns, F.lit(delete).alias(DELETE_FLAG), F.lit(insert).alias(INSERT_FLAG))
 
 
@@ -303,7 +304,3 @@ def _first_date(moment: datetime) -> date:
 
 def _aware(moment: datetime) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
