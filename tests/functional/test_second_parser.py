@@ -54,7 +54,7 @@ class TestConfigsUnderMeta:
         assert "is a view, which has no commit that tests could stop" in capsys.readouterr().out
 
     def test_a_key_that_is_none_of_them_is_refused_before_anything_runs(self, project: Any) -> None:
-        with pytest.raises(Exception, match="has the key 'tabel_type'; did you mean 'table_type'"):
+        with pytest.raises(Exception, match="has the key 'tabel_type'.*did you mean 'table_type'"):
             run_dbt(["run", "--select", "wrong"], expect_pass=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from dbt.tests.adapter.simple_snapshot.new_record_check_mode import BaseSnapshotNewRecordCheckMode
 from dbt.tests.adapter.simple_snapshot.new_record_dbt_valid_to_current import (
@@ -16,6 +18,7 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
     BaseSnapshotInvalidColumnNames,
     BaseSnapshotMultiUniqueKey,
 )
+from dbt.tests.util import run_dbt
 
 
 class TestSimpleSnapshot(BaseSimpleSnapshot):
@@ -62,3 +65,56 @@ class TestSnapshotDbtValidToCurrent(BaseSnapshotDbtValidToCurrent):
 @pytest.mark.core
 class TestSnapshotMultiUniqueKey(BaseSnapshotMultiUniqueKey):
     pass
+
+
+RETURNS = """
+{% snapshot NAME %}
+{{ config(strategy='timestamp', unique_key='id', updated_at='at', hard_deletes='DELETES', target_schema=target.schema EXTRA) }}
+select * from {{ target.schema }}.people
+{% endsnapshot %}
+"""
+FORMS = {
+    "closed": ("invalidate", ""),
+    "recorded": ("new_record", ""),
+    "parted": ("invalidate", ", partition_by=['city'], table_type='mor'"),
+}
+
+
+class TestARowThatComesBackUnchanged:
+    """A deleted row that returns with the time it had has the version id that it had: dbt keeps history and takes no new row."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {
+            f"{name}.sql": RETURNS.replace("NAME", name).replace("DELETES", deletes).replace("EXTRA", extra)
+            for name, (deletes, extra) in FORMS.items()
+        }
+
+    def test_its_history_stays(self, project: Any) -> None:
+        def people(*rows: str) -> None:
+            project.run_sql("drop table if exists {schema}.people")
+            values = ", ".join(rows)
+            project.run_sql(
+                f"create table {{schema}}.people using parquet as select * from values {values} as t(id, city, name, at)"
+            )
+            run_dbt(["snapshot"])
+
+        def versions(name: str) -> list[tuple[Any, ...]]:
+            query = f"select name, cast(dbt_valid_from as string), dbt_valid_to is null from {{schema}}.{name} where id = 3"
+            return sorted(tuple(row) for row in project.run_sql(query, fetch="all"))
+
+        stays = "(1, 'a', 'x', timestamp '2026-01-01 10:00:00')"
+        people(stays, "(3, 'b', 'z', timestamp '2026-01-01 10:00:00')")
+        people(stays)
+        gone = {name: versions(name) for name in FORMS}
+        assert gone["closed"] == gone["parted"] == [("z", "2026-01-01 10:00:00", False)]
+        people(stays, "(3, 'b', 'back', timestamp '2026-01-01 10:00:00')")
+        for name in ("closed", "parted"):
+            assert versions(name) == gone[name]
+        assert [each for each in versions("recorded") if each[0] == "back"] == []
+        assert ("z", "2026-01-01 10:00:00", False) in versions("recorded")
+
+        people(stays, "(3, 'b', 'later', timestamp '2026-01-02 10:00:00')")
+        for name in FORMS:
+            assert ("later", "2026-01-02 10:00:00", True) in versions(name)
+            assert ("z", "2026-01-01 10:00:00", False) in versions(name)

@@ -189,3 +189,85 @@ def test_a_key_that_may_not_move_keeps_its_partition_column(spark, tmp_path, sma
     expected = [(1, 11, "a"), (2, 21, "a"), (2, 21, "a"), (3, 31, "b"), (4, 40, "c")]
     assert rows_by_hudi_rs(table.path, ["id", "n", "dt"]) == expected
     assert {row["_hoodie_partition_path"] for row in table.snapshot().where("dt = 'a'").collect()} == {"a"}
+
+
+# A stored row of (1, n 10, at 5) and (2, n 20, at 5), and one that comes for the first; what is left.
+ORDERED = {
+    "a row without one that comes is not older than itself": (
+        MergeClauses(by_source={"n": "99"}),
+        (1, 11, 9),
+        [(1, 11, 9), (2, 99, 5)],
+    ),
+    "a row that the clause makes older stays": (
+        MergeClauses(by_source={"n": "99", "at": "DBT_INTERNAL_DEST.at - 1"}),
+        (1, 11, 9),
+        [(1, 11, 9), (2, 20, 5)],
+    ),
+    "a late row that the clause makes newer is taken": (
+        MergeClauses(update_set={"at": "DBT_INTERNAL_DEST.at + DBT_INTERNAL_SOURCE.at"}),
+        (1, 11, 3),
+        [(1, 11, 8), (2, 20, 5)],
+    ),
+    "a new row that the clause makes older stays out": (
+        MergeClauses(update_set={"at": "DBT_INTERNAL_DEST.at - 4"}),
+        (1, 11, 9),
+        [(1, 10, 5), (2, 20, 5)],
+    ),
+    "a late row whose time is not taken is late all the same": (
+        MergeClauses(update_columns=("n",)),
+        (1, 11, 3),
+        [(1, 10, 5), (2, 20, 5)],
+    ),
+    "a newer row whose time is not taken counts": (
+        MergeClauses(update_columns=("n",)),
+        (1, 11, 9),
+        [(1, 11, 5), (2, 20, 5)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "table_type"), in_turn(tuple(ORDERED), ("cow", "mor")))
+def test_ordering_fields_are_compared_as_the_clauses_leave_them(spark, tmp_path, name, table_type):
+    clauses, comes, expected = ORDERED[name]
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], precombine_field="at", table_type=table_type
+    )
+    table.upsert(spark.createDataFrame([(1, 10, 5), (2, 20, 5)], "id int, n int, at int"))
+    before = table.snapshot().select("id", "n", "at").collect()
+    result = table.merge(spark.createDataFrame([comes], "id int, n int, at int"), clauses)
+    rows = sorted(tuple(row) for row in table.snapshot().select("id", "n", "at").collect())
+    assert rows == expected
+    told = sum(row not in before for row in rows)
+    assert (result.rows_updated, result.rows_inserted, result.rows_deleted) == (told, 0, 0)
+    assert rows_by_hudi_rs(str(tmp_path / "t"), ["id", "n", "at"]) == expected
+
+
+@pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE"])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_condition_asks_the_newest_of_several_rows_with_one_key(spark, tmp_path, index, is_stored):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="at",
+        partition_by=["dt"],
+        options={"hoodie.index.type": index},
+    )
+    columns = "id int, n int, at int, dt string"
+    stored = [(1, 10, 1, "a"), (2, 20, 1, "a"), (3, 30, 1, "a")] if is_stored else [(9, 90, 1, "a")]
+    table.upsert(spark.createDataFrame(stored, columns))
+    # The older one fulfils the condition; the newer one; both, of which one is without a time.
+    comes = [
+        (1, 100, 5, "a"),
+        (1, 0, 6, "a"),
+        (2, 0, 5, "a"),
+        (2, 200, 6, "a"),
+        (3, 300, None, "a"),
+        (3, 301, 2, "a"),
+    ]
+    positive = "DBT_INTERNAL_SOURCE.n > 0"
+    clauses = MergeClauses(matched_condition=positive, not_matched_condition=positive)
+    table.merge(spark.createDataFrame(comes, columns), clauses)
+    expected = {row[0]: row[1] for row in stored} | {2: 200, 3: 301}
+    assert {row.id: row.n for row in table.snapshot().select("id", "n").collect()} == expected

@@ -33,10 +33,24 @@ def test_a_meta_without_configs_changes_nothing(meta: Any) -> None:
     ("given", "words"),
     [
         ("mor", r"meta\.hudi of orders is 'mor'; legal is a mapping"),
-        ({"precombine_feild": "at"}, r"has the key 'precombine_feild'; did you mean 'precombine_field'\?"),
-        ({"unique_key": "id"}, r"has the key 'unique_key'.*dbt's own configs stand beside meta"),
+        (
+            {"precombine_feild": "at"},
+            r"has the key 'precombine_feild', which is no config of dbt-hudi; did you mean 'precombine_field'\?",
+        ),
+        ({"unique_key": "id"}, r"has the key 'unique_key', which is a config of dbt: it stands beside meta"),
+        (
+            {"hoodie.keep.max.commits": 9},
+            r"stands in options: meta: \{hudi: \{options: \{hoodie.keep.max.commits",
+        ),
     ],
 )
 def test_what_is_no_config_of_dbt_hudi_is_refused_by_name(given: Any, words: str) -> None:
     with pytest.raises(DbtRuntimeError, match=words):
         with_meta({"meta": {"hudi": given}}, "orders")
+
+
+@pytest.mark.parametrize("key", ["options", "hudi_options", "tblproperties"])
+def test_options_of_both_places_are_put_together_key_by_key(key: str) -> None:
+    given, said = {"type": "mor", "hoodie.keep.max.commits": 9}, {"hoodie.keep.max.commits": 40}
+    merged = with_meta({key: said, "meta": {"hudi": {key: given}}}, "orders")
+    assert merged[key] == {"type": "mor", "hoodie.keep.max.commits": 40}

@@ -207,6 +207,10 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
             {"unique_key": "id", "index": {"type": "bucket", "bucket": 4}},
             "index has the unknown key 'bucket'",
         ),
+        (
+            {"unique_key": "id", "index": "bucket", "skip_unchanged": True},
+            "skip_unchanged is true and index is bucket",
+        ),
         ({"merge_mode": "newest"}, "merge_mode is 'newest'; legal values: event_time, commit_time"),
         ({"unique_key": [1]}, "unique_key is [1]; give a column name"),
         (

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import did_you_mean
 
-from dbt.adapters.hudi.model.known_configs import USED
+from dbt.adapters.hudi.model.known_configs import OF_DBT, USED
 
 PLACE = "hudi"
+_OF_KEYS = ("options", "hudi_options", "tblproperties")
+"""Configs that are put together key by key."""
 
 
 def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
@@ -35,9 +37,19 @@ def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
         )
     for key in given:
         if key not in USED:
-            raise DbtRuntimeError(
-                f"meta.{PLACE} of {node} has the key {key!r}; {did_you_mean(str(key), USED)}legal are the configs of "
-                f"dbt-hudi: {', '.join(USED)}. dbt's own configs stand beside meta"
-            )
+            raise DbtRuntimeError(f"meta.{PLACE} of {node} has the key {key!r}, which {_word_on(str(key))}")
     said = {key: value for key, value in config.items() if value is not None}
-    return {**config, **given, **said}
+    merged = {**config, **given, **said}
+    for key in _OF_KEYS:
+        below, above = given.get(key), said.get(key)
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            merged[key] = {**below, **above}
+    return merged
+
+
+def _word_on(key: str) -> str:
+    if key in OF_DBT:
+        return "is a config of dbt: it stands beside meta"
+    if key.startswith("hoodie."):
+        return f"stands in options: meta: {{{PLACE}: {{options: {{{key}: ...}}}}}}"
+    return f"is no config of dbt-hudi; {did_you_mean(key, USED)}docs/models.md has their list"

@@ -9,6 +9,7 @@ from typing import Any
 
 from hudi_engine.catalog.entry_notes import property_problems
 from hudi_engine.config.declared.write_options import WriteOptions
+from hudi_engine.config.enums import IndexType
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
@@ -171,6 +172,11 @@ def resolve_plan(
     may_copy = boolean("clone_copy", config.get("clone_copy"), problems, False)
     retries = whole_number("conflict_retries", config.get("conflict_retries"), problems)
     location = _own_location(config, places, problems)
+    if merge.skip_unchanged and index.type == IndexType.BUCKET:
+        problems.add(
+            "skip_unchanged is true and index is bucket, whose rows are written without a look at what is stored; take one of "
+            "them out"
+        )
     _check_format(config, problems)
     check_column_types(config, problems)
     problems.extend(refused_configs(config))

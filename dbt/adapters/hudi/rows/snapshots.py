@@ -38,25 +38,40 @@ def write_snapshot(
     """
     table = builds.current_table(warehouse, session, plan)
     builds.check_shape(plan, table)
-    helpers = [name for name in staged.columns if name.lower().startswith(_HELPERS)]
-    rows = staged.drop(*helpers)
-    schema = _with_new_columns(plan, table, rows)
-    update: list[str] | None = [valid_to]
-    if plan.table.partition_by:
-        # a deleted row is staged without its other columns, which say its partition
-        staged_ends = staged.where(F.col(_CHANGE) != "insert").select(*plan.table.record_key, valid_to)
-        kept = session.table(relation).drop(valid_to).join(staged_ends, list(plan.table.record_key))
-        rows = (
-            staged.where(F.col(_CHANGE) == "insert")
-            .drop(*helpers)
-            .unionByName(kept, allowMissingColumns=True)
+    held = staged.persist()
+    try:
+        staged = _without_known_versions(held, list(plan.table.record_key), session.table(relation))
+        rows, update = _rows_to_write(staged, plan, valid_to, session.table(relation))
+        schema = _with_new_columns(plan, table, rows)
+        result = table.write(
+            operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=update
         )
-        update = None
-    result = table.write(
-        operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=update
-    )
+    finally:
+        held.unpersist()
     warehouse.register_plan(session, plan, table)
     return write_response(result)
+
+
+def _without_known_versions(staged: DataFrame, version: list[str], stored: DataFrame) -> DataFrame:
+    """Leave out new rows whose version id is there: a deleted row that comes back unchanged. History stays, as in dbt's merge."""
+    is_new = F.col(_CHANGE) == "insert"
+    new = staged.where(is_new)
+    known = stored.select(*version).join(new.select(*version), version, "left_semi")
+    return new.join(known, version, "left_anti").select(*staged.columns).unionByName(staged.where(~is_new))
+
+
+def _rows_to_write(
+    staged: DataFrame, plan: ModelPlan, valid_to: str, stored: DataFrame
+) -> tuple[DataFrame, list[str] | None]:
+    """Return rows for an upsert by version id, and the columns that it takes of known ones, None for all."""
+    helpers = [name for name in staged.columns if name.lower().startswith(_HELPERS)]
+    if not plan.table.partition_by:
+        return staged.drop(*helpers), [valid_to]
+    # a deleted row is staged without its other columns, which say its partition
+    ends = staged.where(F.col(_CHANGE) != "insert").select(*plan.table.record_key, valid_to)
+    kept = stored.drop(valid_to).join(ends, list(plan.table.record_key))
+    new = staged.where(F.col(_CHANGE) == "insert").drop(*helpers)
+    return new.unionByName(kept, allowMissingColumns=True), None
 
 
 def _with_new_columns(plan: ModelPlan, table: HudiTable, rows: DataFrame) -> T.StructType:

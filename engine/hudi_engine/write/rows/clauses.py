@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
@@ -11,8 +11,9 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.kinds import IndexKind, index_of
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-_KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
+_KEY, _PARTITION, _FOUND, _RANK = "__hudi_key", "__hudi_partition", "__hudi_found", "__hudi_rank"
 
 
 @dataclass(frozen=True)
@@ -85,19 +86,38 @@ class MergeClauses(OfTheWholeTable):
         from pyspark.sql import functions as F
 
         self._check(state.config, batch)
-        incoming = keyed(state, batch, options)
+        index = index_of(state.config, options)
+        incoming = self._newest(keyed(state, batch, options), state.config, index)
         if state.data_schema() is None or not state.timeline.completed_writes:
             with naming_the_clause(self, incoming.alias(self.source)):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
             return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
-        stored, index = snapshot_frame(spark, state, options), index_of(state.config, options)
+        stored = snapshot_frame(spark, state, options)
         known = stored.withColumn(_FOUND, F.lit(True))
         with naming_the_clause(self, incoming.alias(self.source).crossJoin(known.alias(self.target))):
             chosen = self._chosen(incoming, known, state.config, batch, index)
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = settled(placed, stored, batch, state.config, index)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
+
+    def _newest(self, incoming: DataFrame, config: TableConfig, index: IndexKind) -> DataFrame:
+        """Leave out rows of which a newer one comes with the same key, where a condition could take the older one instead.
+
+        Of equally new ones the write takes the last, as always. Rows that are combined, or that delete whatever their time, are
+        left to it too.
+        """
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        asks = self.matched_condition is not None or self.not_matched_condition is not None
+        is_combined = merge_rule(config).fills or IS_DELETED in incoming.columns
+        if not (asks and config.ordering_fields) or is_combined:
+            return incoming
+        key = [RECORD_KEY] if index.is_global else [RECORD_KEY, PARTITION_PATH]
+        newest_first = [F.col(quoted(name)).desc_nulls_last() for name in config.ordering_fields]
+        rank = F.rank().over(Window.partitionBy(*key).orderBy(*newest_first))
+        return incoming.withColumn(_RANK, rank).where(F.col(_RANK) == 1).drop(_RANK)
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
@@ -149,11 +169,6 @@ class MergeClauses(OfTheWholeTable):
             F.when(action.isin(UPDATE, INSERT), F.col(f"{self.source}.{mark}")).alias(mark)
             for mark in batch.marks
         ]
-        older = [
-            F.struct(*[F.col(f"{side}.{quoted(name)}").alias(name) for name in config.ordering_fields])
-            for side in (self.source, self.target)
-            if config.ordering_fields
-        ]
         return (
             joined.withColumn(ACTION, action)
             .where(F.col(ACTION).isNotNull())
@@ -162,7 +177,7 @@ class MergeClauses(OfTheWholeTable):
                 F.col(ACTION),
                 F.col(f"{self.target}.{RECORD_KEY}").alias(OLD_KEY),
                 F.col(f"{self.target}.{PARTITION_PATH}").alias(OLD_PARTITION),
-                (F.coalesce(older[0] < older[1], F.lit(False)) if older else F.lit(False)).alias(OLDER),
+                self._older(config.ordering_fields, batch).alias(OLDER),
             )
         )
 
@@ -183,6 +198,18 @@ class MergeClauses(OfTheWholeTable):
         from pyspark.sql import functions as F
 
         return F.lit(not self.skip_not_matched) & holds(self.not_matched_condition)
+
+    def _older(self, ordering: Sequence[str], batch: AlignedBatch) -> Column:
+        """Tell whether a clause makes a row older than the stored one, by what it sets or else by the batch's row."""
+        from pyspark.sql import functions as F
+
+        if not ordering:
+            return F.lit(False)
+        kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
+        everything = replace(self, update_columns=None)
+        new = [everything._value(name, kinds[name.lower()], True).alias(name) for name in ordering]
+        stored = [F.col(f"{self.target}.{quoted(name)}").alias(name) for name in ordering]
+        return F.coalesce(F.struct(*new) < F.struct(*stored), F.lit(False))
 
     def _value(self, name: str, kind: DataType, is_stored: bool) -> Column:
         """Return a column's value by the clause that takes the row."""
