@@ -161,3 +161,52 @@ def test_an_upsert_changes_all_rows_of_its_key_for_every_reader(spark, tmp_path,
     table = make(spark, tmp_path / "t", kind)
     table.upsert(spark.createDataFrame([AGAIN], COLUMNS))
     assert {row for row in content(table) if row[0] == 1 and row[2] == "a"} == {(1, "paid again", "a")}
+
+
+BECOMES_TWO = {
+    "replaced": lambda table, rows: [table.replace(rows(("k3", "s1", 3)), where="s = 's1'")],
+    "inserted, then deleted": lambda table, rows: [
+        table.insert(rows(("k3", "s2", 5))),
+        table.delete_where("id = 'k2'"),
+    ],
+    "two inserted, then deleted": lambda table, rows: [
+        table.insert(rows(("k3", "s2", 5), ("k3", "s3", 5))),
+        table.delete(rows(("k2", "", 0)).select("id")),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("becomes", "table_type", "first"),
+    in_turn(tuple(BECOMES_TWO), ("cow", "mor", "mor, compacted"), (("k2", "k3"), ("k3", "k2"))),
+)
+def test_a_key_that_becomes_two_hides_no_delete_of_another(spark, tmp_path, becomes, table_type, first):
+    def rows(*values):
+        return spark.createDataFrame(list(values), "id string, s string, n int")
+
+    stored = {"k2": ("k2", "s1", 1), "k3": ("k3", "s2", 2)}
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        table_type=table_type[:3],
+        schema=rows().schema,
+    )
+    start = table.insert(rows(*(stored[key] for key in first)).coalesce(1)).instant
+    BECOMES_TWO[becomes](table, rows)
+    if table_type.endswith("compacted"):
+        table.compact()
+    names = ["id", "s", "n"]
+    now = sorted(tuple(row) for row in table.snapshot().select(*names).collect())
+    for mode in ("net", "all"):
+        content = sorted(stored.values())
+        told = [tuple(row)[:4] for row in table.changes(start, mode=mode).collect()]
+        for *row, kind in sorted(told, key=lambda each: each[3]):
+            if kind in ("delete", "update_before"):
+                content.remove(tuple(row))
+            elif kind == "insert" or mode == "all":
+                content.append(tuple(row))
+            else:
+                raise AssertionError(f"{row} {kind}: no key is changed, one is there twice and one goes")
+        assert sorted(content) == now, (mode, told)

@@ -17,7 +17,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import resolve_delta
-from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY, meta_fields
+from hudi_engine.schema.meta_fields import COMMIT_SEQNO, COMMIT_TIME, RECORD_KEY, meta_fields
 
 Positions = npt.NDArray[np.int64]
 Touched = tuple[pa.Table, pa.Table, Matched]
@@ -101,11 +101,25 @@ def _rewritten(
     stood = old.take(places[within], [RECORD_KEY]).column(RECORD_KEY)
     same = pc.fill_null(pc.equal(stood, after.column(RECORD_KEY).take(pa.array(within))), False)
     kept = within[np.asarray(same).astype(bool)]
-    if len(kept) == old.count - stayed:
+    if len(kept) == old.count - stayed and _stand_where_they_stood(old, new, np.flatnonzero(is_known[codes])):
         # updates stand where the row of before stood, and none is missing
         keys = stood.filter(same)
         return _updated((old, places[kept], keys), (after, kept), _NONE)
     return _looked_up((old, new), after, stayed)
+
+
+def _stand_where_they_stood(old: BaseFileRows, new: BaseFileRows, stayed: Positions) -> bool:
+    """Tell whether no row before the last one that was left alone is missing.
+
+    Rows that are left alone keep their order. With one of them gone, a new copy of a key may stand where the row of before stood.
+    """
+    if len(stayed) == 0:
+        return True
+    last = stayed[-1:]
+    if last[0] >= old.count:
+        return False
+    numbers = [file.take(last, [COMMIT_SEQNO]).column(COMMIT_SEQNO) for file in (old, new)]
+    return bool(numbers[0].equals(numbers[1]))
 
 
 def _looked_up(files: tuple[BaseFileRows, BaseFileRows], after: pa.Table, stayed: int) -> Touched | None:
@@ -119,9 +133,12 @@ def _looked_up(files: tuple[BaseFileRows, BaseFileRows], after: pa.Table, stayed
     now = np.asarray(found.drop_null()).astype(np.int64)
     if len(np.unique(now)) != len(now):
         return None
-    gone = _NONE
+    gone, there = _NONE, new.read([RECORD_KEY]).column(RECORD_KEY)
+    if np.count_nonzero(_is_in(there, written)) != len(written):
+        # a written row is one more with its key, and does not tell what became of the other
+        return None
     if old.count - len(places) != stayed:
-        gone = np.flatnonzero(~_is_in(keys, new.read([RECORD_KEY]).column(RECORD_KEY)))
+        gone = np.flatnonzero(~_is_in(keys, there))
         if old.count - len(places) - len(gone) != stayed:
             return None
     taken = np.sort(np.concatenate([places, gone]))

@@ -70,9 +70,9 @@ def list_markers(storage: Storage, instant: str) -> list[tuple[str, str]]:
             continue
         lines = [below]
         if _COLLECTED.match(below):
-            lines = storage.read(status.path).decode("utf-8", "replace").splitlines()
+            lines = storage.read(status.path).decode("utf-8", "replace").split("\n")
         for line in lines:
-            match = _MARKER.match(line.strip())
+            match = _MARKER.match(line)
             if match is not None:
                 found.add((storage.checked(match[1]), match[2]))
     return sorted(found)

@@ -47,6 +47,16 @@ def test_markers_collected_by_a_timeline_server_are_read(storage: LocalStorage) 
     ]
 
 
+@pytest.mark.parametrize("partition", [" ", " x", "x ", "\u3000x", "\u2028", "\u00a0/y", "a\u0085b", "\x0b"])
+def test_a_partition_value_keeps_its_blanks(storage: LocalStorage, partition: str) -> None:
+    write_marker(storage, T, partition, BASE, "CREATE")
+    storage.create(f".hoodie/.temp/{T}/MARKERS0", f"{partition}/{LOG}.marker.APPEND\n".encode())
+
+    assert list_markers(storage, T) == sorted(
+        [(f"{partition}/{BASE}", "CREATE"), (f"{partition}/{LOG}", "APPEND")]
+    )
+
+
 def test_other_files_beside_the_markers_are_ignored(storage: LocalStorage) -> None:
     for name in (".MARKERS0.crc", f".{BASE}.marker.CREATE.crc", ".tmp-1", f"{BASE}.marker.DROP"):
         storage.create(f".hoodie/.temp/{T}/{name}", b"")

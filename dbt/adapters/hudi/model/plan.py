@@ -172,11 +172,7 @@ def resolve_plan(
     may_copy = boolean("clone_copy", config.get("clone_copy"), problems, False)
     retries = whole_number("conflict_retries", config.get("conflict_retries"), problems)
     location = _own_location(config, places, problems)
-    if merge.skip_unchanged and index.type == IndexType.BUCKET:
-        problems.add(
-            "skip_unchanged is true and index is bucket, whose rows are written without a look at what is stored; take one of "
-            "them out"
-        )
+    _check_skipping(merge, index, problems)
     _check_format(config, problems)
     check_column_types(config, problems)
     problems.extend(refused_configs(config))
@@ -205,6 +201,14 @@ def resolve_plan(
     problems.extend(engine_problems(plan.definition))
     problems.raise_if_any(what)
     return plan
+
+
+def _check_skipping(merge: MergeConfig, index: IndexConfig, problems: Problems) -> None:
+    if merge.skip_unchanged and index.type == IndexType.BUCKET:
+        problems.add(
+            "skip_unchanged is true and index is bucket, whose rows are written without a look at what is stored; take one of "
+            "them out"
+        )
 
 
 def _check_names(schema: str, name: str, problems: Problems) -> None:
