@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -12,8 +11,6 @@ from tests.functional.conftest import *  # noqa: F403
 
 DAYS, A_DAY = 60, 40
 END = "2020-02-29 23:59:59"
-ONE_FOR_DBT = 1
-"""Threads that a model of batches takes to hand them out, where there are more than one; dbt does not write in it meanwhile."""
 EVENTS = f"""
 create table {{schema}}.events using parquet as
 select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(id div {A_DAY}, id % 24) as at,
@@ -49,18 +46,19 @@ def with_end(arguments: list[str], *, passes: bool = True) -> Any:
         return run_dbt(arguments, expect_pass=passes)
 
 
-@pytest.mark.parametrize("table_type", ["cow", "mor"], scope="class")
-class TestSixtyDays:
+class SixtyDays:
+    table_type = ""
+
     @pytest.fixture(scope="class")
     def writes_artifacts(self) -> bool:
         return True
 
     @pytest.fixture(scope="class")
-    def models(self, table_type: str) -> dict[str, str]:
-        return {"days.sql": MODEL.replace("TYPE", table_type), "sources.yml": SOURCES}
+    def models(self) -> dict[str, str]:
+        return {"days.sql": MODEL.replace("TYPE", self.table_type), "sources.yml": SOURCES}
 
     def test_windows_that_failed_and_rows_that_are_late_end_up_as_if_computed_at_once(
-        self, project: Any, table_type: str
+        self, project: Any
     ) -> None:
         project.run_sql(EVENTS)
         (result,) = with_end(["run", "--threads", "4"], passes=False)
@@ -84,14 +82,10 @@ class TestSixtyDays:
         with_end(["run", "--threads", "4"])
         assert stored(project, "days") == at_once(project), "lookback takes in what is late"
 
-    def test_two_windows_at_a_time_are_faster_than_one(self, project: Any, table_type: str) -> None:
-        seconds = {}
-        for windows, threads in ((1, 1), (2, ONE_FOR_DBT + 2)):
-            begun = time.perf_counter()
-            with_end(["run", "--full-refresh", "--threads", str(threads)])
-            seconds[windows] = time.perf_counter() - begun
-        print(  # noqa: T201 - the figure that this shows
-            f"{table_type}: {DAYS} windows, one at a time {seconds[1]:.1f} s, two {seconds[2]:.1f} s, "
-            f"ratio {seconds[1] / seconds[2]:.2f}"
-        )
-        assert stored(project, "days") == at_once(project)
+
+class TestSixtyDays(SixtyDays):
+    table_type = "cow"
+
+
+class TestSixtyDaysMergeOnRead(SixtyDays):
+    table_type = "mor"
