@@ -271,3 +271,38 @@ def test_a_condition_asks_the_newest_of_several_rows_with_one_key(spark, tmp_pat
     table.merge(spark.createDataFrame(comes, columns), clauses)
     expected = {row[0]: row[1] for row in stored} | {2: 200, 3: 301}
     assert {row.id: row.n for row in table.snapshot().select("id", "n").collect()} == expected
+
+
+@pytest.mark.parametrize("ordering", ["at", None])
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_of_several_rows_with_one_key_one_comes(spark, tmp_path, kind, ordering):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], precombine_field=ordering, table_type=kind
+    )
+    table.upsert(spark.createDataFrame([(1, 1, 10)], "id int, n int, at int"))
+    comes = [(9, 3, 30), (9, 2, 20), (1, 4, 31), (1, 5, 21)]
+    table.merge(
+        spark.createDataFrame(comes, "id int, n int, at int").coalesce(1), MergeClauses(update_columns=("n",))
+    )
+    expected = [(1, 4), (9, 3)] if ordering else [(1, 5), (9, 2)]
+    assert sorted(tuple(row) for row in table.snapshot().select("id", "n").collect()) == expected
+
+
+def test_by_commit_time_a_row_moves_whatever_its_time(spark, tmp_path):
+    options = {
+        "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
+        "hoodie.index.type": "GLOBAL_SIMPLE",
+        "hoodie.simple.index.update.partition.path": "true",
+    }
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="at",
+        partition_by=["dt"],
+        options=options,
+    )
+    table.upsert(spark.createDataFrame([(1, 10, "a")], "id int, at int, dt string"))
+    table.merge(spark.createDataFrame([(1, 5, "b")], "id int, at int, dt string"), MergeClauses())
+    assert [tuple(row) for row in table.snapshot().select("id", "at", "dt").collect()] == [(1, 5, "b")]

@@ -102,22 +102,20 @@ class MergeClauses(OfTheWholeTable):
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
     def _newest(self, incoming: DataFrame, config: TableConfig, index: IndexKind) -> DataFrame:
-        """Leave out rows of which a newer one comes with the same key, where a condition could take the older one instead.
+        """Return of several rows with one key the newest, of equally new ones the last, so that clauses see one row a key.
 
-        Of equally new ones the write takes the last, as always. Rows that are combined, or that delete whatever their time, are
-        left to it too.
+        Rows that are combined, or that delete whatever their time, are left to the write.
         """
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        asks = self.matched_condition is not None or self.not_matched_condition is not None
-        is_combined = merge_rule(config).fills or IS_DELETED in incoming.columns
-        if not (asks and config.ordering_fields) or is_combined:
+        if merge_rule(config).fills or IS_DELETED in incoming.columns:
             return incoming
         key = [RECORD_KEY] if index.is_global else [RECORD_KEY, PARTITION_PATH]
         newest_first = [F.col(quoted(name)).desc_nulls_last() for name in config.ordering_fields]
-        rank = F.rank().over(Window.partitionBy(*key).orderBy(*newest_first))
-        return incoming.withColumn(_RANK, rank).where(F.col(_RANK) == 1).drop(_RANK)
+        order = Window.partitionBy(*key).orderBy(*newest_first, F.col(_RANK).desc())
+        placed = incoming.withColumn(_RANK, F.monotonically_increasing_id())
+        return placed.withColumn(_RANK, F.row_number().over(order)).where(F.col(_RANK) == 1).drop(_RANK)
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""

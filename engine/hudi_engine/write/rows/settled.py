@@ -96,7 +96,8 @@ def settled(
         placed = _kept_in_place(placed, stored, config, elsewhere)
     elsewhere = elsewhere & F.lit(index.is_global and index.moves_partition)
     stays_newer = keeps_newer_rows(config) and merge_rule(config).deletes_obey_order
-    loses = F.col(OLDER) & F.when(elsewhere, action == UPDATE).otherwise(updates & F.lit(stays_newer))
+    leaves_newer = (action == UPDATE) & F.lit(merge_rule(config).compares)
+    loses = F.col(OLDER) & F.when(elsewhere, leaves_newer).otherwise(updates & F.lit(stays_newer))
     parts = F.when(loses, F.array().cast("array<boolean>"))
     parts = parts.when(elsewhere, F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
     rows = placed.withColumn("__hudi_moved", elsewhere).select("*", F.explode(parts).alias(_LEAVES))
