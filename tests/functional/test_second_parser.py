@@ -66,7 +66,7 @@ def test_the_demo_parses_with_the_parser_of_dbt_2(tmp_path: Path) -> None:
         demo,
         ignore=shutil.ignore_patterns("warehouse", "landing", "target", "logs"),
     )
-    # The parser has macros of adapters that it knows; those of others are the project's, as docs/install.md says.
+    # The parser has macros of adapters that it knows; those of others are the project's, as docs/moving.md says.
     shutil.copytree(ROOT / "dbt/include/hudi/macros", demo / "macros/hudi")
     for seed, columns in {"airlines": "carrier,name", "airports": "faa,name,tzone"}.items():
         (demo / "seeds").mkdir(exist_ok=True)

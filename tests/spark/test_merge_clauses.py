@@ -73,6 +73,19 @@ def make(spark, path, shape="cow"):
     )
 
 
+def make_ordered(spark, path, index="SIMPLE", **options):
+    """A table in partitions of ``dt`` whose rows are ordered by ``at``."""
+    return HudiTable.create(
+        spark,
+        str(path),
+        name="t",
+        record_key=["id"],
+        precombine_field="at",
+        partition_by=["dt"],
+        options={"hoodie.index.type": index, **options},
+    )
+
+
 def frame(spark, rows):
     return spark.createDataFrame(rows, COLUMNS)
 
@@ -245,15 +258,7 @@ def test_ordering_fields_are_compared_as_the_clauses_leave_them(spark, tmp_path,
 @pytest.mark.parametrize("index", ["SIMPLE", "GLOBAL_SIMPLE"])
 @pytest.mark.parametrize("is_stored", [True, False])
 def test_a_condition_asks_the_newest_of_several_rows_with_one_key(spark, tmp_path, index, is_stored):
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        precombine_field="at",
-        partition_by=["dt"],
-        options={"hoodie.index.type": index},
-    )
+    table = make_ordered(spark, tmp_path / "t", index)
     columns = "id int, n int, at int, dt string"
     stored = [(1, 10, 1, "a"), (2, 20, 1, "a"), (3, 30, 1, "a")] if is_stored else [(9, 90, 1, "a")]
     table.upsert(spark.createDataFrame(stored, columns))
@@ -291,18 +296,9 @@ def test_of_several_rows_with_one_key_one_comes(spark, tmp_path, kind, ordering)
 def test_by_commit_time_a_row_moves_whatever_its_time(spark, tmp_path):
     options = {
         "hoodie.record.merge.mode": "COMMIT_TIME_ORDERING",
-        "hoodie.index.type": "GLOBAL_SIMPLE",
         "hoodie.simple.index.update.partition.path": "true",
     }
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        precombine_field="at",
-        partition_by=["dt"],
-        options=options,
-    )
+    table = make_ordered(spark, tmp_path / "t", "GLOBAL_SIMPLE", **options)
     table.upsert(spark.createDataFrame([(1, 10, "a")], "id int, at int, dt string"))
     table.merge(spark.createDataFrame([(1, 5, "b")], "id int, at int, dt string"), MergeClauses())
     assert [tuple(row) for row in table.snapshot().select("id", "at", "dt").collect()] == [(1, 5, "b")]

@@ -38,10 +38,10 @@ def write_snapshot(
     """
     table = builds.current_table(warehouse, session, plan)
     builds.check_shape(plan, table)
+    stored = session.table(relation)
     held = staged.persist()
     try:
-        staged = _without_known_versions(held, list(plan.table.record_key), session.table(relation))
-        rows, update = _rows_to_write(staged, plan, valid_to, session.table(relation))
+        rows, update = _rows_to_write(held, plan, valid_to, stored)
         schema = _with_new_columns(plan, table, rows)
         result = table.write(
             operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=update
@@ -52,26 +52,26 @@ def write_snapshot(
     return write_response(result)
 
 
-def _without_known_versions(staged: DataFrame, version: list[str], stored: DataFrame) -> DataFrame:
-    """Leave out new rows whose version id is there: a deleted row that comes back unchanged. History stays, as in dbt's merge."""
-    is_new = F.col(_CHANGE) == "insert"
-    new = staged.where(is_new)
-    known = stored.select(*version).join(new.select(*version), version, "left_semi")
-    return new.join(known, version, "left_anti").select(*staged.columns).unionByName(staged.where(~is_new))
-
-
 def _rows_to_write(
     staged: DataFrame, plan: ModelPlan, valid_to: str, stored: DataFrame
 ) -> tuple[DataFrame, list[str] | None]:
     """Return rows for an upsert by version id, and the columns that it takes of known ones, None for all."""
+    version = list(plan.table.record_key)
     helpers = [name for name in staged.columns if name.lower().startswith(_HELPERS)]
+    is_new = F.col(_CHANGE) == "insert"
+    new, ends = (staged.where(each).drop(*helpers) for each in (is_new, ~is_new))
+    new = _without_known_versions(new, version, stored)
     if not plan.table.partition_by:
-        return staged.drop(*helpers), [valid_to]
+        return new.unionByName(ends), [valid_to]
     # a deleted row is staged without its other columns, which say its partition
-    ends = staged.where(F.col(_CHANGE) != "insert").select(*plan.table.record_key, valid_to)
-    kept = stored.drop(valid_to).join(ends, list(plan.table.record_key))
-    new = staged.where(F.col(_CHANGE) == "insert").drop(*helpers)
+    kept = stored.drop(valid_to).join(ends.select(*version, valid_to), version)
     return new.unionByName(kept, allowMissingColumns=True), None
+
+
+def _without_known_versions(new: DataFrame, version: list[str], stored: DataFrame) -> DataFrame:
+    """Leave out new rows whose version id is there: a deleted row that comes back unchanged. History stays, as in dbt's merge."""
+    known = stored.select(*version).join(new.select(*version), version, "left_semi")
+    return new.join(known, version, "left_anti").select(*new.columns)
 
 
 def _with_new_columns(plan: ModelPlan, table: HudiTable, rows: DataFrame) -> T.StructType:

@@ -13,7 +13,7 @@ from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.kinds import IndexKind, index_of
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch
@@ -109,7 +109,7 @@ class MergeClauses(OfTheWholeTable):
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
-        if merge_rule(config).fills or IS_DELETED in incoming.columns:
+        if merge_rule(config).fills or not {IS_DELETED, DELETES}.isdisjoint(incoming.columns):
             return incoming
         key = [RECORD_KEY] if index.is_global else [RECORD_KEY, PARTITION_PATH]
         newest_first = [F.col(quoted(name)).desc_nulls_last() for name in config.ordering_fields]
