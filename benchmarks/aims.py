@@ -42,19 +42,21 @@ class Aim:
 
 _COW, _MOR = "dbt-hudi", "dbt-hudi mor"
 AIMS = (
-    Aim(_COW, "load", ("parquet",), 1.1),
-    *(
-        Aim(_COW, f"upsert {size}", (peer,), limit)
-        for size in ("0.1 %", "10 %")
-        for peer, limit in (("delta", 0.25), ("iceberg", 0.35), ("hudi", 0.1))
-    ),
-    Aim(_COW, "tiny upsert", ("delta",), 0.1),
-    Aim(_COW, "scan", ("parquet",), 1.2),
-    Aim(_COW, "ten dbt models", ("dbt-spark",), 1.0),
-    Aim(_MOR, "upsert 0.1 %", ("iceberg mor", "hudi mor"), 0.25),
-    Aim(_MOR, "upsert 10 %", ("iceberg mor", "hudi mor"), 0.35),
-    Aim(_MOR, "scan", (_COW,), 2.0),
+    Aim(_COW, "load", ("parquet",), 1.0),
+    Aim(_COW, "tiny upsert", ("delta",), 0.06),
+    Aim(_COW, "upsert 0.1 %", ("delta",), 0.2),
+    Aim(_COW, "upsert 0.1 %", ("iceberg",), 0.25),
+    Aim(_COW, "upsert 10 %", ("delta",), 0.2),
+    Aim(_COW, "upsert 10 %", ("iceberg",), 0.25),
+    Aim(_COW, "upsert 10 %", ("hudi",), 0.08),
+    Aim(_MOR, "upsert 0.1 %", ("iceberg mor",), 0.2),
+    Aim(_MOR, "upsert 10 %", ("iceberg mor",), 0.35),
+    Aim(_COW, "scan", ("parquet",), 1.05),
     Aim(_MOR, "scan", ("iceberg mor",), 1.0),
+    Aim(_MOR, "scan", (_COW,), 1.5),
     Aim(_MOR, "scan after compaction", (_COW,), 1.1, "scan"),
-    Aim(_MOR, "compaction", (_MOR,), 2.0, "pyarrow copy of the bytes"),
+    Aim(_MOR, "compaction", (_MOR,), 1.2, "pyarrow copy of the bytes"),
+    Aim(_COW, "overwrite 1 of 10 partitions", ("parquet",), 1.0),
+    Aim(_COW, "insert into one partition", (_COW,), 1.5, "bulk_insert into one partition"),
+    Aim(_COW, "ten dbt models", ("dbt-spark",), 0.5),
 )

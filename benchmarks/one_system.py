@@ -9,13 +9,17 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+from benchmarks.processes import cpu_seconds
 from benchmarks.services import clean_seconds, pyarrow_copy_seconds
-from benchmarks.systems import SYSTEMS, System
+from benchmarks.systems import SYSTEMS, DbtHudi, System
 from benchmarks.workload import SCAN, batch_folder, batches, prepare
 
 CLEANED_FILES = 10_000
+_LOADS = 3
+"""So many loads, of which the median counts: the first of a process compiles Java's code, in every system."""
 
 
 def main() -> None:
@@ -75,7 +79,8 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
     for number in range(repeats):
         batch = spark.read.parquet(str(data / batch_folder("tiny", number)))
         _step(system, "tiny upsert", lambda batch=batch: system.upsert("small", batch), report=number > 0)
-    _step(system, "load", lambda: system.load("big", spark.read.parquet(str(data / "load"))))
+    for _ in range(_LOADS):
+        _step(system, "load", lambda: system.load("big", spark.read.parquet(str(data / "load"))))
     for name in list(batches(rows))[1:]:
         for number in range(repeats):
             batch = spark.read.parquet(str(data / batch_folder(name, number)))
@@ -88,6 +93,11 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
         _services(system, rows)
     one_day = spark.read.parquet(str(data / "load")).where("dt = '2026-01-03'")
     _step(system, "overwrite 1 of 10 partitions", lambda: system.overwrite("big", one_day))
+    if type(system) is DbtHudi:
+        one = spark.read.parquet(str(data / "load")).drop("dt")
+        for operation in ("bulk_insert", "insert"):
+            table = system.create(f"one_{operation}", ["id"], [])
+            _step(system, f"{operation} into one partition", partial(getattr(table, operation), one))
 
 
 def _services(system: System, rows: int) -> None:
@@ -119,27 +129,6 @@ def _step(system: System, name: str, work: Callable[[], object], *, report: bool
     if report:
         found = {"step": name, "seconds": round(seconds, 3), "cpu": round(cpu, 2), "jobs": jobs}
         print(json.dumps(found), flush=True)
-
-
-def cpu_seconds() -> float:
-    """CPU seconds of this process, the JVM and the Python workers so far; 0 where there is no /proc."""
-    parents: dict[int, int] = {}
-    used: dict[int, float] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        pid = int(stat.parent.name)
-        parents[pid] = int(fields[1])
-        used[pid] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return sum(seconds for pid, seconds in used.items() if _descends(pid, parents))
-
-
-def _descends(pid: int, parents: dict[int, int]) -> bool:
-    while pid and pid != os.getpid():
-        pid = parents.get(pid, 0)
-    return pid == os.getpid()
 
 
 if __name__ == "__main__":

@@ -19,16 +19,15 @@ def save(results: Results, chart_path: Path) -> None:
     chart_path.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n", "utf-8")
 
 
-def report(results: Results, chart_path: Path, *more: str) -> None:
+def report(results: Results, chart_path: Path) -> None:
     """Print the tables, write them beside the chart, and draw it.
 
     Args:
         results: What was measured.
         chart_path: Where the chart goes.
-        more: Further tables.
     """
     found = {name: steps for name, steps in results.items() if steps}
-    tables = "\n\n".join([seconds_table(found), aims_table(found), *more]) + "\n"
+    tables = "\n\n".join([seconds_table(found), aims_table(found)]) + "\n"
     print(f"\n{tables}")
     chart_path.with_suffix(".md").write_text(tables, "utf-8")
     if chart(found, chart_path):

@@ -1,7 +1,7 @@
 """Runs the workload on dbt-hudi and its peers in turn and prints times, Spark jobs and ratios, with a bar chart.
 
-python3 dev.py bench                     everything (about half an hour on two cores)
-python3 dev.py bench --rows 500000 --systems dbt-hudi,delta
+python3 dev.py bench                     everything (about an hour on two cores)
+python3 dev.py bench --rows 500000 --systems dbt-hudi,delta --only systems
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
 
-from benchmarks import dbt_models, log_codec
+from benchmarks import dbt_models, log_codec, published, sizes
 from benchmarks.aims import Results
 from benchmarks.jars import fetch
 from benchmarks.report import report, save
@@ -38,29 +39,49 @@ def main() -> int:
         "--chart",
         type=Path,
         default=ROOT / "benchmarks" / "results.png",
-        help="where the chart goes; the tables go beside it as .md",
+        help="where the chart goes; the tables go beside it as .md, those of further parts with their names",
     )
-    parser.add_argument("--no-dbt", action="store_true", help="leave the dbt models out")
+    parser.add_argument("--only", default=",".join(PARTS), help="comma separated: " + ", ".join(PARTS))
     wanted = parser.parse_args()
-    names = [name.strip() for name in wanted.systems.split(",") if name.strip()]
-    unknown = [name for name in names if name not in SYSTEMS]
-    if unknown:
-        parser.error(f"unknown system(s) {unknown}; legal: {', '.join(SYSTEMS)}")
+    names = _listed(parser, wanted.systems, SYSTEMS)
+    parts = _listed(parser, wanted.only, PARTS)
     with tempfile.TemporaryDirectory(prefix="hudi-bench-") as temporary:
         folder = wanted.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         results: Results = {}
-        for number, name in enumerate(names, 1):
+        for number, name in enumerate(names if "systems" in parts else (), 1):
             results[name] = _measure(name, number, len(names), folder, wanted)
             save(results, wanted.chart)
-        if not wanted.no_dbt:
+        if "dbt" in parts:
             print("[dbt] ten models, second run of the whole process", flush=True)
             for name, steps in dbt_models.measure(folder).items():
                 results.setdefault(name, {}).update(steps)
-    save(results, wanted.chart)
-    print("[log blocks] rows a second", flush=True)
-    report(results, wanted.chart, log_codec.table(log_codec.measure()))
+    if results:
+        save(results, wanted.chart)
+        report(results, wanted.chart)
+    for part in parts:
+        if part in MORE:
+            print(f"[{part}]", flush=True)
+            table = MORE[part](wanted.rows / 5_000_000) + "\n"
+            print(f"\n{table}")
+            wanted.chart.with_name(f"{wanted.chart.stem}_{part}.md").write_text(table, "utf-8")
     return 0
+
+
+MORE: dict[str, Callable[[float], str]] = {
+    "blocks": lambda _: log_codec.table(log_codec.measure()),
+    "published": lambda scale: published.table(published.measure(scale)),
+    "sizes": lambda scale: sizes.table(sizes.measure(scale)),
+}
+PARTS = ("systems", "dbt", *MORE)
+
+
+def _listed(parser: argparse.ArgumentParser, given: str, legal: Iterable[str]) -> list[str]:
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    unknown = [name for name in names if name not in legal]
+    if unknown:
+        parser.error(f"unknown {unknown}; legal: {', '.join(legal)}")
+    return names
 
 
 def _measure(

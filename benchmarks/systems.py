@@ -5,6 +5,7 @@ Table versions and codecs are each system's defaults.
 
 from __future__ import annotations
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,8 +62,6 @@ class PlainParquet(System):
         rows.write.partitionBy("dt").mode("overwrite").parquet(self.path(table))
 
     def upsert(self, table: str, rows: DataFrame) -> None:
-        import shutil
-
         merged = self.read(table).join(rows, list(KEY), "left_anti").unionByName(rows)
         merged.write.partitionBy("dt").mode("overwrite").parquet(self.path(table) + "_new")
         shutil.rmtree(self.path(table))
@@ -88,18 +87,23 @@ class DbtHudi(System):
 
         return HudiTable.open(self.spark, self.path(table))
 
-    def load(self, table: str, rows: DataFrame) -> None:
+    def create(self, table: str, key: list[str], partition_by: list[str]) -> Any:
+        """Make an empty table."""
         from hudi_engine import HudiTable
 
-        HudiTable.create(
+        return HudiTable.create(
             self.spark,
             self.path(table),
             name=table,
-            record_key=list(KEY),
-            partition_by=["dt"],
+            record_key=key,
+            partition_by=partition_by,
             table_type=self.table_type,
             options={"hoodie.datasource.write.hive_style_partitioning": "true"},
-        ).bulk_insert(rows)
+        )
+
+    def load(self, table: str, rows: DataFrame) -> None:
+        shutil.rmtree(self.path(table), ignore_errors=True)
+        self.create(table, list(KEY), ["dt"]).bulk_insert(rows)
 
     def upsert(self, table: str, rows: DataFrame) -> None:
         self._table(table).upsert(rows)

@@ -11,10 +11,12 @@ import base64
 import gc
 import json
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from zipimport import zipimporter
 
 from hudi_engine import errors
 from hudi_engine.errors import HudiError, StorageError
@@ -26,6 +28,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WAITING_THREADS = 16
+_ARCHIVES_OF_SPARK = ("pyspark.zip", "py4j-")
 _BEGIN, _END = "<hudi-engine-error:", ">"
 _KINDS: dict[str, type[HudiError]] = {
     name: kind
@@ -106,9 +109,23 @@ def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
 
 
 def settle_worker() -> None:
-    """Leave what a Python worker of Spark has loaded out of its garbage collections, one of which ends every task."""
-    if not gc.get_freeze_count():
-        gc.freeze()
+    """Spare the tasks of a Python worker of Spark what each of them would do again, once the first has begun.
+
+    What is loaded is left out of its garbage collections, one of which ends every task. And the archives that Spark itself comes
+    in, which never change, are not listed anew, which Python below 3.12 does whenever a task begins.
+    """
+    if gc.get_freeze_count():
+        return
+    gc.freeze()
+    for finder in sys.path_importer_cache.values():
+        if isinstance(finder, zipimporter) and os.path.basename(finder.archive).startswith(
+            _ARCHIVES_OF_SPARK
+        ):
+            finder.invalidate_caches = _nothing  # type: ignore[method-assign]
+
+
+def _nothing() -> None:
+    """Stand for a method that has nothing to do."""
 
 
 def typed_stage(
@@ -117,6 +134,7 @@ def typed_stage(
     """Wrap a function of `mapInArrow` in the middle of a plan, so that `raise_worker_error` finds the error it raises."""
 
     def run(batches: Iterator[Item]) -> Iterator[Result]:
+        settle_worker()
         try:
             yield from function(batches)
         except HudiError as error:
@@ -173,8 +191,13 @@ def run_in_spark(spark: SparkSession) -> RunTasks:
         if not items:
             return []
         tasks: Any = spark.sparkContext.parallelize(list(items), len(items))
+
+        def task(item: Item) -> Result | Failure:
+            settle_worker()
+            return attempt(function, item)
+
         try:
-            found = tasks.map(lambda item: attempt(function, item)).collect()
+            found = tasks.map(task).collect()
         except Exception as error:
             raise_worker_error(error)
             raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hudi_engine import ConfigError, HudiTable
 from hudi_engine.write.rows.clauses import MergeClauses
@@ -302,3 +304,67 @@ def test_by_commit_time_a_row_moves_whatever_its_time(spark, tmp_path):
     table.upsert(spark.createDataFrame([(1, 10, "a")], "id int, at int, dt string"))
     table.merge(spark.createDataFrame([(1, 5, "b")], "id int, at int, dt string"), MergeClauses())
     assert [tuple(row) for row in table.snapshot().select("id", "at", "dt").collect()] == [(1, 5, "b")]
+
+
+def newest(rows):
+    """Of ``(key, n, at, deletes)`` in order the one that is left: greatest time, of equal ones the last; a delete without a time ends."""
+    left = None
+    for row in rows:
+        ends = row[3] and row[2] in (None, 0)
+        after_an_end = left is not None and left[3] and left[2] in (None, 0)
+        newer = (
+            left is None
+            or after_an_end
+            or ends
+            or (row[2] is None, -(row[2] or 0)) <= (left[2] is None, -(left[2] or 0))
+        )
+        left = row if newer else left
+    return left
+
+
+@pytest.mark.parametrize(
+    ("mark", "kind"), in_turn(("_hoodie_is_deleted", "__hudi_is_deleted", "op"), ("cow", "mor"))
+)
+def test_conditions_ask_the_newest_of_rows_of_which_some_delete(spark, tmp_path, mark, kind):
+    chance = random.Random(f"{mark} {kind}")
+    options = (
+        {"hoodie.payload.delete.field": "op", "hoodie.payload.delete.marker": "D"} if mark == "op" else {}
+    )
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="at",
+        table_type=kind,
+        options=options,
+    )
+    says = (lambda deletes: "D" if deletes else "U") if mark == "op" else (lambda deletes: deletes)
+    columns = f"id int, n int, at int, {mark} {'string' if mark == 'op' else 'boolean'}"
+    stored = [(key, 0, 1, says(False)) for key in range(0, 60, 2)]
+    table.upsert(spark.createDataFrame(stored, columns))
+    comes = [
+        (
+            chance.randrange(60),
+            chance.randrange(-5, 6),
+            chance.choice([None, 0, 2, 3, 4]),
+            chance.random() < 0.4,
+        )
+        for _ in range(180)
+    ]
+    positive = "DBT_INTERNAL_SOURCE.n > 0"
+    clauses = MergeClauses(matched_condition=positive, not_matched_condition=positive)
+    batch = spark.createDataFrame([(*row[:3], says(row[3])) for row in comes], columns).coalesce(1)
+    table.merge(batch, clauses)
+    expected = {row[0]: row[1] for row in stored}
+    for key in range(60):
+        row = newest([each for each in comes if each[0] == key])
+        old_time = 1 if key in expected else None
+        if row is None or row[1] <= 0:
+            continue
+        if row[3] and (row[2] in (None, 0) or old_time is None or row[2] >= old_time):
+            expected.pop(key, None)
+        elif not row[3] and (old_time is None or (row[2] is not None and row[2] >= old_time)):
+            expected[key] = row[1]
+    assert {row.id: row.n for row in table.snapshot().select("id", "n").collect()} == expected
+    assert {row[0]: row[1] for row in rows_by_hudi_rs(str(tmp_path / "t"), ["id", "n"])} == expected

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.parallel import Failure, WorkerError, raise_worker_error
+from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, settle_worker
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.timeline.commit_metadata import WriteStat
 
@@ -56,6 +56,7 @@ def collect_stats(
     """Run a writing function over a frame (one Spark job) and return what its tasks report; raises what they met."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         try:
             yield from function(batches)
         except StorageError as error:

@@ -17,7 +17,7 @@ from hudi_engine.frames import many_files
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
-from hudi_engine.publish.manifest_file import Layout, Manifest
+from hudi_engine.publish.manifest_file import Layout, Manifest, label_of
 from hudi_engine.publish.native import AS_STORED, major_of, natively_readable
 from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, EXTENSION, WORDS_COLUMN, sidecar_schema
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
@@ -53,9 +53,14 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     if not _is_native(state, manifest, schema, spark.version):
         return None
-    if state.config.table_type is TableType.MERGE_ON_READ:
+    if state.config.table_type is TableType.MERGE_ON_READ and _has_sidecars(manifest):
         return _masked(_files(spark, state, sidecar_schema(schema), layout, manifest), schema.names)
     return _files(spark, state, schema, layout, manifest).select(*_columns(schema.names))
+
+
+def _has_sidecars(manifest: Manifest) -> bool:
+    """Tell whether the logs of some slice change what its base file says; after a compaction none do."""
+    return any(label_of(line) >= MASKED_LABEL for line in manifest.lines)
 
 
 def _is_native(state: TableState, manifest: Manifest, schema: pa.Schema, spark_version: str) -> bool:

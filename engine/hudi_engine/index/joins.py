@@ -5,6 +5,7 @@ Stored keys are read natively by Spark (two meta columns of the base files); sli
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ from hudi_engine.index.lookup.unit import (
     split_by_partition,
 )
 from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
+from hudi_engine.index.owners import Owners, owners
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.parallel import typed_stage
@@ -37,11 +39,13 @@ from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_K
 from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _STORED_PREFIX = "__hudi_stored_"
 _KEY, _OLD, _FILE, _SETTLED = "__hudi_key", "__hudi_old", "__hudi_file", "__hudi_settled"
 _ALIVE, _LIVES, _FIRST = "__hudi_alive", "__hudi_lives", "__hudi_first"
+_STORED = "u:"
+"""What the bucket of a file group begins with, before its partition path and file id."""
 _SHARES = 128
 """How finely the new rows of a partition are divided over files with room and new ones."""
 
@@ -109,12 +113,13 @@ def stored_keys(
     if plain is not None and not logged:
         return plain, False
     read = context.read
+    # Spark knows nothing of the size of what tasks return, takes it for tiny, and would broadcast it.
     found = map_slices(
         spark,
         logged,
         _STORED_SCHEMA,
         lambda task: _logged_keys(read, task[0], log_keys=task[1], copies=copies),
-    )
+    ).hint("merge")
     return (found if plain is None else plain.unionByName(found)), bool(logged)
 
 
@@ -236,12 +241,33 @@ def tag_files(
     Returns:
         Rows with their bucket, what is known of each bucket, and the buckets, largest first.
     """
+    frame, rows, kept = batch
+    touched = [units[partition] for partition in rows if partition in units]
+    found = owners(spark, context, touched, frame, rows, once=plan.single_rows)
+    if found is not None:
+        names = [_bucket_of(each) for each in found.slices]
+        tagged = frame.withColumn(BUCKET, _bucket(found.column(spark, frame, names)))
+        counts = _counts(found, rows, distinct=plan.combine)
+    else:
+        tagged = _joined(spark, context, plan, touched, frame).persist()
+        kept.append(tagged)
+        counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
+    buckets, known, parts = _plan_buckets(units, counts, places)
+    return spread_new_rows(tagged, parts), known, buckets
+
+
+def _joined(
+    spark: SparkSession,
+    context: WriteContext,
+    plan: UnitPlan,
+    units: Sequence[PartitionUnit],
+    frame: DataFrame,
+) -> DataFrame:
+    """Return the rows, combined by key, with their bucket; a row whose key several files hold comes once for each."""
     from pyspark.sql import functions as F
 
-    frame, rows, kept = batch
     frame = combine_by_key(frame, context, plan)
-    touched = [units[partition] for partition in rows if partition in units]
-    stored, some_deleted = stored_keys(spark, context, touched, copies=plan.single_rows)
+    stored, some_deleted = stored_keys(spark, context, units, copies=plan.single_rows)
     same = (F.col(RECORD_KEY) == F.col(_KEY)) & (F.col(PARTITION_PATH) == F.col(_OLD))
     if INSERT_FLAG in frame.columns:
         same = same & ~F.col(INSERT_FLAG)
@@ -250,14 +276,30 @@ def tag_files(
         joined = _only_alive(joined)
     if plan.single_rows:
         _refuse_repeated(joined)
-    bucket = F.when(
-        F.col(_FILE).isNotNull(), F.concat(F.lit("u:"), F.col(PARTITION_PATH), F.lit("|"), F.col(_FILE))
-    ).otherwise(F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
-    tagged = joined.withColumn(BUCKET, bucket).drop(_KEY, _OLD, _FILE, _ALIVE).persist()
-    kept.append(tagged)
-    counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
-    buckets, known, parts = _plan_buckets(units, counts, places)
-    return spread_new_rows(tagged, parts), known, buckets
+    owner = F.concat(F.lit(_STORED), F.col(PARTITION_PATH), F.lit("|"), F.col(_FILE))
+    return joined.withColumn(BUCKET, _bucket(owner)).drop(_KEY, _OLD, _FILE, _ALIVE)
+
+
+def _bucket(owner: Column) -> Column:
+    """Return the bucket of rows: that of the file that owns their key, or that of the new rows of their partition."""
+    from pyspark.sql import functions as F
+
+    return F.coalesce(owner, F.concat(F.lit(NEW_ROWS), F.col(PARTITION_PATH)))
+
+
+def _bucket_of(file_slice: FileSlice) -> str:
+    return f"{_STORED}{file_slice.partition}|{file_slice.file_id}"
+
+
+def _counts(found: Owners, rows: Mapping[str, int], *, distinct: bool) -> dict[str, int]:
+    """Return the rows of each bucket, about; with ``distinct`` of the rows with one key only one comes to be written."""
+    owned, rest = found.counts(), dict(rows)
+    for each, count in owned:
+        rest[each.partition] = max(0, rest[each.partition] - count)
+    new = sum(rest.values())
+    share = max(0, new - found.repeated_rows) / new if distinct and new else 1.0
+    counts = {_bucket_of(each): count for each, count in owned}
+    return counts | {f"{NEW_ROWS}{name}": math.ceil(count * share) for name, count in rest.items() if count}
 
 
 def _refuse_repeated(joined: DataFrame) -> None:
@@ -277,9 +319,7 @@ def _plan_buckets(
     sizes: dict[str, float] = {}
     known: dict[str, PartitionUnit] = {}
     parts: dict[str, list[str]] = {}
-    slices = {
-        f"u:{unit.partition}|{each.file_id}": (unit, each) for unit in units.values() for each in unit.slices
-    }
+    slices = {_bucket_of(each): (unit, each) for unit in units.values() for each in unit.slices}
 
     def add(bucket: str, rows: float, new: PartitionUnit) -> None:
         known[bucket] = new
@@ -297,7 +337,7 @@ def _plan_buckets(
             add(bucket, count, new)
             continue
         rooms, several = places(unit, count)
-        files = [(f"u:{partition}|{file_id}", rows) for file_id, rows in rooms]
+        files = [(f"{_STORED}{partition}|{file_id}", rows) for file_id, rows in rooms]
         parts[partition] = _weighted(files, new_row_buckets(partition, several), count)
         for each in dict.fromkeys(parts[partition]):
             add(each, count * parts[partition].count(each) / len(parts[partition]), new)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,14 @@ from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.kinds import IndexKind, index_of
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.clause_errors import holds, naming_the_clause
 from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
+from hudi_engine.write.rows.newest import deletes_always, newest_of_each_key
 from hudi_engine.write.rows.replacement import flagged, keyed
 from hudi_engine.write.rows.settled import (
     ACTION,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-_KEY, _PARTITION, _FOUND, _RANK = "__hudi_key", "__hudi_partition", "__hudi_found", "__hudi_rank"
+_KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class MergeClauses(OfTheWholeTable):
 
         self._check(state.config, batch)
         index = index_of(state.config, options)
-        incoming = self._newest(keyed(state, batch, options), state.config, index)
+        incoming = self._one_a_key(keyed(state, batch, options), state.config, index)
         if state.data_schema() is None or not state.timeline.completed_writes:
             with naming_the_clause(self, incoming.alias(self.source)):
                 fresh = incoming.alias(self.source).where(self._inserts())
@@ -101,21 +102,12 @@ class MergeClauses(OfTheWholeTable):
         rows = settled(placed, stored, batch, state.config, index)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
-    def _newest(self, incoming: DataFrame, config: TableConfig, index: IndexKind) -> DataFrame:
-        """Return of several rows with one key the newest, of equally new ones the last, so that clauses see one row a key.
-
-        Rows that are combined, or that delete whatever their time, are left to the write.
-        """
-        from pyspark.sql import Window
-        from pyspark.sql import functions as F
-
-        if merge_rule(config).fills or not {IS_DELETED, DELETES}.isdisjoint(incoming.columns):
+    def _one_a_key(self, incoming: DataFrame, config: TableConfig, index: IndexKind) -> DataFrame:
+        """Return one row a key for clauses to see; rows that fill each other's gaps are left to the write."""
+        if merge_rule(config).fills:
             return incoming
         key = [RECORD_KEY] if index.is_global else [RECORD_KEY, PARTITION_PATH]
-        newest_first = [F.col(quoted(name)).desc_nulls_last() for name in config.ordering_fields]
-        order = Window.partitionBy(*key).orderBy(*newest_first, F.col(_RANK).desc())
-        placed = incoming.withColumn(_RANK, F.monotonically_increasing_id())
-        return placed.withColumn(_RANK, F.row_number().over(order)).where(F.col(_RANK) == 1).drop(_RANK)
+        return newest_of_each_key(incoming, key, config)
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
@@ -175,7 +167,7 @@ class MergeClauses(OfTheWholeTable):
                 F.col(ACTION),
                 F.col(f"{self.target}.{RECORD_KEY}").alias(OLD_KEY),
                 F.col(f"{self.target}.{PARTITION_PATH}").alias(OLD_PARTITION),
-                self._older(config.ordering_fields, batch).alias(OLDER),
+                self._older(config, batch).alias(OLDER),
             )
         )
 
@@ -197,17 +189,27 @@ class MergeClauses(OfTheWholeTable):
 
         return F.lit(not self.skip_not_matched) & holds(self.not_matched_condition)
 
-    def _older(self, ordering: Sequence[str], batch: AlignedBatch) -> Column:
+    def _older(self, config: TableConfig, batch: AlignedBatch) -> Column:
         """Tell whether a clause makes a row older than the stored one, by what it sets or else by the batch's row."""
         from pyspark.sql import functions as F
 
+        ordering = config.ordering_fields
         if not ordering:
             return F.lit(False)
         kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
         everything = replace(self, update_columns=None)
-        new = [everything._value(name, kinds[name.lower()], True).alias(name) for name in ordering]
+
+        def new(name: str) -> Column:
+            clauses = everything if name in ordering else self
+            return clauses._value(name, kinds[name.lower()], name not in batch.marks)
+
         stored = [F.col(f"{self.target}.{quoted(name)}").alias(name) for name in ordering]
-        return F.coalesce(F.struct(*new) < F.struct(*stored), F.lit(False))
+        older = F.coalesce(
+            F.struct(*[new(name).alias(name) for name in ordering]) < F.struct(*stored), F.lit(False)
+        )
+        names = {name: kind.typeName() for name, kind in kinds.items()}
+        always = deletes_always(config, names, new)
+        return older if always is None else older & ~always
 
     def _value(self, name: str, kind: DataType, is_stored: bool) -> Column:
         """Return a column's value by the clause that takes the row."""

@@ -220,7 +220,6 @@ def write_distributed(
     if plan.lookup and is_wide(spark, context, units, rows, per_file):
         places = partial(places_of_new, context, plan, per_file)
         frame, units, buckets = tag_files(spark, context, plan, units, (frame, rows, batch.kept), places)
-        plan = replace(plan, combine=False)
         return "joined", run_buckets(
             spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
         )

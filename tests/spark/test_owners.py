@@ -1,0 +1,125 @@
+"""Large batches into partitions of many files: each row finds the file that holds its key, by hashes, without a join of all keys."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hudi_engine import HudiTable, RepeatedKeyError
+
+from tests.helpers.forms import in_turn
+from tests.helpers.hudi_rs import rows_by_hudi_rs
+
+WIDE = {
+    "hoodie.engine.small.batch.rows": "1",
+    "hoodie.engine.wide.partition.bytes": "1",
+    "hoodie.parquet.small.file.limit": "0",
+    "hoodie.merge.small.file.group.candidates.limit": "0",
+}
+COLUMNS = "id int, n int, at int, dt string"
+
+
+def make(spark, path, kind="cow", files=4, **more):
+    """A table of 400 keys in two partitions, each of several files."""
+    table = HudiTable.create(
+        spark,
+        str(path),
+        name="t",
+        record_key=["id"],
+        precombine_field="at",
+        partition_by=["dt"],
+        table_type=kind,
+        options={**WIDE, **more},
+    )
+    stored = [(key, key, 1, "ab"[key % 2]) for key in range(400)]
+    for part in range(files):
+        table.upsert(spark.createDataFrame(stored[part::files], COLUMNS))
+    return table, {(row[0], row[3]): row[1] for row in stored}
+
+
+def shown(table):
+    return {(row.id, row.dt): row.n for row in table.snapshot().select("id", "dt", "n").collect()}
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_random_batches_with_repeated_keys_and_deletes(spark, tmp_path, kind):
+    table, model = make(spark, tmp_path / "t", kind)
+    chance, times = random.Random(kind), dict.fromkeys(model, 1)
+    for _ in range(3):
+        comes = [
+            (
+                chance.randrange(600),
+                chance.randrange(10**6),
+                chance.randrange(1, 9),
+                chance.choice("abc"),
+                chance.random() < 0.2,
+            )
+            for _ in range(500)
+        ]
+        result = table.upsert(spark.createDataFrame(comes, f"{COLUMNS}, __hudi_is_deleted boolean"))
+        assert result.path_taken == "joined"
+        batch = {}
+        for key, n, at, dt, deletes in comes:
+            if (key, dt) not in batch or at >= batch[key, dt][1]:
+                batch[key, dt] = (n, at, deletes)
+        for place, (n, at, deletes) in batch.items():
+            if place in model and at < times[place]:
+                continue
+            if deletes:
+                model.pop(place, None)
+            else:
+                model[place], times[place] = n, at
+        assert shown(table) == model
+        by_rs = {(row[0], row[1]): row[2] for row in rows_by_hudi_rs(str(tmp_path / "t"), ["id", "dt", "n"])}
+        assert by_rs == model
+
+
+def test_a_key_that_two_files_hold_is_updated_in_both(spark, tmp_path):
+    table, model = make(spark, tmp_path / "t")
+    table.insert(spark.createDataFrame([(3, 33, 1, "b")], COLUMNS))
+    table.upsert(spark.createDataFrame([(3, 300, 2, "b"), (4, 400, 2, "a"), (900, 9, 2, "a")], COLUMNS))
+    rows = sorted((row.id, row.n) for row in table.snapshot().where("id in (3, 4, 900)").collect())
+    assert rows == [(3, 300), (3, 300), (4, 400), (900, 9)]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_a_key_that_is_stored_twice_is_refused_where_one_of_its_rows_would_change(spark, tmp_path, kind):
+    table, _ = make(spark, tmp_path / "t", kind, files=1)
+    table.insert(spark.createDataFrame([(3, 33, 1, "b"), (3, 34, 1, "b")], COLUMNS))
+    before = sorted(tuple(row) for row in table.snapshot().select("id", "n").collect())
+    with pytest.raises(RepeatedKeyError, match="3"):
+        table.update_where("n = 33 and id < 200", {"n": "n + 1"})
+    assert sorted(tuple(row) for row in table.snapshot().select("id", "n").collect()) == before
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    in_turn(("insert_new", "delete", "skip unchanged", "new rows only"), ("cow", "mor")),
+)
+def test_every_way_to_write_by_key_finds_its_files(spark, tmp_path, operation, kind):
+    table, model = make(spark, tmp_path / "t", kind)
+    comes = [(key, -key, 5, "ab"[key % 2]) for key in range(200, 600)]
+    batch = spark.createDataFrame(comes, COLUMNS)
+    if operation == "insert_new":
+        table.insert(batch, options={"hoodie.datasource.write.insert.drop.duplicates": "true"})
+        model |= {(row[0], row[3]): row[1] for row in comes if (row[0], row[3]) not in model}
+    elif operation == "delete":
+        table.delete(batch.select("id", "dt"))
+        model = {place: n for place, n in model.items() if place[0] < 200}
+    elif operation == "skip unchanged":
+        table.upsert(batch)
+        result = table.upsert(batch, options={"hoodie.engine.skip.unchanged": "true"})
+        assert result.rows_updated == 0
+        model |= {(row[0], row[3]): row[1] for row in comes}
+    else:
+        new = [row for row in comes if row[0] >= 400]
+        before = {
+            row.file for row in table.snapshot().selectExpr("_hoodie_file_name file").distinct().collect()
+        }
+        result = table.upsert(spark.createDataFrame(new, COLUMNS))
+        after = {
+            row.file for row in table.snapshot().selectExpr("_hoodie_file_name file").distinct().collect()
+        }
+        assert before < after, "a batch of new keys leaves every file as it was"
+        model |= {(row[0], row[3]): row[1] for row in new}
+    assert shown(table) == model
