@@ -11,7 +11,7 @@ from pathlib import Path
 
 DRIVER, JAVA, WORKER = "driver", "java", "worker"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_EVERY_S = 0.05
+_EVERY_S = 0.2
 
 
 @dataclass(frozen=True)
