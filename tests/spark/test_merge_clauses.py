@@ -322,6 +322,19 @@ def newest(rows):
     return left
 
 
+@pytest.mark.parametrize("mark", ["_hoodie_is_deleted", "__hudi_is_deleted"])
+def test_the_first_batch_with_a_mark_deletes(spark, tmp_path, mark):
+    table = make_ordered(spark, tmp_path / "t")
+    table.upsert(
+        spark.createDataFrame([(1, 10, 5, "a"), (2, 20, 5, "a")], "id int, n int, at int, dt string")
+    )
+    comes = [(1, 0, 0, "a", True), (2, 200, 6, "a", False), (3, 300, 6, "a", False)]
+    table.merge(
+        spark.createDataFrame(comes, f"id int, n int, at int, dt string, {mark} boolean"), MergeClauses()
+    )
+    assert sorted((row.id, row.n) for row in table.snapshot().collect()) == [(2, 200), (3, 300)]
+
+
 @pytest.mark.parametrize(
     ("mark", "kind"), in_turn(("_hoodie_is_deleted", "__hudi_is_deleted", "op"), ("cow", "mor"))
 )

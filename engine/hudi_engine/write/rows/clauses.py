@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -167,7 +167,7 @@ class MergeClauses(OfTheWholeTable):
                 F.col(ACTION),
                 F.col(f"{self.target}.{RECORD_KEY}").alias(OLD_KEY),
                 F.col(f"{self.target}.{PARTITION_PATH}").alias(OLD_PARTITION),
-                self._older(config, batch).alias(OLDER),
+                self._older(config, batch, names).alias(OLDER),
             )
         )
 
@@ -189,7 +189,7 @@ class MergeClauses(OfTheWholeTable):
 
         return F.lit(not self.skip_not_matched) & holds(self.not_matched_condition)
 
-    def _older(self, config: TableConfig, batch: AlignedBatch) -> Column:
+    def _older(self, config: TableConfig, batch: AlignedBatch, names: Sequence[str]) -> Column:
         """Tell whether a clause makes a row older than the stored one, by what it sets or else by the batch's row."""
         from pyspark.sql import functions as F
 
@@ -201,14 +201,13 @@ class MergeClauses(OfTheWholeTable):
 
         def new(name: str) -> Column:
             clauses = everything if name in ordering else self
-            return clauses._value(name, kinds[name.lower()], name not in batch.marks)
+            return clauses._value(name, kinds[name.lower()], name in names)
 
         stored = [F.col(f"{self.target}.{quoted(name)}").alias(name) for name in ordering]
         older = F.coalesce(
             F.struct(*[new(name).alias(name) for name in ordering]) < F.struct(*stored), F.lit(False)
         )
-        names = {name: kind.typeName() for name, kind in kinds.items()}
-        always = deletes_always(config, names, new)
+        always = deletes_always(config, {name: kind.typeName() for name, kind in kinds.items()}, new)
         return older if always is None else older & ~always
 
     def _value(self, name: str, kind: DataType, is_stored: bool) -> Column:
