@@ -381,3 +381,42 @@ def test_conditions_ask_the_newest_of_rows_of_which_some_delete(spark, tmp_path,
             expected[key] = row[1]
     assert {row.id: row.n for row in table.snapshot().select("id", "n").collect()} == expected
     assert {row[0]: row[1] for row in rows_by_hudi_rs(str(tmp_path / "t"), ["id", "n"])} == expected
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize("payload", ["PartialUpdateAvroPayload", "OverwriteNonDefaultsWithLatestAvroPayload"])
+def test_rows_of_one_key_that_fill_each_other_are_one_row_for_clauses(spark, tmp_path, payload, kind):
+    options = {"hoodie.datasource.write.payload.class": f"org.apache.hudi.common.model.{payload}"}
+    columns = "id int, n int, note string, at int"
+    tables = [
+        HudiTable.create(
+            spark,
+            str(tmp_path / name),
+            name=name,
+            record_key=["id"],
+            precombine_field="at",
+            table_type=kind,
+            options=options,
+        )
+        for name in ("upserted", "merged")
+    ]
+    chance = random.Random(payload)
+    for number in range(3):
+        comes = [
+            (
+                chance.randrange(12),
+                chance.choice([None, number, 7]),
+                chance.choice([None, "x", "y"]),
+                chance.randrange(5),
+            )
+            for _ in range(30)
+        ]
+        batch = spark.createDataFrame(comes, columns).coalesce(1)
+        upserted, merged = tables
+        upserted.upsert(batch)
+        merged.merge(batch, MergeClauses())
+        shown = [
+            sorted(tuple(row) for row in table.snapshot().select("id", "n", "note", "at").collect())
+            for table in tables
+        ]
+        assert shown[0] == shown[1]

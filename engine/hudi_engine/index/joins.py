@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.frames.spark_read import literal_paths, map_slices, slices_frame
 from hudi_engine.handles.write_context import WriteContext
@@ -58,17 +59,23 @@ _STORED_SCHEMA = pa.schema(
 
 
 def combine_by_key(frame: DataFrame, context: WriteContext, plan: UnitPlan) -> DataFrame:
-    """Merge rows of the batch with the same key into one; one shuffle by key.
-
-    With a global index a key is the same in whatever partition it comes, otherwise in one partition only.
-    """
+    """Merge rows of the batch with the same key into one, where the write asks for it; one shuffle by key."""
     if not plan.combine or RECORD_KEY not in frame.columns:
         return frame
+    return combined(frame, context.config, context.schema, everywhere=plan.index.is_global)
+
+
+def combined(frame: DataFrame, config: TableConfig, schema: pa.Schema, *, everywhere: bool) -> DataFrame:
+    """Merge rows with the same key into one; one shuffle by key.
+
+    Args:
+        frame: Rows with key columns, and their order where it matters.
+        config: The table's settings.
+        schema: Columns of the table.
+        everywhere: Whether a key is the same in whatever partition it comes, as with a global index.
+    """
     names = [name for name in frame.columns if name != ORDER]
-    config, everywhere = context.config, plan.index.is_global
-    data = pa.schema(
-        [field for field in context.schema if field.name in names and field.name not in META_FIELDS]
-    )
+    data = pa.schema([field for field in schema if field.name in names and field.name not in META_FIELDS])
 
     def combine(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held = list(batches)

@@ -10,7 +10,9 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
+from hudi_engine.index.joins import combined
 from hudi_engine.index.lookup.kinds import IndexKind, index_of
+from hudi_engine.index.lookup.unit import ORDER
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -88,7 +90,7 @@ class MergeClauses(OfTheWholeTable):
 
         self._check(state.config, batch)
         index = index_of(state.config, options)
-        incoming = self._one_a_key(keyed(state, batch, options), state.config, index)
+        incoming = self._one_a_key(keyed(state, batch, options), state, index, batch)
         if state.data_schema() is None or not state.timeline.completed_writes:
             with naming_the_clause(self, incoming.alias(self.source)):
                 fresh = incoming.alias(self.source).where(self._inserts())
@@ -102,12 +104,17 @@ class MergeClauses(OfTheWholeTable):
         rows = settled(placed, stored, batch, state.config, index)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
-    def _one_a_key(self, incoming: DataFrame, config: TableConfig, index: IndexKind) -> DataFrame:
-        """Return one row a key for clauses to see; rows that fill each other's gaps are left to the write."""
-        if merge_rule(config).fills:
-            return incoming
+    def _one_a_key(
+        self, incoming: DataFrame, state: TableState, index: IndexKind, batch: AlignedBatch
+    ) -> DataFrame:
+        """Return one row a key for clauses to see: the newest, or what rows make together that fill each other's gaps."""
+        from pyspark.sql import functions as F
+
+        if merge_rule(state.config).fills:
+            in_order = incoming.withColumn(ORDER, F.monotonically_increasing_id())
+            return combined(in_order, state.config, batch.schema, everywhere=index.is_global)
         key = [RECORD_KEY] if index.is_global else [RECORD_KEY, PARTITION_PATH]
-        return newest_of_each_key(incoming, key, config)
+        return newest_of_each_key(incoming, key, state.config)
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
