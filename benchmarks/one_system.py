@@ -19,7 +19,8 @@ from benchmarks.workload import SCAN, batch_folder, batches, prepare
 
 CLEANED_FILES = 10_000
 _LOADS = 3
-"""So many loads, of which the median counts: the first of a process compiles Java's code, in every system."""
+_SCANS = 7
+"""So many of each, of which the median counts: the first of a process compile Java's code, in every system."""
 
 
 def main() -> None:
@@ -86,7 +87,7 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
             batch = spark.read.parquet(str(data / batch_folder(name, number)))
             _step(system, f"upsert {name}", lambda batch=batch: system.upsert("big", batch))
     system.read("big").createOrReplaceTempView("bench_big")
-    for _ in range(max(3, repeats)):
+    for _ in range(_SCANS):
         _step(system, "scan", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
     _step(system, "all columns", lambda: system.read("big").write.format("noop").mode("overwrite").save())
     if type(system).compact is not System.compact:
@@ -104,7 +105,7 @@ def _services(system: System, rows: int) -> None:
     spark = system.spark
     _step(system, "compaction", lambda: system.compact("big"))
     system.read("big").createOrReplaceTempView("bench_big")
-    for _ in range(3):
+    for _ in range(_SCANS):
         _step(system, "scan after compaction", lambda: spark.sql(SCAN.format(table="bench_big")).collect())
     seconds = pyarrow_copy_seconds(system.path("big"), system.folder / "copy")
     _say("pyarrow copy of the bytes", seconds)

@@ -36,7 +36,8 @@ class Form:
     Args:
         rows: Rows loaded; a tenth of them are upserted, a tenth of those are new.
         partitions: Partitions of the table.
-        master: Spark's master; ``standalone`` for two workers of one core each.
+        master: Spark's master; ``standalone`` for two workers of one core each. With ``local[1]`` all processes are kept on one
+            core, as one task alone keeps more than one busy: its Java and its Python work at the same time.
         driver: Memory of Java, or of driver and executors each.
         times: How often each step is done; the last one counts. The first of a process compiles Java's code.
     """
@@ -143,6 +144,8 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=1.0)
     given = parser.parse_args()
     form = FORMS[given.form]
+    if form.master == "local[1]" and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory(prefix="hudi-sizes-") as folder:
         if form.master == "standalone":
             from tests.helpers.cluster import running_cluster

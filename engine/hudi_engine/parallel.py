@@ -8,18 +8,16 @@ carries the same data in its text between two marks.
 from __future__ import annotations
 
 import base64
-import gc
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
-from zipimport import zipimporter
 
 from hudi_engine import errors
 from hudi_engine.errors import HudiError, StorageError
+from hudi_engine.worker import settle_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +26,6 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 WAITING_THREADS = 16
-_ARCHIVES_OF_SPARK = ("pyspark.zip", "py4j-")
 _BEGIN, _END = "<hudi-engine-error:", ">"
 _KINDS: dict[str, type[HudiError]] = {
     name: kind
@@ -106,26 +103,6 @@ def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
         raise WorkerError(error) from error
     except HudiError as error:
         return Failure.of(error)
-
-
-def settle_worker() -> None:
-    """Spare the tasks of a Python worker of Spark what each of them would do again, once the first has begun.
-
-    What is loaded is left out of its garbage collections, one of which ends every task. And the archives that Spark itself comes
-    in, which never change, are not listed anew, which Python below 3.12 does whenever a task begins.
-    """
-    if gc.get_freeze_count():
-        return
-    gc.freeze()
-    for finder in sys.path_importer_cache.values():
-        if isinstance(finder, zipimporter) and os.path.basename(finder.archive).startswith(
-            _ARCHIVES_OF_SPARK
-        ):
-            finder.invalidate_caches = _nothing  # type: ignore[method-assign]
-
-
-def _nothing() -> None:
-    """Stand for a method that has nothing to do."""
 
 
 def typed_stage(

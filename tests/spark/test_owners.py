@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, RepeatedKeyError
+from hudi_engine.index.owners import hashes_of
 
 from tests.helpers.forms import in_turn
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -123,3 +125,59 @@ def test_every_way_to_write_by_key_finds_its_files(spark, tmp_path, operation, k
         assert before < after, "a batch of new keys leaves every file as it was"
         model |= {(row[0], row[3]): row[1] for row in new}
     assert shown(table) == model
+
+
+def words_with_one_hash(count):
+    """Pairs of texts of four bytes that, once MurmurHash2 has mixed them, differ in the highest bit alone."""
+    multiplier, inverse, highest = 0x5BD1E995, pow(0x5BD1E995, -1, 2**32), 0x80000000
+    chance, found = random.Random(1), []
+    forms = [(0x20, 0x7E, 4), (0x80, 0x7FF, 2), (0x10000, 0x1FFFF, 1)]
+    while len(found) < count:
+        first, last, length = chance.choice(forms)
+        text = "".join(chr(chance.randint(first, last)) for _ in range(length))
+        mixed = int.from_bytes(text.encode(), "little") * multiplier % 2**32
+        mixed = (mixed ^ mixed >> 24) * multiplier % 2**32 ^ highest
+        other = mixed * inverse % 2**32
+        other = (other ^ other >> 24) * inverse % 2**32
+        try:
+            found.append((text, other.to_bytes(4, "little").decode()))
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+def keys_with_one_hash(count):
+    """Pairs of texts with the same MurmurHash2 for every seed: the second word takes back what the first one changes."""
+    words = words_with_one_hash(2 * count)
+    return [
+        (first[0] + second[0], first[1] + second[1])
+        for first, second in zip(words[:count], words[count:], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+def test_two_keys_with_one_hash_stay_two(spark, tmp_path, kind):
+    pairs = keys_with_one_hash(20)
+    for pair in pairs:
+        first, second = hashes_of(pa.array(pair), pa.array(["", ""])).tolist()
+        assert first == second and pair[0] != pair[1], "what this test is about"
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=kind, options=WIDE
+    )
+
+    def rows(part, n):
+        return spark.createDataFrame([(pair[part], n) for pair in pairs], "id string, n int")
+
+    def stored():
+        return {row.id: row.n for row in table.snapshot().select("id", "n").collect()}
+
+    table.insert(spark.createDataFrame([(str(key), 0) for key in range(50)], "id string, n int"))
+    table.upsert(rows(0, 1))
+    assert table.upsert(rows(1, 2)).rows_inserted == len(pairs)
+    assert table.upsert(rows(0, 3).unionByName(rows(1, 4))).rows_updated == 2 * len(pairs)
+    model = (
+        {str(key): 0 for key in range(50)} | {pair[0]: 3 for pair in pairs} | {pair[1]: 4 for pair in pairs}
+    )
+    assert stored() == model
+    assert table.delete(rows(1, 0).select("id")).rows_deleted == len(pairs)
+    assert stored() == {key: n for key, n in model.items() if n != 4}

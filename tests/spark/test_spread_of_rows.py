@@ -45,6 +45,24 @@ def test_rows_of_one_partition_are_written_by_as_many_tasks_as_they_fill_files(s
     assert table.snapshot().select("id").distinct().count() == table.snapshot().count() == 9000
 
 
+@pytest.mark.parametrize("kept", [False, True], ids=["files", "computed"])
+def test_rows_that_only_add_files_to_one_partition_stay_in_the_tasks_that_read_them(spark, tmp_path, kept):
+    rows = spark.range(0, 6000, 1, 8).selectExpr("id", "sha2(string(id), 256) as v")
+    if not kept:
+        rows.write.parquet(str(tmp_path / "rows"))
+        rows = spark.read.parquet(str(tmp_path / "rows"))
+    options = {**EXECUTORS, "hoodie.parquet.max.file.size": "100000", "hoodie.parquet.small.file.limit": "0"}
+    table = create(spark, tmp_path)
+    assert table.insert(rows, options=options).path_taken == "bulk"
+    assert 1 < len(tasks_of(file_names(table))) <= len(file_names(table)) < 6
+    assert table.insert(rows.selectExpr("id + 6000 as id", "v"), options=options).path_taken == "bulk"
+    filling = {**options, "hoodie.parquet.small.file.limit": "100000"}
+    assert (
+        table.insert(rows.selectExpr("id + 12000 as id", "v"), options=filling).path_taken == "partitions"
+    ), "small files take rows"
+    assert table.snapshot().select("id").distinct().count() == table.snapshot().count() == 18000
+
+
 @pytest.mark.parametrize(
     ("operation", "options"),
     [("upsert", QUIET), ("upsert", EXECUTORS), ("upsert", WIDE), ("insert", EXECUTORS), ("bulk_insert", EXECUTORS)],

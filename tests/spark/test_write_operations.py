@@ -142,7 +142,10 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
     loaded = spark.read.parquet(str(tmp_path / "first"), str(tmp_path / "second"))
     assert loaded.rdd.getNumPartitions() == 2
     assert table.bulk_insert(loaded).files_written == 4
-    assert table.bulk_insert(loaded.where("id < 3")).files_written == 2
+    assert table.bulk_insert(loaded.where("id < 4")).files_written == 4, "what the filter leaves is large too"
+    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 1000)
+    assert table.bulk_insert(loaded.where("id < 4")).files_written == 2
+    assert table.bulk_insert(loaded.where("id < 0")).files_written == 0
     by_two = {"hoodie.bulkinsert.shuffle.parallelism": 2}
     assert table.bulk_insert(loaded, options=by_two).files_written == 2
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 from hudi_engine.errors import (
     ConfigError,
@@ -19,7 +17,6 @@ from hudi_engine.parallel import (
     attempt,
     raise_worker_error,
     run_in_threads,
-    settle_worker,
     typed_stage,
 )
 
@@ -73,14 +70,3 @@ def test_threads_give_results_in_the_order_of_the_items_and_raise_the_first_erro
     assert run_in_threads(lambda each: each * 2, list(range(20)), most=3) == list(range(0, 40, 2))
     with pytest.raises(ZeroDivisionError):
         run_in_threads(lambda each: 1 // each, [1, 0])
-
-
-def test_a_settled_worker_collects_what_comes_later_and_nothing_before() -> None:
-    settle_worker()
-    try:
-        settled = gc.get_freeze_count()
-        assert settled > len(gc.get_objects())
-        settle_worker()
-        assert gc.get_freeze_count() == settled, "once"
-    finally:
-        gc.unfreeze()

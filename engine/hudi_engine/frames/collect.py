@@ -12,9 +12,10 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, settle_worker
+from hudi_engine.parallel import Failure, WorkerError, raise_worker_error
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.worker import settle_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,11 +20,11 @@ from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
-from hudi_engine.parallel import settle_worker
 from hudi_engine.publish.native import AS_STORED, major_of, native_instants
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
+from hudi_engine.worker import settle_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession

@@ -1,6 +1,6 @@
-"""Locating keys with Spark joins: global indexes on large batches, and partitions too wide for one task.
+"""Locating keys of large batches: under a global index by Spark joins, in partitions too wide for one task by their owners.
 
-Stored keys are read natively by Spark (two meta columns of the base files); slices that have logs are read by tasks.
+For a join stored keys are read natively by Spark (two meta columns of the base files); slices that have logs are read by tasks.
 """
 
 from __future__ import annotations
@@ -306,7 +306,8 @@ def _counts(found: Owners, rows: Mapping[str, int], *, distinct: bool) -> dict[s
     new = sum(rest.values())
     share = max(0, new - found.repeated_rows) / new if distinct and new else 1.0
     counts = {_bucket_of(each): count for each, count in owned}
-    return counts | {f"{NEW_ROWS}{name}": math.ceil(count * share) for name, count in rest.items() if count}
+    fresh = {f"{NEW_ROWS}{name}": math.ceil(count * share) for name, count in rest.items()}
+    return counts | {bucket: count for bucket, count in fresh.items() if count}
 
 
 def _refuse_repeated(joined: DataFrame) -> None:

@@ -153,6 +153,6 @@ class EngineOptions:
         "hoodie.engine.wide.partition.bytes",
         1024 * 1024 * 1024,
         ENGINE,
-        "Partitions with more bytes of base files are tagged by a Spark join instead of inside one task.",
+        "Keys of a partition with more bytes of base files are looked up by a task a file, instead of one a partition.",
         minimum=1,
     )

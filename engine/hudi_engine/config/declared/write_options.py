@@ -52,7 +52,8 @@ class WriteOptions:
         None,
         WRITE,
         "bulk_insert shuffles rows by partition first: fewer files, at the risk of skew. Not set: it does, unless the rows "
-        "are all those of some Parquet files, in tasks so large that each gives every partition a file of 8 MB or more.",
+        "come straight from Parquet files, by columns and filters, in tasks so large that each gives every partition a file of "
+        "8 MB or more.",
         aliases=("hoodie.bulkinsert.shuffle.by_partition",),
     )
     BULK_INSERT_SORT_MODE = choice_option(

@@ -40,8 +40,13 @@ def estimated_rows(frame: DataFrame) -> int:
 
     Files are smaller than rows in memory, so it is rather too low.
     """
+    return estimated_bytes(frame) // usual_row_bytes(frame)
+
+
+def usual_row_bytes(frame: DataFrame) -> int:
+    """Return the bytes that Spark takes a row of such columns for."""
     jframe: Any = frame._jdf
-    return int(estimated_bytes(frame) // max(1, jframe.schema().defaultSize()))
+    return max(1, int(jframe.schema().defaultSize()))
 
 
 def _name(thing: Any) -> str:

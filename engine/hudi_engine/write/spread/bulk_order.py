@@ -14,7 +14,7 @@ from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan
+from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,6 +24,8 @@ KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 """Files at least this big are left as the tasks of the source give them, when nobody asks for a shuffle."""
+_MOST_PARTITIONS = 100
+"""With rows of more partitions a task is not asked to write files of each."""
 
 
 def bulk_layout(options: Options, schema: pa.Schema) -> RowLayout:
@@ -60,34 +62,52 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
         return frame.sort(*order)
     if mode is BulkSortMode.PARTITION_SORT:
         return frame.sortWithinPartitions(*order)
-    if mode is not BulkSortMode.NONE or (
-        context.config.is_partitioned and _gathers_partitions(frame, context, source)
-    ):
-        shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
-        sorts = mode is BulkSortMode.PARTITION_PATH_REPARTITION_AND_SORT
-        return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
-    return frame.repartition(tasks) if tasks else frame
+    if mode is BulkSortMode.NONE:
+        left = _left_where_they_are(frame, context, source)
+        if left is not None:
+            return left
+    shuffled = frame.repartition(tasks, PARTITION_PATH) if tasks else _rebalanced(frame)
+    sorts = mode is BulkSortMode.PARTITION_PATH_REPARTITION_AND_SORT
+    return shuffled.sortWithinPartitions(PARTITION_PATH) if sorts else shuffled
 
 
-def _gathers_partitions(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> bool:
-    """Tell whether the rows of a partition are brought together; without a word from the user the file sizes decide.
+def _left_where_they_are(
+    frame: DataFrame, context: WriteContext, source: DataFrame | None
+) -> DataFrame | None:
+    """Return rows whose partitions need not be brought together; without a word from the user the file sizes decide.
 
-    They are known when the rows are all those of some Parquet files: then a look at the partition columns alone is cheap.
+    They can be told beforehand when the rows come straight from Parquet files: then a look at the partition columns, and at
+    those of a filter, is cheap.
     """
     gathers = context.options[WriteOptions.BULK_INSERT_SHUFFLE_BY_PARTITION]
-    if gathers is not None:
-        return gathers
-    if context.options[WriteOptions.BULK_INSERT_PARALLELISM]:
-        return True
-    if source is None or not is_parquet_scan(source, whole=True):
-        return True
-    plan: Any = source._jdf.queryExecution()
-    tasks = int(plan.toRdd().getNumPartitions())
-    share = estimated_bytes(source) // max(1, tasks)
-    most = share // UNSHUFFLED_FILE_BYTES
-    if most == 0:
-        return True
-    return len(frame.select(PARTITION_PATH).distinct().limit(most + 1).collect()) > most
+    tasks = context.options[WriteOptions.BULK_INSERT_PARALLELISM]
+    if not context.config.is_partitioned or gathers is False:
+        return frame.repartition(tasks) if tasks else frame
+    if gathers or tasks or source is None or not is_parquet_scan(source):
+        return None
+    if is_parquet_scan(source, whole=True):
+        most = estimated_bytes(source) // tasks_of(source) // UNSHUFFLED_FILE_BYTES
+        if most and len(frame.select(PARTITION_PATH).distinct().limit(most + 1).collect()) <= most:
+            return frame
+        return None
+    return _of_fewer_tasks(frame, context, tasks_of(source))
+
+
+def _of_fewer_tasks(frame: DataFrame, context: WriteContext, tasks: int) -> DataFrame | None:
+    """Return the rows that a filter leaves in as few tasks as use the machine; None where files would be small even then."""
+    counted = frame.groupBy(PARTITION_PATH).count().limit(_MOST_PARTITIONS + 1).collect()
+    if not 0 < len(counted) <= _MOST_PARTITIONS:
+        return None
+    size = sum(row["count"] for row in counted) * min(context.file_size.row_bytes, usual_row_bytes(frame))
+    cores = frame.sparkSession.sparkContext.defaultParallelism
+    tasks = min(tasks, max(cores, -(-size // context.file_size.max_bytes)))
+    return frame.coalesce(tasks) if size >= UNSHUFFLED_FILE_BYTES * tasks * len(counted) else None
+
+
+def tasks_of(frame: DataFrame) -> int:
+    """Return how many tasks read the rows of a frame that is a scan, or kept."""
+    plan: Any = frame._jdf.queryExecution()
+    return max(1, int(plan.toRdd().getNumPartitions()))
 
 
 def _rebalanced(frame: DataFrame) -> DataFrame:

@@ -29,7 +29,7 @@ from hudi_engine.write.place.profile import partition_profile
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_key_columns
 from hudi_engine.write.rows.source_plan import is_parquet_scan
-from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk
+from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk, tasks_of
 from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
 from hudi_engine.write.spread.parts import (
     is_wide,
@@ -223,6 +223,11 @@ def write_distributed(
         return "joined", run_buckets(
             spark, context, plan, units, shuffle_by_bucket(frame, buckets, _tasks(context))
         )
+    if not (plan.lookup or plan.combine) and len(rows) == 1:
+        [(name, count)] = rows.items()
+        small, files = places_of_new(context, plan, per_file, units.get(name) or PartitionUnit(name), count)
+        if not small and 1 < files and min(files, spark.sparkContext.defaultParallelism) <= tasks_of(frame):
+            return "bulk", run_bulk(spark, context, without_keys(frame, keys).coalesce(files), keys)
     bucketed, units, buckets = parts_by_rows(frame, keys, units, rows, per_file)
     shuffled = shuffle_by_bucket(bucketed, buckets, _tasks(context))
     return "partitions", run_buckets(spark, context, plan, units, shuffled, keys)
