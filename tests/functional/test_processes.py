@@ -160,5 +160,36 @@ def test_a_shell_in_another_time_zone_reads_the_same_starts_spark_anew_and_says_
     assert "| 3 | 2020-01-01 00:00:00 |" in answers[0] and "-- done" in answers[0], done.stdout
     assert "Spark is ended" in answers[1]
     assert "Spark started in" in answers[2] and "-- failed" in answers[2], done.stdout
-    assert "Spark is ended" in answers[3] and "Traceback" not in done.stdout
+    assert "Spark is ended" in answers[3] and "Traceback" not in done.stdout, done.stdout
     assert done.returncode == 1
+
+
+_DIES_BEFORE_IT_TELLS = """
+import os, signal
+from dbt.adapters.hudi.spark.errors import dbt_errors
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+try:
+    spark._jvm.java.lang.Class.forName("nowhere.None")
+except Py4JError as error:
+    os.kill(SparkContext._gateway.proc.pid, signal.SIGKILL)
+    SparkContext._gateway.proc.wait()
+    with dbt_errors("a query"):
+        raise error
+"""
+
+
+def test_an_error_that_java_cannot_tell_any_more_names_the_death_without_a_stack_of_py4j() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _DIES_BEFORE_IT_TELLS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "Spark's Java process ended in the middle of the work (killed by signal 9)" in done.stdout
+    assert "sending command" not in done.stdout, done.stdout

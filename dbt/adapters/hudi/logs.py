@@ -1,8 +1,9 @@
-"""The adapter's log, which the engine's warnings go to as well."""
+"""The adapter's log, which the engine's warnings and what py4j says go to as well."""
 
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
 
@@ -15,6 +16,23 @@ class _ToDbtLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         logger.warning("{}", record.getMessage())
 
+
+class _NotOnScreen(logging.Filter):
+    """Takes what py4j gives to everybody's log, a stack for each connection that breaks, to dbt's debug log.
+
+    The error that follows is told in the adapter's words.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if Path(record.pathname).parent.name != "py4j":
+            return True
+        logger.debug("py4j says: {}", logging.Formatter().format(record))
+        return False
+
+
+_everybodys = logging.getLogger()
+if not any(isinstance(one, _NotOnScreen) for one in _everybodys.filters):
+    _everybodys.addFilter(_NotOnScreen())
 
 _engine_log = logging.getLogger("hudi_engine")
 if not any(isinstance(handler, _ToDbtLog) for handler in _engine_log.handlers):

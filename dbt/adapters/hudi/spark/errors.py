@@ -28,6 +28,8 @@ _CANCEL_MARKS = (
 )
 # a Java that writes its class archive takes seconds to end
 _SEEN_DEAD_WITHIN_S = 15.0
+# What Spark says of a query while its Java ends, and py4j of an error that a Java cannot tell any more
+_ENDING = ("SparkContext was shut down", "<exception str() failed>")
 _STACK_LINE = re.compile(r"^\s+at [\w$.<>/]+\(|^\s*\.\.\. \d+ more")
 _PLAN_START = re.compile(r";\n(?='|[A-Z+:])|\n\nJVM stacktrace:|\n== |\nDriver stacktrace:")
 _TASK_FAILURE = re.compile(
@@ -90,8 +92,9 @@ def _word_on_meta_columns(text: str) -> str:
 
 
 def _tell_dead_java(error: Exception) -> None:
-    """Say that Spark's Java is gone, where a connection to it that broke means that."""
-    if not isinstance(error, (Py4JNetworkError, ConnectionError)):
+    """Say that Spark's Java is gone, where a broken connection to it or an ended Spark means that."""
+    broken = isinstance(error, (Py4JNetworkError, ConnectionError))
+    if not broken and not any(mark in _text(error) for mark in _ENDING):
         return
     ended = how_java_ended(_SEEN_DEAD_WITHIN_S)
     if ended is not None:
@@ -100,6 +103,14 @@ def _tell_dead_java(error: Exception) -> None:
             "Run the command again, which starts another; look at spark_conf {spark.driver.memory: ...} and at the number "
             "of threads"
         ) from error
+
+
+def _text(error: Exception) -> str:
+    """Ask an error what it says, which Java is asked for: a Java that is gone does not answer."""
+    try:
+        return str(error)
+    except (Py4JError, ConnectionError):
+        return _ENDING[-1]
 
 
 def _java_message(error: Py4JJavaError) -> str:
@@ -130,7 +141,7 @@ def dbt_errors(what: str) -> Iterator[None]:
     except HudiError as error:
         raise DbtRuntimeError(f"{type(error).__name__}: {error}") from error
     except (PySparkException, Py4JError, ConnectionError) as error:
-        logger.debug("Spark failed in {}:\n{}", what, str(error))
+        logger.debug("Spark failed in {}:\n{}", what, _text(error))
         _tell_dead_java(error)
         if isinstance(error, ConnectionError):
             raise
