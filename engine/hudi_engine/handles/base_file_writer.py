@@ -22,6 +22,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import KeyCollector, KeyFooter, read_key_footer
+from hudi_engine.schema.coded import coded_like, with_used_values
 from hudi_engine.schema.leaves import leaves_of, leaves_with_statistics
 from hudi_engine.schema.meta_fields import COMMIT_SEQNO, FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.storage.base import Storage
@@ -31,6 +32,7 @@ __all__ = [
     "KeyFooter",
     "attach_meta_columns",
     "constant",
+    "named",
     "read_key_footer",
     "with_file_name",
     "write_base_file",
@@ -99,7 +101,7 @@ def write_base_file(
         with _open_writer(sink, schema, first, options, told) as writer:
             for part, _ in chain(head, groups):
                 collector.add(part.column(RECORD_KEY))
-                writer.write_table(part, row_group_size=max(part.num_rows, 1))
+                writer.write_table(with_used_values(part), row_group_size=max(part.num_rows, 1))
                 rows += part.num_rows
             writer.add_key_value_metadata(
                 {
@@ -154,6 +156,11 @@ def with_file_name(table: pa.Table, name: str) -> pa.Table:
     position = table.schema.get_field_index(FILE_NAME)
     names = pa.repeat(pa.scalar(name, table.schema.field(position).type), table.num_rows)
     return table.set_column(position, table.schema.field(position), names)
+
+
+def named(rows: pa.Table, name: str) -> pa.Table:
+    """Return rows without ``_hoodie_file_name``, with the name of the file they lie in."""
+    return rows.add_column(META_FIELDS.index(FILE_NAME), FILE_NAME, constant(name, rows.num_rows))
 
 
 def constant(text: str, count: int) -> pa.DictionaryArray:
@@ -228,7 +235,7 @@ def _conform(part: pa.Table, schema: pa.Schema) -> pa.Table:
         raise SchemaError(
             f"rows of one base file differ in columns: {part.schema.names} after {schema.names}"
         )
-    return part.cast(schema)
+    return coded_like(part, schema)
 
 
 def _open_writer(

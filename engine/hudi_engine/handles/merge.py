@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import constant, read_key_footer, write_base_file
+from hudi_engine.handles.base_file_writer import named, read_key_footer, write_base_file
 from hudi_engine.handles.change_data import ChangeImages
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
@@ -25,6 +25,7 @@ from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.progress import note_file
+from hudi_engine.schema.coded import coded_like, decoded
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 
@@ -99,9 +100,9 @@ class _Merging:
             row += block.num_rows
             self.updated += updated
             self.deleted += deleted
-            yield self._named(part)
+            yield named(part, self.name)
         if self.changes.inserts is not None and self.changes.inserts.num_rows:
-            yield self._named(self._new_rows(self.changes.inserts))
+            yield named(self._new_rows(self.changes.inserts), self.name)
         if not self.is_another:
             raise _NothingChanged
 
@@ -113,9 +114,6 @@ class _Merging:
         if self.bloom is not None:
             self.bloom.add(new.column(RECORD_KEY))
         return new.drop_columns([FILE_NAME])
-
-    def _named(self, rows: pa.Table) -> pa.Table:
-        return rows.add_column(META_FIELDS.index(FILE_NAME), FILE_NAME, constant(self.name, rows.num_rows))
 
 
 def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> WriteStat | None:
@@ -254,10 +252,10 @@ class _Updates:
             keep = np.ones(block.num_rows, dtype=bool)
             keep[places] = False
             if images is not None:
-                images.deleted(block.take(pa.array(places)))
+                images.deleted(decoded(block.take(pa.array(places))))
             return block.filter(pa.array(keep)), 0, len(places)
         incoming = self.incoming.slice(low, high - low)
-        before = block.take(pa.array(places))
+        before = decoded(block.take(pa.array(places)))
         if self.changes.update_columns is not None:
             incoming = replace_columns(incoming, before, self.changes.update_columns)
         deletes = None if self.deletes is None else self.deletes.slice(low, high - low)
@@ -284,7 +282,7 @@ def _splice(
         keep = np.ones(old.num_rows, dtype=bool)
         keep[touched[gone]] = False
         order = order[keep]
-    both = pa.concat_tables([old, new.select(old.column_names).cast(old.schema)]).combine_chunks()
+    both = pa.concat_tables([old, coded_like(new, old.schema)]).combine_chunks()
     return both.take(pa.array(order))
 
 

@@ -17,7 +17,8 @@ from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
-from hudi_engine.schema.meta_fields import COMMIT_TIME
+from hudi_engine.schema.coded import decoded
+from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 
 _INT96_UNIT = "us"
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
@@ -90,6 +91,8 @@ def read_base_blocks(
 ) -> Iterator[pa.Table]:
     """Yield the rows of `read_base_file` in blocks, at least one, so that what is done to them stays small in memory.
 
+    Columns of text whose values the file says by number are coded (`schema/coded.py`), all others as the table has them.
+
     Args:
         context: The read.
         base_file: The file.
@@ -97,9 +100,10 @@ def read_base_blocks(
         rows: Rows a block holds at most.
     """
     wanted = select_schema(context.schema, columns)
-    with _opened(context, base_file) as file:
-        names = stored_names(context, file.schema_arrow, base_file.instant, wanted)
+    with _opened_coded(context, base_file) as file:
+        names = _stored_names(context, base_file, file, wanted)
         stored = list(dict.fromkeys(names.values()))
+        wanted = _with_codes(wanted, names, file.schema_arrow)
         if not stored or file.metadata.num_rows == 0:
             blocks: Iterable[pa.Table] = [file.read(columns=stored)]
         else:
@@ -172,26 +176,33 @@ class BaseFileRows:
                 block = next(blocks)
                 here = inside[: np.searchsorted(inside, start + block.num_rows)]
                 if len(here):
-                    yield _decoded(rows_at(block, here - start))
+                    yield decoded(pa.Table.from_batches([rows_at(block, here - start)]))
                 inside, start = inside[len(here) :], start + block.num_rows
 
     def _named(self, columns: Sequence[str]) -> tuple[pa.Schema, dict[str, str]]:
         """Return the fields of some columns, and the names under which the file holds them."""
         wanted = select_schema(self._context.schema, columns)
-        stored = pa.schema([_plain(field) for field in self._file.schema_arrow])
-        return wanted, stored_names(self._context, stored, self._base.instant, wanted)
+        return wanted, _stored_names(self._context, self._base, self._file, wanted)
+
+
+def _stored_names(
+    context: ReadContext, base_file: BaseFile, file: pq.ParquetFile, wanted: pa.Schema
+) -> dict[str, str]:
+    stored = pa.schema([_plain(field) for field in file.schema_arrow])
+    return stored_names(context, stored, base_file.instant, wanted)
+
+
+def _with_codes(wanted: pa.Schema, names: dict[str, str], stored: pa.Schema) -> pa.Schema:
+    """Return the wanted columns, those coded that are text in the file as in the table; keys never are."""
+    for number, field in enumerate(wanted):
+        kind = stored.field(names[field.name]).type if field.name in names else field.type
+        if field.name != RECORD_KEY and pa.types.is_dictionary(kind) and kind.value_type.equals(field.type):
+            wanted = wanted.set(number, field.with_type(kind))
+    return wanted
 
 
 def _plain(field: pa.Field) -> pa.Field:
     return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
-
-
-def _decoded(rows: pa.RecordBatch) -> pa.Table:
-    """Return rows without dictionaries, which differ from block to block."""
-    columns = [
-        each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in rows.columns
-    ]
-    return pa.table(dict(zip(rows.schema.names, columns, strict=True)))
 
 
 @contextmanager
@@ -202,13 +213,18 @@ def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[Base
         context: The read; its instant range is not applied here.
         base_file: The file.
     """
+    with _opened_coded(context, base_file) as file:
+        yield BaseFileRows(context, base_file, file)
+
+
+@contextmanager
+def _opened_coded(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
     with _opened_source(context, base_file) as source:
         found = pq.read_metadata(source)
-        encoded = [COMMIT_TIME, *_encoded(found)]
-        file = pq.ParquetFile(
-            source, metadata=found, coerce_int96_timestamp_unit=_INT96_UNIT, read_dictionary=encoded
+        encoded = {COMMIT_TIME}.intersection(found.schema.names).union(_encoded(found))
+        yield pq.ParquetFile(
+            source, metadata=found, coerce_int96_timestamp_unit=_INT96_UNIT, read_dictionary=sorted(encoded)
         )
-        yield BaseFileRows(context, base_file, file)
 
 
 def _encoded(file: pq.FileMetaData) -> list[str]:

@@ -16,26 +16,25 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from hudi_engine.errors import CorruptTableError, UnsupportedTableError
-from hudi_engine.filegroup.base_file import BaseFile, base_file_name
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import read_key_footer, with_file_name, write_base_file
+from hudi_engine.handles.base_file_writer import named, read_key_footer, write_base_file
 from hudi_engine.index.filters.bloom import BloomFilter
+from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, read_base_file, resolve_delta
-from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.progress import note_file
-from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.active import check_inflight
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
 
-_BATCH_ROWS = 131_072
+_BLOCK_ROWS = 131_072
 
 
 @dataclass(frozen=True)
@@ -130,41 +129,21 @@ def _count(context: CompactionContext, file_slice: FileSlice, delta: SliceDelta)
 
 def _rows(
     context: CompactionContext, file_slice: FileSlice, delta: SliceDelta, name: str
-) -> Iterator[pa.RecordBatch]:
+) -> Iterator[pa.Table]:
+    """Yield the rows of the new file; all get its name, so the old one's is not read."""
     masked = delta.masked_positions.to_numpy()
     start = 0
+    columns = [each for each in context.read.schema.names if each != FILE_NAME]
     if file_slice.base_file is not None:
-        for table in _base_batches(context, file_slice.base_file):
-            first, last = np.searchsorted(masked, (start, start + table.num_rows))
-            start += table.num_rows
+        for block in read_base_blocks(context.read, file_slice.base_file, columns, _BLOCK_ROWS):
+            first, last = np.searchsorted(masked, (start, start + block.num_rows))
+            start += block.num_rows
             if first < last:
-                keep = np.ones(table.num_rows, dtype=bool)
-                keep[masked[first:last] - (start - table.num_rows)] = False
-                table = table.filter(pa.array(keep))
-            yield from with_file_name(table, name).to_batches()
-    # The first batch says the schema of a file in which no row is left.
-    yield from with_file_name(delta.live, name).to_batches() or [_no_rows(context.read.schema)]
-
-
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array([], field.type) for field in schema], schema=schema)
-
-
-def _base_batches(context: CompactionContext, base_file: BaseFile) -> Iterator[pa.Table]:
-    if base_file.extension != "parquet":
-        raise UnsupportedTableError(
-            f"base file {base_file.path!r} has the format {base_file.extension!r}; only parquet is compacted"
-        )
-    read = context.read
-    try:
-        with read.storage.open_input(base_file.path) as source:
-            file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us")
-            names = stored_names(read, file.schema_arrow, base_file.instant, read.schema)
-            for batch in file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names.values()))):
-                stored = pa.Table.from_batches([batch])
-                yield fit_columns(read, stored, names, base_file.instant, base_file.partition, read.schema)
-    except pa.ArrowInvalid as error:
-        raise CorruptTableError(f"base file {base_file.path!r} cannot be read: {error}") from error
+                keep = np.ones(block.num_rows, dtype=bool)
+                keep[masked[first:last] - (start - block.num_rows)] = False
+                block = block.filter(pa.array(keep))
+            yield named(block, name)
+    yield named(delta.live.select(columns), name)
 
 
 def _old_bloom(context: CompactionContext, file_slice: FileSlice) -> BloomFilter | None:
