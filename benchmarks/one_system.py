@@ -20,7 +20,9 @@ from benchmarks.workload import SCAN, batch_folder, batches, prepare
 CLEANED_FILES = 10_000
 _LOADS = 3
 _SCANS = 7
-"""So many of each, of which the median counts: the first of a process compile Java's code, in every system."""
+"""So many of each, of which the median counts: the first of a process compile Java's code, in every system.
+
+Upserts and the overwrite are done once before on a table that is then loaded anew, which is not counted either."""
 
 
 def main() -> None:
@@ -80,8 +82,10 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
     for number in range(repeats):
         batch = spark.read.parquet(str(data / batch_folder("tiny", number)))
         _step(system, "tiny upsert", lambda batch=batch: system.upsert("small", batch), report=number > 0)
-    for _ in range(_LOADS):
+    for number in range(_LOADS):
         _step(system, "load", lambda: system.load("big", spark.read.parquet(str(data / "load"))))
+        if number == _LOADS - 2:
+            _warm(system, data, rows)
     for name in list(batches(rows))[1:]:
         for number in range(repeats):
             batch = spark.read.parquet(str(data / batch_folder(name, number)))
@@ -92,13 +96,22 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
     _step(system, "all columns", lambda: system.read("big").write.format("noop").mode("overwrite").save())
     if type(system).compact is not System.compact:
         _services(system, rows)
-    one_day = spark.read.parquet(str(data / "load")).where("dt = '2026-01-03'")
-    _step(system, "overwrite 1 of 10 partitions", lambda: system.overwrite("big", one_day))
+    _step(system, "overwrite 1 of 10 partitions", lambda: _overwrite(system, data))
     if type(system) is DbtHudi:
         one = spark.read.parquet(str(data / "load")).drop("dt")
         for operation in ("bulk_insert", "insert"):
             table = system.create(f"one_{operation}", ["id"], [])
             _step(system, f"{operation} into one partition", partial(getattr(table, operation), one))
+
+
+def _warm(system: System, data: Path, rows: int) -> None:
+    for name in list(batches(rows))[1:]:
+        system.upsert("big", system.spark.read.parquet(str(data / batch_folder(name, 0))))
+    _overwrite(system, data)
+
+
+def _overwrite(system: System, data: Path) -> None:
+    system.overwrite("big", system.spark.read.parquet(str(data / "load")).where("dt = '2026-01-03'"))
 
 
 def _services(system: System, rows: int) -> None:

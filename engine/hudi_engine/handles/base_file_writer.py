@@ -32,7 +32,6 @@ __all__ = [
     "KeyFooter",
     "attach_meta_columns",
     "constant",
-    "named",
     "read_key_footer",
     "with_file_name",
     "write_base_file",
@@ -151,16 +150,13 @@ def attach_meta_columns(
     return pa.Table.from_arrays(columns, schema=pa.schema([*fields, *map(table.schema.field, names)]))
 
 
-def with_file_name(table: pa.Table, name: str) -> pa.Table:
-    """Return rows that lie in a file of another name by now; everything else in them stays."""
-    position = table.schema.get_field_index(FILE_NAME)
-    names = pa.repeat(pa.scalar(name, table.schema.field(position).type), table.num_rows)
-    return table.set_column(position, table.schema.field(position), names)
-
-
-def named(rows: pa.Table, name: str) -> pa.Table:
-    """Return rows without ``_hoodie_file_name``, with the name of the file they lie in."""
-    return rows.add_column(META_FIELDS.index(FILE_NAME), FILE_NAME, constant(name, rows.num_rows))
+def with_file_name(rows: pa.Table, name: str) -> pa.Table:
+    """Return rows with the name of the file that they lie in by now, whether they had one or not; the rest of them stays."""
+    position = rows.schema.get_field_index(FILE_NAME)
+    column = constant(name, rows.num_rows)
+    if position >= 0:
+        return rows.set_column(position, FILE_NAME, column)
+    return rows.add_column(META_FIELDS.index(FILE_NAME), FILE_NAME, column)
 
 
 def constant(text: str, count: int) -> pa.DictionaryArray:

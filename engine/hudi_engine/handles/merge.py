@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import named, read_key_footer, write_base_file
+from hudi_engine.handles.base_file_writer import read_key_footer, with_file_name, write_base_file
 from hudi_engine.handles.change_data import ChangeImages
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_context import WriteContext
@@ -100,9 +100,9 @@ class _Merging:
             row += block.num_rows
             self.updated += updated
             self.deleted += deleted
-            yield named(part, self.name)
+            yield with_file_name(part, self.name)
         if self.changes.inserts is not None and self.changes.inserts.num_rows:
-            yield named(self._new_rows(self.changes.inserts), self.name)
+            yield with_file_name(self._new_rows(self.changes.inserts), self.name)
         if not self.is_another:
             raise _NothingChanged
 

@@ -52,11 +52,13 @@ class SliceDelta:
         live: Rows to add, in the table's schema. The base rows without the masked ones, and these, are the
             slice.
         logs: What was read from the logs, for statistics; None when there are none.
+        replacing: How many of ``live`` stand for a masked row; the others have new keys. None where that is not told.
     """
 
     masked_positions: pa.Int64Array
     live: pa.Table
     logs: LogRecords | None = None
+    replacing: int | None = None
 
 
 def read_slice(
@@ -125,18 +127,25 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     records: LogRecords | None = None
     if not file_slice.log_files:
         base = _read_base(context, file_slice, key_column_names(context.config))
-        masked, live = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table()
+        masked, live, replacing = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table(), 0
     elif rule.fills_one_by_one:
         base = _read_base(context, file_slice, needed)
         masked, records = _fill_into(context, file_slice, base, rule)
         live = _live(records.winners)
+        replacing = _count_known(context, base, live)
     else:
         records = _scan(context, file_slice, rule, needed)
         base = _read_base(context, file_slice, _columns_of_old(context, rule, records.winners, names))
-        masked, live = _merge_into(context, base, records.winners, rule)
+        masked, live, replacing = _merge_into(context, base, records.winners, rule)
     if context.instant_range is not None:
         masked |= ~_inside(context, base)
-    return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names), records)
+    return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names), records, replacing)
+
+
+def _count_known(context: ReadContext, base: pa.Table, live: pa.Table) -> int:
+    """Return how many of some rows have the key of a base row."""
+    stored = record_keys(base, context.config).combine_chunks()
+    return pc.sum(pc.is_in(record_keys(live, context.config), value_set=stored)).as_py() or 0
 
 
 def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_type: str) -> pa.Table:
@@ -157,7 +166,7 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
         masked, records = _fill_into(context, file_slice, base, rule)
         live = _live(records.winners)
     else:
-        masked, live = _merge_into(context, base, _scan(context, file_slice, rule, needed).winners, rule)
+        masked, live, _ = _merge_into(context, base, _scan(context, file_slice, rule, needed).winners, rule)
     kept = base.filter(pa.array(~masked)) if masked.any() else base
     return pa.concat_tables([kept, live])
 
@@ -197,8 +206,8 @@ def _columns_of_old(
 
 def _merge_into(
     context: ReadContext, base: pa.Table, winners: Entries, rule: MergeRule
-) -> tuple[Mask, pa.Table]:
-    """Tell which base rows go, and which rows come instead or anew."""
+) -> tuple[Mask, pa.Table, int]:
+    """Tell which base rows go, which rows come instead or anew, and how many of these come instead."""
     masked = np.zeros(base.num_rows, dtype=bool)
     places = np.full(base.num_rows, -1, np.int64)
     if len(winners) and base.num_rows:
@@ -212,7 +221,7 @@ def _merge_into(
     fresh[places[hits]] = False
     replacing = merged.rows.filter(pa.array(changed & ~merged.deleted))
     live = pa.concat_tables([replacing, winners.rows.filter(pa.array(fresh))])
-    return masked, live
+    return masked, live, replacing.num_rows
 
 
 def _fill_into(

@@ -43,6 +43,13 @@ ROWS = [
 ]
 
 
+@pytest.fixture(params=["few texts", "all texts"], autouse=True)
+def coded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which columns of text are read by number: those of few values, or all that the file has so."""
+    if request.param == "all texts":
+        monkeypatch.setattr("hudi_engine.merge.base_reader._NUMBER_BYTES", 2**40)
+
+
 def committed(time: str) -> bool:
     return True
 

@@ -15,20 +15,19 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import named, read_key_footer, write_base_file
+from hudi_engine.handles.base_file_writer import read_key_footer, with_file_name, write_base_file
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
-from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, read_base_file, resolve_delta
+from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, resolve_delta
 from hudi_engine.progress import note_file
-from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudi_engine.schema.meta_fields import FILE_NAME
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.active import check_inflight
@@ -82,7 +81,7 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
     started = time.monotonic()
     scan = scan_slice(context.read, file_slice)
     delta = resolve_delta(context.read, file_slice)
-    changes = _count(context, file_slice, delta)
+    changes = _count(delta)
     scanned = time.monotonic()
     # A token that no other attempt has: tasks of a killed run may still be writing their files.
     name = base_file_name(operation.file_id, f"0-0-{secrets.randbelow(2**31)}", context.instant)
@@ -116,15 +115,9 @@ def _sizes(context: CompactionContext, operation: CompactionOperation) -> dict[s
     return sizes
 
 
-def _count(context: CompactionContext, file_slice: FileSlice, delta: SliceDelta) -> _Changes:
-    if file_slice.base_file is None or not len(delta.masked_positions):
-        return _Changes(0, len(delta.masked_positions), delta.live.num_rows)
-    keys = read_base_file(context.read, file_slice.base_file, [RECORD_KEY]).column(RECORD_KEY)
-    masked = keys.take(delta.masked_positions).combine_chunks()
-    live = delta.live.column(RECORD_KEY)
-    replacing = pc.sum(pc.is_in(live, value_set=masked)).as_py() or 0
-    replaced = pc.sum(pc.is_in(masked, value_set=live.combine_chunks())).as_py() or 0
-    return _Changes(replacing, len(masked) - replaced, delta.live.num_rows - replacing)
+def _count(delta: SliceDelta) -> _Changes:
+    replacing = delta.replacing or 0
+    return _Changes(replacing, len(delta.masked_positions) - replacing, delta.live.num_rows - replacing)
 
 
 def _rows(
@@ -142,8 +135,8 @@ def _rows(
                 keep = np.ones(block.num_rows, dtype=bool)
                 keep[masked[first:last] - (start - block.num_rows)] = False
                 block = block.filter(pa.array(keep))
-            yield named(block, name)
-    yield named(delta.live.select(columns), name)
+            yield with_file_name(block, name)
+    yield with_file_name(delta.live.select(columns), name)
 
 
 def _old_bloom(context: CompactionContext, file_slice: FileSlice) -> BloomFilter | None:
