@@ -233,13 +233,10 @@ def _escaped(text: Column) -> Column:
     from pyspark.sql import functions as F
 
     # A fold over the characters keeps the generated code small; so many nested calls would be too large for
-    # the JVM to compile, and hardly any row needs one.
-    characters = sorted(ESCAPED_CHARACTERS, key=lambda character: character != "%")
-    pairs = F.array(
-        *[
-            F.struct(F.lit(each).alias("plain"), F.lit(f"%{ord(each):02X}").alias("code"))
-            for each in characters
-        ]
+    # the JVM to compile, and hardly any row needs one. As text they are one call to Java instead of hundreds.
+    codes = [ord(each) for each in sorted(ESCAPED_CHARACTERS, key=lambda character: character != "%")]
+    pairs = ", ".join(f"struct(char({code}) plain, '%{code:02X}' code)" for code in codes)
+    folded = F.aggregate(
+        F.expr(f"array({pairs})"), text, lambda done, pair: F.replace(done, pair["plain"], pair["code"])
     )
-    folded = F.aggregate(pairs, text, lambda done, pair: F.replace(done, pair["plain"], pair["code"]))
     return F.when(text.rlike(_ESCAPABLE), folded).otherwise(text)
