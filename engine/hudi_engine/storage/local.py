@@ -182,13 +182,18 @@ class LocalStorage(Storage):
         _sync(os.path.dirname(target))
 
     def _make_parent(self, target: str) -> None:
-        folder = os.path.dirname(target)
+        folder = missing = os.path.dirname(target)
         if os.path.isdir(folder):
             return
+        above = []
+        while not os.path.isdir(missing):
+            missing = os.path.dirname(missing)
+            above.append(missing)
         os.makedirs(folder, exist_ok=True)
-        while len(folder) > len(self.base):
-            folder = os.path.dirname(folder)
-            _sync(folder)
+        for each in above:
+            # a folder that may be entered and written but not listed, above the table, cannot be synced
+            with suppress(PermissionError):
+                _sync(each)
 
     def _absolute(self, path: str) -> str:
         return os.path.join(self.base, self.checked(path)) if path else self.base
@@ -224,9 +229,10 @@ def _entry_status(entry: os.DirEntry[str], prefix: str) -> FileStatus | None:
 
 def _write_synced(absolute: str, data: bytes) -> None:
     with open(absolute, "xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+        if data:  # an empty file is as durable as its entry in the folder
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _sync(absolute: str) -> None:

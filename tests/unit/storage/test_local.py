@@ -112,3 +112,27 @@ def test_modification_times_are_epoch_milliseconds(tmp_path: Path) -> None:
     assert [status.modified_ms for status in storage.list("")] == [1_700_000_000_123]
     status = storage.stat("f")
     assert status is not None and status.modified_ms == 1_700_000_000_123
+
+
+def test_a_new_folder_is_made_durable_in_the_folder_that_holds_it_and_no_folder_above_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "t"
+    storage = LocalStorage(str(table))
+    synced: list[str] = []
+    sync = os.fsync
+
+    def noted(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    storage.create("a/b/one", b"1")
+    assert synced[:3] == [str(table / "a"), str(table), str(tmp_path)]
+    assert synced[-1] == str(table / "a" / "b") and len(synced) == 5
+    synced.clear()
+    storage.create("a/c/marker", b"")
+    assert synced == [str(table / "a"), str(table / "a" / "c")]
+    synced.clear()
+    storage.create("a/c/two", b"2")
+    assert len(synced) == 2 and synced[-1] == str(table / "a" / "c")
