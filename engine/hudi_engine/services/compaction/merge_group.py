@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -79,8 +79,7 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
     storage = context.read.storage
     file_slice = operation.file_slice(_sizes(context, operation))
     started = time.monotonic()
-    scan = scan_slice(context.read, file_slice)
-    delta = resolve_delta(context.read, file_slice)
+    delta, scan = _delta(context, file_slice)
     changes = _count(delta)
     scanned = time.monotonic()
     # A token that no other attempt has: tasks of a killed run may still be writing their files.
@@ -99,6 +98,13 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
     note_file(storage.base, info.rows)
     times = _milliseconds(started, scanned), _milliseconds(scanned, time.monotonic())
     return _stat(file_slice, info.path, (info.rows, info.size), changes, scan, times)
+
+
+def _delta(context: CompactionContext, file_slice: FileSlice) -> tuple[SliceDelta, LogScan]:
+    """Return what the logs do, and what was found in them for the commit; the logs' bytes and records are let go."""
+    delta = resolve_delta(context.read, file_slice)
+    scan = delta.logs.scan if delta.logs is not None else scan_slice(context.read, file_slice)
+    return replace(delta, logs=None), replace(scan, blocks=())
 
 
 def _sizes(context: CompactionContext, operation: CompactionOperation) -> dict[str, int]:
