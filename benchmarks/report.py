@@ -52,7 +52,7 @@ def aims_table(results: Results) -> str:
         ratio = aim.ratio(results)
         if ratio is not None:
             verdict = "met" if ratio <= aim.limit else "**missed**"
-            lines.append(f"| {aim.text} | {aim.limit:g} x | {ratio:.3g} x | {verdict} |")
+            lines.append(f"| {aim.text} | {aim.limit:g} x | {ratio:.4g} x | {verdict} |")
     return "\n".join(lines)
 
 

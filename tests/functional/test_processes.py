@@ -181,10 +181,27 @@ except Py4JError as error:
         raise error
 """
 
+_DIES_WHILE_ROWS_ARE_FETCHED = """
+import os, signal, threading
+from dbt.adapters.hudi.spark.errors import dbt_errors
+from hudi_engine.frames.collect import to_arrow
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
-def test_an_error_that_java_cannot_tell_any_more_names_the_death_without_a_stack_of_py4j() -> None:
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+rows = spark.sql("select java_method('java.lang.Thread', 'sleep', id + 60000L) as slept from range(2)")
+threading.Timer(3, os.kill, (SparkContext._gateway.proc.pid, signal.SIGKILL)).start()
+with dbt_errors("a query"):
+    to_arrow(rows)
+"""
+
+
+@pytest.mark.parametrize("program", [_DIES_BEFORE_IT_TELLS, _DIES_WHILE_ROWS_ARE_FETCHED])
+def test_an_error_that_java_cannot_tell_any_more_names_the_death_without_a_stack_of_py4j(
+    program: str,
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _DIES_BEFORE_IT_TELLS],
+        [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

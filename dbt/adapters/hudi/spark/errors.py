@@ -93,7 +93,9 @@ def _word_on_meta_columns(text: str) -> str:
 
 def _tell_dead_java(error: Exception) -> None:
     """Say that Spark's Java is gone, where a broken connection to it or an ended Spark means that."""
-    broken = isinstance(error, (Py4JNetworkError, ConnectionError))
+    # Where no answer came py4j says only what it called; where Java refused the call, Java's words follow as a trace
+    unanswered = type(error) is Py4JError and "Trace:" not in str(error)
+    broken = unanswered or isinstance(error, (Py4JNetworkError, ConnectionError))
     if not broken and not any(mark in _text(error) for mark in _ENDING):
         return
     ended = how_java_ended(_SEEN_DEAD_WITHIN_S)

@@ -151,7 +151,8 @@ def candidates(state: TableState) -> tuple[Sequence[FileSlice], str]:
     if with_logs:
         return (), "every file slice with log files is being compacted, clustered or written to"
     return (), (
-        "no file slice has log files; updates and deletes write them, new rows only with a bucket index"
+        "no file slice has log files; updates and deletes write them, but for those of a file group that takes new rows "
+        "in the same write; new rows only do with a bucket index"
     )
 
 
