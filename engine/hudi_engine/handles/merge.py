@@ -113,7 +113,7 @@ class _Merging:
             self.images.inserted(new)
         if self.bloom is not None:
             self.bloom.add(new.column(RECORD_KEY))
-        return new.drop_columns([FILE_NAME])
+        return new
 
 
 def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> WriteStat | None:

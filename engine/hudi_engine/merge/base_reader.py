@@ -17,7 +17,7 @@ from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
-from hudi_engine.schema.coded import decoded
+from hudi_engine.schema.coded import decoded, plain_schema, with_one_dictionary
 from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY
 
 _INT96_UNIT = "us"
@@ -145,8 +145,7 @@ class BaseFileRows:
         """
         if self._file.schema_arrow.get_field_index(column) < 0:
             return np.zeros(self.count, np.int64), [None]
-        stored = self._file.read(columns=[column]).column(0).unify_dictionaries().combine_chunks()
-        whole = stored.chunk(0) if isinstance(stored, pa.ChunkedArray) else stored
+        whole = with_one_dictionary(self._file.read(columns=[column]).column(0))
         values = whole.dictionary.to_pylist()
         return whole.indices.fill_null(len(values)).to_numpy().astype(np.int64), [*values, None]
 
@@ -188,8 +187,7 @@ class BaseFileRows:
 def _stored_names(
     context: ReadContext, base_file: BaseFile, file: pq.ParquetFile, wanted: pa.Schema
 ) -> dict[str, str]:
-    stored = pa.schema([_plain(field) for field in file.schema_arrow])
-    return stored_names(context, stored, base_file.instant, wanted)
+    return stored_names(context, plain_schema(file.schema_arrow), base_file.instant, wanted)
 
 
 def _with_codes(wanted: pa.Schema, names: dict[str, str], stored: pa.Schema) -> pa.Schema:
@@ -199,10 +197,6 @@ def _with_codes(wanted: pa.Schema, names: dict[str, str], stored: pa.Schema) -> 
         if field.name != RECORD_KEY and pa.types.is_dictionary(kind) and kind.value_type.equals(field.type):
             wanted = wanted.set(number, field.with_type(kind))
     return wanted
-
-
-def _plain(field: pa.Field) -> pa.Field:
-    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
 
 
 @contextmanager

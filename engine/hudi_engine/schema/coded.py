@@ -9,16 +9,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.schema.casting import cast_table
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns with the types of their values where they are coded."""
+    return pa.schema(
+        [
+            field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+            for field in schema
+        ]
+    )
+
 
 def decoded(rows: pa.Table) -> pa.Table:
     """Return rows whose coded columns are plain values."""
-    for number, field in enumerate(rows.schema):
-        if pa.types.is_dictionary(field.type):
-            plain = pa.chunked_array(
-                [each.dictionary_decode() for each in rows.column(number).chunks], field.type.value_type
-            )
-            rows = rows.set_column(number, field.with_type(field.type.value_type), plain)
-    return rows
+    return cast_table(rows, plain_schema(rows.schema))
 
 
 def coded_like(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -45,10 +51,14 @@ def with_used_values(rows: pa.Table) -> pa.Table:
     """
     for number, field in enumerate(rows.schema):
         if pa.types.is_dictionary(field.type) and len(rows):
-            column = rows.column(number).unify_dictionaries().combine_chunks()
-            whole = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            rows = rows.set_column(number, field, _used(whole))
+            rows = rows.set_column(number, field, _used(with_one_dictionary(rows.column(number))))
     return rows
+
+
+def with_one_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return the rows of a coded column in one piece; their chunks may have dictionaries of their own."""
+    whole = column.unify_dictionaries().combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _used(column: pa.DictionaryArray) -> pa.DictionaryArray:

@@ -10,9 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.filegroup.base_file import BaseFile, base_file_name
-from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import attach_meta_columns
 from hudi_engine.handles.merge import FileChanges, merge_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.merge.base_reader import read_base_blocks
@@ -21,7 +18,7 @@ from hudi_engine.schema.meta_fields import RECORD_KEY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.handles.test_merge import NEW, OLD, a_task
+from tests.unit.handles.test_merge import NEW, OLD, a_file, a_task
 
 CITIES = ["Oslo", "Bergen", "Tromsø", "", None]
 GROUPS = 1_000
@@ -44,20 +41,6 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteTask:
     return a_task(tmp_path, **PLAIN_FILES)
 
 
-def a_file(folder: Path, rows: list[dict[str, Any]]) -> FileSlice:
-    name = base_file_name("f-0", "0-0-0", OLD)
-    table = attach_meta_columns(
-        pa.Table.from_pylist(rows, SCHEMA),
-        commit_time=OLD,
-        seqno_prefix_task=0,
-        keys=pa.array([row["id"] for row in rows], pa.string()),
-        partition="",
-        file_name=name,
-    )
-    pq.write_table(table, folder / name, row_group_size=GROUPS, store_schema=False)
-    return FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD), ())
-
-
 def some_changes(
     updates: dict[int, str | None], deletes: set[int], inserts: list[dict[str, Any]]
 ) -> FileChanges:
@@ -75,7 +58,7 @@ def some_changes(
 
 
 def test_few_values_are_read_by_number_and_keys_are_not(task: WriteTask, tmp_path: Path) -> None:
-    base = a_file(tmp_path, ROWS).base_file
+    base = a_file(tmp_path, ROWS, SCHEMA, GROUPS).base_file
     assert base is not None
     first = next(read_base_blocks(task.context.read, base))
     coded = {field.name for field in first.schema if pa.types.is_dictionary(field.type)}
@@ -93,7 +76,7 @@ def test_each_row_keeps_its_value_through_updates_deletes_and_new_rows(
     inserts = [
         {"id": f"x{number}", "ts": 20, "n": number, "city": f"far {number % 40}"} for number in range(90)
     ]
-    stat = merge_file(task, a_file(tmp_path, ROWS), some_changes(updates, deletes, inserts))
+    stat = merge_file(task, a_file(tmp_path, ROWS, SCHEMA, GROUPS), some_changes(updates, deletes, inserts))
     assert stat is not None and stat.path is not None
     expected = {row["id"]: row["city"] for number, row in enumerate(ROWS) if number not in deletes}
     expected |= {ROWS[number]["id"]: city for number, city in updates.items()}
@@ -113,7 +96,7 @@ def test_each_row_keeps_its_value_through_updates_deletes_and_new_rows(
 def test_a_value_that_no_row_has_any_more_is_not_in_the_new_file(
     task: WriteTask, tmp_path: Path, how: str
 ) -> None:
-    old = a_file(tmp_path, ROWS)
+    old = a_file(tmp_path, ROWS, SCHEMA, GROUPS)
     changes = some_changes({} if how == "deleted" else {7: "Oslo"}, {7} if how == "deleted" else set(), [])
     stat = merge_file(task, old, changes)
     assert stat is not None and stat.path is not None and old.base_file is not None
@@ -122,7 +105,7 @@ def test_a_value_that_no_row_has_any_more_is_not_in_the_new_file(
 
 
 def test_bounds_in_the_new_file_are_those_of_its_rows(task: WriteTask, tmp_path: Path) -> None:
-    stat = merge_file(task, a_file(tmp_path, ROWS), some_changes({8: "Ålesund"}, {7}, []))
+    stat = merge_file(task, a_file(tmp_path, ROWS, SCHEMA, GROUPS), some_changes({8: "Ålesund"}, {7}, []))
     assert stat is not None and stat.path is not None
     file = pq.ParquetFile(tmp_path / stat.path)
     place = file.schema_arrow.get_field_index("city")

@@ -24,6 +24,7 @@ from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
 from hudi_engine.storage import open_storage
 
+pytestmark = pytest.mark.usefixtures("coded_texts")
 OLD, NEW = "20260101000000000", "20260102000000000"
 ITEM = pa.struct([("n", pa.int32()), ("words", pa.list_(pa.string()))])
 STORED = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("n", pa.int32()), ("item", ITEM)])
@@ -41,13 +42,6 @@ ROWS = [
     {"id": f"k{i}", "ts": 10, "n": i, "item": None if i % 3 == 0 else {"n": i, "words": ["w"] * (i % 4)}}
     for i in range(10)
 ]
-
-
-@pytest.fixture(params=["few texts", "all texts"], autouse=True)
-def coded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which columns of text are read by number: those of few values, or all that the file has so."""
-    if request.param == "all texts":
-        monkeypatch.setattr("hudi_engine.merge.base_reader._NUMBER_BYTES", 2**40)
 
 
 def committed(time: str) -> bool:
@@ -86,18 +80,18 @@ def a_task(folder, **options_given):
     )
 
 
-def a_file(folder, rows=ROWS):
+def a_file(folder, rows=ROWS, schema=STORED, group_rows=4):
     """A base file of three row groups."""
     name = base_file_name("f-0", "0-0-0", OLD)
     table = attach_meta_columns(
-        pa.Table.from_pylist(rows, STORED),
+        pa.Table.from_pylist(rows, schema),
         commit_time=OLD,
         seqno_prefix_task=0,
         keys=pa.array([row["id"] for row in rows], pa.string()),
         partition="",
         file_name=name,
     )
-    pq.write_table(table, folder / name, row_group_size=4, store_schema=False)
+    pq.write_table(table, folder / name, row_group_size=group_rows, store_schema=False)
     return FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD), ())
 
 

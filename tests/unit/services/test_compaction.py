@@ -35,12 +35,7 @@ from tests.unit.services.tables import (
     timeline,
 )
 
-
-@pytest.fixture(params=["few texts", "all texts"], autouse=True)
-def coded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which columns of text are read by number: those of few values, or all that the file has so."""
-    if request.param == "all texts":
-        monkeypatch.setattr("hudi_engine.merge.base_reader._NUMBER_BYTES", 2**40)
+pytestmark = pytest.mark.usefixtures("coded_texts")
 
 
 def test_a_plan_names_base_and_log_files_as_hudi_does(table: HandmadeTable) -> None:
