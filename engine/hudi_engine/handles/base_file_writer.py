@@ -90,27 +90,35 @@ def write_base_file(
     """
     tables = _as_tables(table)
     first = next(tables)
-    schema = _file_schema(first.schema)
+    schema = file_schema(first.schema)
     collector = KeyCollector(options, reuse_bloom)
     with storage.open_output(path, before_publish=before_publish) as sink:
         rows = 0
         groups = _row_groups(chain((first,), tables), schema, options.row_group_bytes)
         head = list(islice(groups, 1))
         told = leaves_with_statistics(schema, _all_rows(head, schema))
-        with _open_writer(sink, schema, first, options, told) as writer:
+        with open_writer(sink, schema, first, options, told) as writer:
             for part, _ in chain(head, groups):
                 collector.add(part.column(RECORD_KEY))
                 writer.write_table(with_used_values(part), row_group_size=max(part.num_rows, 1))
                 rows += part.num_rows
-            writer.add_key_value_metadata(
-                {
-                    **collector.footer(),
-                    "parquet.avro.schema": json.dumps(avro_schema_with_meta, separators=(",", ":")),
-                    "writer.model.name": "avro",
-                }
-            )
+            writer.add_key_value_metadata(footer_entries(collector, avro_schema_with_meta))
         size = sink.tell()
     return BaseFileInfo(path, size, rows, collector.min_key, collector.max_key)
+
+
+def footer_entries(collector: KeyCollector, avro_schema_with_meta: Mapping[str, object]) -> dict[str, str]:
+    """Return what a base file's footer says beside what Parquet asks for (Hudi table spec, base files).
+
+    Args:
+        collector: The keys of the file.
+        avro_schema_with_meta: The table's Avro record schema with the meta fields.
+    """
+    return {
+        **collector.footer(),
+        "parquet.avro.schema": json.dumps(avro_schema_with_meta, separators=(",", ":")),
+        "writer.model.name": "avro",
+    }
 
 
 def attach_meta_columns(
@@ -188,7 +196,12 @@ def _all_rows(head: list[tuple[pa.Table, bool]], schema: pa.Schema) -> pa.Table 
     return rows if is_last else None
 
 
-def _file_schema(schema: pa.Schema) -> pa.Schema:
+def file_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the columns of a base file for rows with some columns: each of them optional.
+
+    Raises:
+        SchemaError: They do not begin with the meta columns.
+    """
     if tuple(schema.names[: len(META_FIELDS)]) != META_FIELDS:
         raise SchemaError(
             f"rows for a base file begin with the columns {schema.names[: len(META_FIELDS)]}; "
@@ -206,7 +219,7 @@ def _row_groups(
     for part in parts:
         if part.num_rows == 0:
             continue
-        for piece in _pieces(_conform(part, schema), group_bytes):
+        for piece in pieces(_conform(part, schema), group_bytes):
             if waiting and waiting_bytes + piece.nbytes > group_bytes * _GROUP_SLACK:
                 yield pa.concat_tables(waiting), False
                 waiting, waiting_bytes = [], 0
@@ -216,8 +229,8 @@ def _row_groups(
         yield pa.concat_tables(waiting), True
 
 
-def _pieces(part: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
-    # Whole groups of equal size: a last group of a few rows would cost every reader a round trip.
+def pieces(part: pa.Table, group_bytes: int) -> Iterator[pa.Table]:
+    """Cut rows to whole row groups of equal size: a last group of a few rows would cost every reader a round trip."""
     count = max(1, round(part.nbytes / group_bytes))
     rows = -(-part.num_rows // count)
     for start in range(0, part.num_rows, rows):
@@ -234,9 +247,22 @@ def _conform(part: pa.Table, schema: pa.Schema) -> pa.Table:
     return coded_like(part, schema)
 
 
-def _open_writer(
-    sink: BinaryIO, schema: pa.Schema, sample: pa.Table, options: BaseFileOptions, told: list[str]
+def open_writer(
+    sink: BinaryIO | pa.NativeFile,
+    schema: pa.Schema,
+    sample: pa.Table,
+    options: BaseFileOptions,
+    told: list[str],
 ) -> pq.ParquetWriter:
+    """Return pyarrow's writer with the layout of base files.
+
+    Args:
+        sink: Where the file goes.
+        schema: Its columns.
+        sample: Its first rows.
+        options: Its layout.
+        told: Leaves that get statistics.
+    """
     return pq.ParquetWriter(
         sink,
         schema,

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from hudi_engine.errors import DataError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.append import LogDeletes
-from hudi_engine.handles.merge import replace_columns
+from hudi_engine.handles.updates import replace_columns
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.merge.delete_marker import ordering_values
 from hudi_engine.merge.entries import plain_entries

@@ -4,55 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.filegroup.base_file import base_file_name
+from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import read_key_footer, with_file_name, write_base_file
+from hudi_engine.handles.base_file_writer import (
+    BaseFileInfo,
+    file_schema,
+    read_key_footer,
+    with_file_name,
+    write_base_file,
+)
+from hudi_engine.handles.blocks import Block
+from hudi_engine.handles.carried import GroupRows, OldGroups
+from hudi_engine.handles.carried_file import write_carried_file
 from hudi_engine.handles.change_data import ChangeImages
 from hudi_engine.handles.create import stamp_rows
+from hudi_engine.handles.updates import FileChanges, Updates, replace_columns
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.filters.bloom import BloomFilter
-from hudi_engine.merge.base_reader import read_base_blocks
-from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.progress import note_file
-from hudi_engine.schema.coded import coded_like, decoded
-from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
+from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 BLOOM_OVERFILL = 1.3
 """A filter serves a rewritten file until it holds this many times the keys it was made for."""
 
 
-@dataclass(frozen=True)
-class FileChanges:
-    """What a batch does to one file.
-
-    Args:
-        batch_rows: For each row of the base file the number of its row in ``updates``, null where untouched; None when
-            the file only takes new rows.
-        updates: Rows with key and data columns that ``batch_rows`` points into.
-        deletes: Which of ``updates`` delete, None for none.
-        delete_always: Deletes win whatever their ordering value (the delete operation).
-        inserts: Rows with new keys that are packed into this file.
-        update_columns: Only these columns of a touched row are replaced; None for all.
-    """
-
-    batch_rows: pa.Array | None
-    updates: pa.Table | None
-    deletes: pa.Array | None = None
-    delete_always: bool = False
-    inserts: pa.Table | None = None
-    update_columns: tuple[str, ...] | None = None
+_Part = TypeVar("_Part", pa.Table, GroupRows)
 
 
 class _NothingChanged(Exception):  # noqa: N818 - no error: the file stays as it is
@@ -93,18 +81,54 @@ class _Merging:
         Raises:
             _NothingChanged: after the last block, when all rows were as they had been.
         """
-        updates = _Updates.of(self.task, self.partition, self.changes, self.name)
         row = 0
         for block in old:
-            part, updated, deleted = updates.apply(block, row, self.images)
+            yield with_file_name(self.apply(block, row).rows, self.name)
             row += block.num_rows
-            self.updated += updated
-            self.deleted += deleted
-            yield with_file_name(part, self.name)
-        if self.changes.inserts is not None and self.changes.inserts.num_rows:
-            yield with_file_name(self._new_rows(self.changes.inserts), self.name)
+        yield from self._inserted()
         if not self.is_another:
             raise _NothingChanged
+
+    def groups(self, old: OldGroups, columns: list[str]) -> Iterator[GroupRows]:
+        """Yield the rows of the new file by row group of the old one, new rows behind them.
+
+        Args:
+            old: The old file.
+            columns: Columns that are read of it where rows are.
+
+        Raises:
+            _NothingChanged: after the last one, when all rows were as they had been.
+        """
+        has_new = self.changes.inserts is not None and self.changes.inserts.num_rows > 0
+        yield from old.followed(self, columns, self.name, grows=has_new)
+        for new in self._inserted():
+            yield GroupRows(new)
+        if not self.is_another:
+            raise _NothingChanged
+
+    def touches(self, first_row: int, rows: int) -> bool:
+        """Tell whether some rows of the file may become others."""
+        return self._updates.touches(first_row, rows)
+
+    def apply(self, block: pa.Table, first_row: int) -> Block:
+        """Return what becomes of some rows of the file."""
+        part = self._updates.apply(block, first_row)
+        self.updated += part.updated
+        self.deleted += part.deleted
+        return part
+
+    @cached_property
+    def _updates(self) -> Updates:
+        return Updates.of(self.task, self.partition, self.changes, self.name, self.images)
+
+    def _inserted(self) -> Iterator[pa.Table]:
+        if self.changes.inserts is not None and self.changes.inserts.num_rows:
+            yield with_file_name(self._new_rows(self.changes.inserts), self.name)
+
+    def begin(self) -> str:
+        """Announce the new file, before anything of it is there, and return its path."""
+        self.task.announce(self.partition, self.name, "MERGE")
+        return f"{self.partition}/{self.name}" if self.partition else self.name
 
     def _new_rows(self, inserts: pa.Table) -> pa.Table:
         self.inserted = inserts.num_rows
@@ -130,38 +154,20 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     context = task.context
     base = file_slice.base_file
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
-    # Every row gets the new file's name, so the old one need not be read.
-    columns = [each for each in context.read.schema.names if each != FILE_NAME]
-    old = (
-        read_base_blocks(context.read, base, columns)
-        if base is not None and not file_slice.log_files
-        else [read_slice(context.read, file_slice, columns=columns)]
-    )
     images = ChangeImages.of(task)
     bloom, rows = _reusable_bloom(context, file_slice, changes)
     merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
-    blocks = merging.blocks(old)
-    begun = _until_changed(blocks, merging, context.base_files.row_group_bytes)
-    if begun is None:
-        return None
-    task.announce(file_slice.partition, name, "MERGE")
-    path = f"{file_slice.partition}/{name}" if file_slice.partition else name
     try:
-        info = write_base_file(
-            context.storage,
-            path,
-            chain(begun, blocks),
-            avro_schema_with_meta=context.avro_schema,
-            options=context.base_files.for_blocks(begun[0], rows),
-            before_publish=task.publish_guard(),
-            reuse_bloom=bloom,
-        )
+        if base is not None and not file_slice.log_files:
+            info = _follow(merging, base, rows)
+        else:
+            info = _write(merging, [read_slice(context.read, file_slice, columns=_columns(context))], rows)
     except _NothingChanged:
         return None
     note_file(context.storage.base, info.rows)
     return WriteStat(
         file_id=file_slice.file_id,
-        path=path,
+        path=info.path,
         cdc_stats=None if images is None else images.write(task, file_slice.partition, file_slice.file_id),
         prev_commit=base.instant if base is not None else file_slice.base_instant,
         num_writes=info.rows,
@@ -174,21 +180,63 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     )
 
 
-def _until_changed(blocks: Iterator[pa.Table], merging: _Merging, most_bytes: int) -> list[pa.Table] | None:
-    """Return the first blocks, up to one with a change, or to so many bytes; None where no row of the file changes.
+def _columns(context: WriteContext) -> list[str]:
+    """Return what is read of an old file: every row gets the new file's name, so the old one is not."""
+    return [each for each in context.read.schema.names if each != FILE_NAME]
+
+
+def _follow(merging: _Merging, base: BaseFile, rows: int | None) -> BaseFileInfo:
+    """Write the file that follows a base file without logs, from what may be carried and what is new."""
+    context = merging.task.context
+    with opened_base_file(context.read, base) as file:
+        old = OldGroups.of(context.read, file, base, context.base_files)
+        if old is None:
+            return _write(merging, file.blocks(_columns(context)), rows)
+        groups = merging.groups(old, _columns(context))
+        begun = _until_changed(groups, merging)
+        return write_carried_file(
+            context.storage,
+            merging.begin(),
+            chain(begun, groups),
+            file_schema(context.read.schema),
+            avro_schema_with_meta=context.avro_schema,
+            options=context.base_files,
+            before_publish=merging.task.publish_guard(),
+            reuse_bloom=merging.bloom,
+        )
+
+
+def _write(merging: _Merging, old: Iterable[pa.Table], rows: int | None) -> BaseFileInfo:
+    """Write the file that follows some rows, all of it anew."""
+    context = merging.task.context
+    blocks = merging.blocks(old)
+    begun = _until_changed(blocks, merging)
+    return write_base_file(
+        context.storage,
+        merging.begin(),
+        chain(begun, blocks),
+        avro_schema_with_meta=context.avro_schema,
+        options=context.base_files.for_blocks(begun[0], rows),
+        before_publish=merging.task.publish_guard(),
+        reuse_bloom=merging.bloom,
+    )
+
+
+def _until_changed(parts: Iterator[_Part], merging: _Merging) -> list[_Part]:
+    """Return the first parts of a file, up to one with a change, or to the bytes of a row group.
 
     A file that stays as it is, is found so before anything is written of it, but for a large one that has seen no change yet.
+
+    Raises:
+        _NothingChanged: No row of the file changes.
     """
-    begun: list[pa.Table] = []
+    begun: list[_Part] = []
     held = 0
-    try:
-        for block in blocks:
-            begun.append(block)
-            held += block.nbytes
-            if merging.is_another or held > most_bytes:
-                break
-    except _NothingChanged:
-        return None
+    for part in parts:
+        begun.append(part)
+        held += part.nbytes
+        if merging.is_another or held > merging.task.context.base_files.row_group_bytes:
+            break
     return begun
 
 
@@ -209,83 +257,6 @@ def _reusable_bloom(
     return bloom, rows
 
 
-@dataclass(frozen=True)
-class _Updates:
-    """The rows that meet rows of the file, in the file's order.
-
-    Args:
-        touched: Row numbers of the file, ascending.
-        incoming: The row for each of them, ready for the file but without its name; None where all are deleted.
-        deletes: Which of them delete, None for none.
-        changes: What they are part of.
-        config: The table's settings.
-    """
-
-    touched: npt.NDArray[np.int64]
-    incoming: pa.Table | None
-    deletes: pa.BooleanArray | None
-    changes: FileChanges
-    config: TableConfig
-
-    @classmethod
-    def of(cls, task: WriteTask, partition: str, changes: FileChanges, name: str) -> _Updates:
-        config = task.context.config
-        if changes.batch_rows is None or changes.updates is None:
-            return cls(np.empty(0, dtype=np.int64), None, None, changes, config)
-        touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
-        if changes.delete_always or len(touched) == 0:
-            return cls(touched, None, None, changes, config)
-        picks = changes.batch_rows.drop_null()
-        deletes = None if changes.deletes is None else changes.deletes.take(picks)
-        incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
-        return cls(touched, incoming, deletes, changes, config)
-
-    def apply(
-        self, block: pa.Table, first_row: int, images: ChangeImages | None
-    ) -> tuple[pa.Table, int, int]:
-        """Return a block of the file after the updates, and how many of its rows were updated and deleted."""
-        low, high = np.searchsorted(self.touched, [first_row, first_row + block.num_rows])
-        if low == high:
-            return block, 0, 0
-        places = self.touched[low:high] - first_row
-        if self.incoming is None:
-            keep = np.ones(block.num_rows, dtype=bool)
-            keep[places] = False
-            if images is not None:
-                images.deleted(decoded(block.take(pa.array(places))))
-            return block.filter(pa.array(keep)), 0, len(places)
-        incoming = self.incoming.slice(low, high - low)
-        before = decoded(block.take(pa.array(places)))
-        if self.changes.update_columns is not None:
-            incoming = replace_columns(incoming, before, self.changes.update_columns)
-        deletes = None if self.deletes is None else self.deletes.slice(low, high - low)
-        outcome = merge_rows(before, incoming, self.config, deletes)
-        changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
-        gone = np.asarray(outcome.deleted)
-        if not changed.any():
-            return block, 0, 0
-        if images is not None:
-            kept = pa.array(changed)
-            images.changed(before.filter(kept), outcome.rows.filter(kept), gone[changed])
-        merged = _splice(block, outcome.rows, places, changed, gone)
-        return merged, int((changed & ~gone).sum()), int(gone.sum())
-
-
-def _splice(
-    old: pa.Table, new: pa.Table, touched: npt.NDArray[Any], changed: npt.NDArray[Any], gone: npt.NDArray[Any]
-) -> pa.Table:
-    """Return old rows with ``new`` in the places of ``touched``; one take over both, order kept."""
-    order: npt.NDArray[np.int64] = np.arange(old.num_rows, dtype=np.int64)
-    replaced = changed & ~gone
-    order[touched[replaced]] = old.num_rows + np.flatnonzero(replaced)
-    if gone.any():
-        keep = np.ones(old.num_rows, dtype=bool)
-        keep[touched[gone]] = False
-        order = order[keep]
-    both = pa.concat_tables([old, coded_like(new, old.schema)]).combine_chunks()
-    return both.take(pa.array(order))
-
-
 def compose_partial(
     context: WriteContext, file_slice: FileSlice, rows: pa.Table, update_columns: tuple[str, ...]
 ) -> pa.Table:
@@ -298,12 +269,3 @@ def compose_partial(
         return composed
     order = np.arange(rows.num_rows) + np.where(new, rows.num_rows, 0)
     return pa.concat_tables([composed, rows]).take(pa.array(order))
-
-
-def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
-    """Return the stored rows ``before`` with only ``update_columns`` taken from ``incoming``; meta columns are incoming's."""
-    wanted = {name.lower() for name in update_columns}
-    for number, name in enumerate(incoming.column_names):
-        if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:
-            incoming = incoming.set_column(number, incoming.schema.field(number), before.column(name))
-    return incoming

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import numpy.typing as npt
@@ -87,7 +87,7 @@ def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) ->
 
 
 def read_base_blocks(
-    context: ReadContext, base_file: BaseFile, columns: Sequence[str] | None = None, rows: int = BLOCK_ROWS
+    context: ReadContext, base_file: BaseFile, columns: Sequence[str] | None = None, rows: int | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of `read_base_file` in blocks, at least one, so that what is done to them stays small in memory.
 
@@ -97,19 +97,10 @@ def read_base_blocks(
         context: The read.
         base_file: The file.
         columns: As in read_base_file.
-        rows: Rows a block holds at most.
+        rows: Rows a block holds at most; None for BLOCK_ROWS.
     """
-    wanted = select_schema(context.schema, columns)
-    with _opened_coded(context, base_file) as file:
-        names = _stored_names(context, base_file, file, wanted)
-        stored = list(dict.fromkeys(names.values()))
-        wanted = _with_codes(wanted, names, file.schema_arrow)
-        if not stored or file.metadata.num_rows == 0:
-            blocks: Iterable[pa.Table] = [file.read(columns=stored)]
-        else:
-            blocks = (pa.Table.from_batches([each]) for each in file.iter_batches(rows, columns=stored))
-        for block in blocks:
-            yield fit_columns(context, block, names, base_file.instant, base_file.partition, wanted)
+    with opened_base_file(context, base_file) as file:
+        yield from file.blocks(context.schema.names if columns is None else columns, rows=rows)
 
 
 class BaseFileRows:
@@ -119,10 +110,14 @@ class BaseFileRows:
         context: The read.
         base_file: The file.
         file: It, open.
+        source: Its bytes.
     """
 
-    def __init__(self, context: ReadContext, base_file: BaseFile, file: pq.ParquetFile) -> None:
+    def __init__(
+        self, context: ReadContext, base_file: BaseFile, file: pq.ParquetFile, source: pa.NativeFile
+    ) -> None:
         self._context, self._base, self._file = context, base_file, file
+        self.source = source
         sizes = [file.metadata.row_group(each).num_rows for each in range(file.metadata.num_row_groups)]
         self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
@@ -134,8 +129,34 @@ class BaseFileRows:
     def read(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all rows."""
         wanted, names = self._named(columns)
-        stored = self._file.read(columns=list(dict.fromkeys(names.values())))
+        with _told_of(self._base):
+            stored = self._file.read(columns=list(dict.fromkeys(names.values())))
         return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
+
+    def blocks(
+        self, columns: Sequence[str], group: int | None = None, rows: int | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of one row group, or of all, as `read_base_blocks` does.
+
+        Args:
+            columns: Columns in the wanted order.
+            group: Number of the row group.
+            rows: Rows a block holds at most; None for BLOCK_ROWS.
+        """
+        wanted, names = self._named(columns)
+        stored = list(dict.fromkeys(names.values()))
+        wanted = _with_codes(wanted, names, self._file.schema_arrow)
+        for part in self._parts(stored, group, rows or BLOCK_ROWS):
+            yield fit_columns(self._context, part, names, self._base.instant, self._base.partition, wanted)
+
+    def _parts(self, stored: list[str], group: int | None, rows: int) -> Iterator[pa.Table]:
+        with _told_of(self._base):
+            if not stored or not self.count:
+                yield self._file.read(columns=stored)
+                return
+            groups = None if group is None else [group]
+            for batch in self._file.iter_batches(rows, row_groups=groups, columns=stored):
+                yield pa.Table.from_batches([batch])
 
     def codes(self, column: str) -> tuple[npt.NDArray[np.int64], list[str | None]]:
         """Return for each row which of the values of a text column it has, and those values; for columns of few values.
@@ -145,7 +166,8 @@ class BaseFileRows:
         """
         if self._file.schema_arrow.get_field_index(column) < 0:
             return np.zeros(self.count, np.int64), [None]
-        whole = with_one_dictionary(self._file.read(columns=[column]).column(0))
+        with _told_of(self._base):
+            whole = with_one_dictionary(self._file.read(columns=[column]).column(0))
         values = whole.dictionary.to_pylist()
         return whole.indices.fill_null(len(values)).to_numpy().astype(np.int64), [*values, None]
 
@@ -160,7 +182,8 @@ class BaseFileRows:
         """
         wanted, names = self._named(columns)
         stored = list(dict.fromkeys(names.values()))
-        parts = list(self._taken(places, stored)) if stored else []
+        with _told_of(self._base):
+            parts = list(self._taken(places, stored)) if stored else []
         if not parts:
             nothing = [pa.nulls(len(places), field.type) for field in wanted]
             parts, names = [pa.Table.from_arrays(nothing, schema=wanted)], {}
@@ -201,24 +224,24 @@ def _with_codes(wanted: pa.Schema, names: dict[str, str], stored: pa.Schema) -> 
 
 @contextmanager
 def opened_base_file(context: ReadContext, base_file: BaseFile) -> Iterator[BaseFileRows]:
-    """Open a base file whose rows are read in parts; raises as `read_base_file`, from what reads it too.
+    """Open a base file whose rows are read in parts; raises as `read_base_file`, and so does what reads it.
 
     Args:
         context: The read; its instant range is not applied here.
         base_file: The file.
     """
-    with _opened_coded(context, base_file) as file:
-        yield BaseFileRows(context, base_file, file)
-
-
-@contextmanager
-def _opened_coded(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFile]:
-    with _opened_source(context, base_file) as source:
-        found = pq.read_metadata(source)
-        encoded = {COMMIT_TIME}.intersection(found.schema.names).union(_encoded(found))
-        yield pq.ParquetFile(
-            source, metadata=found, coerce_int96_timestamp_unit=_INT96_UNIT, read_dictionary=sorted(encoded)
-        )
+    with ExitStack() as opened:
+        with _told_of(base_file):
+            source = opened.enter_context(context.storage.open_input(base_file.path))
+            found = pq.read_metadata(source)
+            encoded = {COMMIT_TIME}.intersection(found.schema.names).union(_encoded(found))
+            file = pq.ParquetFile(
+                source,
+                metadata=found,
+                coerce_int96_timestamp_unit=_INT96_UNIT,
+                read_dictionary=sorted(encoded),
+            )
+        yield BaseFileRows(context, base_file, file, source)
 
 
 def _encoded(file: pq.FileMetaData) -> list[str]:
@@ -245,14 +268,20 @@ def _opened(context: ReadContext, base_file: BaseFile) -> Iterator[pq.ParquetFil
 
 @contextmanager
 def _opened_source(context: ReadContext, base_file: BaseFile) -> Iterator[pa.NativeFile]:
+    with _told_of(base_file), context.storage.open_input(base_file.path) as source:
+        yield source
+
+
+@contextmanager
+def _told_of(base_file: BaseFile) -> Iterator[None]:
+    """Turn what goes wrong with reading into an error that names the file."""
     if base_file.extension != "parquet":
         raise UnsupportedTableError(
             f"base file {base_file.path!r} has the format {base_file.extension!r}; only parquet "
             "can be read. Rewrite the table in Parquet with the writer that made it"
         )
     try:
-        with context.storage.open_input(base_file.path) as source:
-            yield source
+        yield
     except FileNotFoundError as error:
         raise TimelineError(
             f"base file {base_file.path!r} has gone since the table was listed: it was cleaned or "

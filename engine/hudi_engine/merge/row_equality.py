@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.schema.leaves import leaves_of
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -24,6 +26,32 @@ def equal_rows(left: pa.Table, right: pa.Table, columns: Sequence[str]) -> Mask:
     for name in columns:
         same &= _equal(_flat(left.column(name)), _flat(right.column(name)))
     return same
+
+
+def unchanged_columns(before: pa.Table, after: pa.Table) -> frozenset[str]:
+    """Return the columns that are the same in all rows, bit for bit: a zero with a sign is another one than without.
+
+    Args:
+        before: Rows.
+        after: As many rows with the same columns, in any order.
+    """
+    return frozenset(
+        name
+        for name in before.column_names
+        if _is_same(_flat(before.column(name)), _flat(after.column(name)))
+    )
+
+
+def _is_same(left: pa.Array, right: pa.Array) -> bool:
+    kind = left.type
+    if not right.type.equals(kind):
+        return False
+    if pa.types.is_float64(kind) or pa.types.is_float32(kind):
+        bits = pa.int64() if pa.types.is_float64(kind) else pa.int32()
+        left, right = left.view(bits), right.view(bits)
+    elif pa.types.is_nested(kind) and any(pa.types.is_floating(leaf) for _, leaf in leaves_of("", kind)):
+        return False
+    return bool(left.equals(right))
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:

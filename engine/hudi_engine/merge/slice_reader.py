@@ -53,12 +53,14 @@ class SliceDelta:
             slice.
         logs: What was read from the logs, for statistics; None when there are none.
         replacing: How many of ``live`` stand for a masked row; the others have new keys. None where that is not told.
+        places: Where the rows stand that the first of ``live`` stand for, ascending; None where it is not told.
     """
 
     masked_positions: pa.Int64Array
     live: pa.Table
     logs: LogRecords | None = None
     replacing: int | None = None
+    places: pa.Int64Array | None = None
 
 
 def read_slice(
@@ -125,6 +127,7 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     names = context.schema.names
     needed = needed_columns(context, names)
     records: LogRecords | None = None
+    places: pa.Int64Array | None = None
     if not file_slice.log_files:
         base = _read_base(context, file_slice, key_column_names(context.config))
         masked, live, replacing = np.zeros(base.num_rows, dtype=bool), context.schema.empty_table(), 0
@@ -136,10 +139,13 @@ def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
     else:
         records = _scan(context, file_slice, rule, needed)
         base = _read_base(context, file_slice, _columns_of_old(context, rule, records.winners, names))
-        masked, live, replacing = _merge_into(context, base, records.winners, rule)
+        masked, live, places = _merge_into(context, base, records.winners, rule)
+        replacing = len(places)
     if context.instant_range is not None:
         masked |= ~_inside(context, base)
-    return SliceDelta(pa.array(np.flatnonzero(masked), pa.int64()), live.select(names), records, replacing)
+    return SliceDelta(
+        pa.array(np.flatnonzero(masked), pa.int64()), live.select(names), records, replacing, places
+    )
 
 
 def _count_known(context: ReadContext, base: pa.Table, live: pa.Table) -> int:
@@ -206,8 +212,8 @@ def _columns_of_old(
 
 def _merge_into(
     context: ReadContext, base: pa.Table, winners: Entries, rule: MergeRule
-) -> tuple[Mask, pa.Table, int]:
-    """Tell which base rows go, which rows come instead or anew, and how many of these come instead."""
+) -> tuple[Mask, pa.Table, pa.Int64Array]:
+    """Tell which base rows go, which rows come instead or anew, and the places of those that the first of these come instead of."""
     masked = np.zeros(base.num_rows, dtype=bool)
     places = np.full(base.num_rows, -1, np.int64)
     if len(winners) and base.num_rows:
@@ -219,9 +225,9 @@ def _merge_into(
     masked[hits[changed]] = True
     fresh = ~winners.deleted
     fresh[places[hits]] = False
-    replacing = merged.rows.filter(pa.array(changed & ~merged.deleted))
-    live = pa.concat_tables([replacing, winners.rows.filter(pa.array(fresh))])
-    return masked, live, replacing.num_rows
+    stays = changed & ~merged.deleted
+    live = pa.concat_tables([merged.rows.filter(pa.array(stays)), winners.rows.filter(pa.array(fresh))])
+    return masked, live, pa.array(hits[stays], pa.int64())
 
 
 def _fill_into(

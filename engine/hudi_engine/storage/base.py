@@ -50,11 +50,13 @@ class Storage(ABC):
             moment can both succeed.
         renames_folders: Whether :meth:`rename` of a folder is one step. Where it is False the storage has keys
             only, and every file is copied.
+        is_near: Whether bytes that were just read cost next to nothing when they are read again.
     """
 
     base: str
     exclusive_create: bool = False
     renames_folders: bool = True
+    is_near: bool = False
 
     def checked(self, path: str) -> str:
         """Return ``path``; raise PathEscapeError when it would leave the table folder."""

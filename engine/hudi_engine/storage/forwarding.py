@@ -22,6 +22,7 @@ class ForwardingStorage(Storage):
         self._storage = storage
         self.base = storage.base
         self.renames_folders = storage.renames_folders
+        self.is_near = storage.is_near
 
     @property
     def exclusive_create(self) -> bool:  # type: ignore[override]

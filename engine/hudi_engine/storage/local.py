@@ -27,6 +27,7 @@ class LocalStorage(Storage):
     """
 
     exclusive_create = True
+    is_near = True
 
     def __init__(self, base: str) -> None:
         self.base = os.path.abspath(base)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine.handles.merge import FileChanges, merge_file
+from hudi_engine.handles.merge import merge_file
+from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.merge.base_reader import read_base_blocks
 from hudi_engine.schema.coded import coded_like, decoded, with_used_values
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.unit.handles.test_merge import NEW, OLD, a_file, a_task
 
+pytestmark = pytest.mark.usefixtures("carried_columns")
 CITIES = ["Oslo", "Bergen", "Tromsø", "", None]
 GROUPS = 1_000
 PLAIN_FILES = {"hoodie.parquet.compression.codec": "uncompressed"}
@@ -58,7 +60,7 @@ def some_changes(
 
 
 def test_few_values_are_read_by_number_and_keys_are_not(task: WriteTask, tmp_path: Path) -> None:
-    base = a_file(tmp_path, ROWS, SCHEMA, GROUPS).base_file
+    base = a_file(tmp_path, ROWS, SCHEMA, GROUPS, "none").base_file
     assert base is not None
     first = next(read_base_blocks(task.context.read, base))
     coded = {field.name for field in first.schema if pa.types.is_dictionary(field.type)}
@@ -76,7 +78,9 @@ def test_each_row_keeps_its_value_through_updates_deletes_and_new_rows(
     inserts = [
         {"id": f"x{number}", "ts": 20, "n": number, "city": f"far {number % 40}"} for number in range(90)
     ]
-    stat = merge_file(task, a_file(tmp_path, ROWS, SCHEMA, GROUPS), some_changes(updates, deletes, inserts))
+    stat = merge_file(
+        task, a_file(tmp_path, ROWS, SCHEMA, GROUPS, "none"), some_changes(updates, deletes, inserts)
+    )
     assert stat is not None and stat.path is not None
     expected = {row["id"]: row["city"] for number, row in enumerate(ROWS) if number not in deletes}
     expected |= {ROWS[number]["id"]: city for number, city in updates.items()}
@@ -96,7 +100,7 @@ def test_each_row_keeps_its_value_through_updates_deletes_and_new_rows(
 def test_a_value_that_no_row_has_any_more_is_not_in_the_new_file(
     task: WriteTask, tmp_path: Path, how: str
 ) -> None:
-    old = a_file(tmp_path, ROWS, SCHEMA, GROUPS)
+    old = a_file(tmp_path, ROWS, SCHEMA, GROUPS, "none")
     changes = some_changes({} if how == "deleted" else {7: "Oslo"}, {7} if how == "deleted" else set(), [])
     stat = merge_file(task, old, changes)
     assert stat is not None and stat.path is not None and old.base_file is not None
@@ -105,7 +109,9 @@ def test_a_value_that_no_row_has_any_more_is_not_in_the_new_file(
 
 
 def test_bounds_in_the_new_file_are_those_of_its_rows(task: WriteTask, tmp_path: Path) -> None:
-    stat = merge_file(task, a_file(tmp_path, ROWS, SCHEMA, GROUPS), some_changes({8: "Ålesund"}, {7}, []))
+    stat = merge_file(
+        task, a_file(tmp_path, ROWS, SCHEMA, GROUPS, "none"), some_changes({8: "Ålesund"}, {7}, [])
+    )
     assert stat is not None and stat.path is not None
     file = pq.ParquetFile(tmp_path / stat.path)
     place = file.schema_arrow.get_field_index("city")

@@ -12,19 +12,19 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles import merge
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import attach_meta_columns, read_key_footer
-from hudi_engine.handles.merge import FileChanges, merge_file
+from hudi_engine.handles.merge import merge_file
+from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.merge.base_reader import read_base_blocks
+from hudi_engine.merge.base_reader import BaseFileRows
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
 from hudi_engine.storage import open_storage
 
-pytestmark = pytest.mark.usefixtures("coded_texts")
+pytestmark = pytest.mark.usefixtures("coded_texts", "carried_columns")
 OLD, NEW = "20260101000000000", "20260102000000000"
 ITEM = pa.struct([("n", pa.int32()), ("words", pa.list_(pa.string()))])
 STORED = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("n", pa.int32()), ("item", ITEM)])
@@ -80,7 +80,7 @@ def a_task(folder, **options_given):
     )
 
 
-def a_file(folder, rows=ROWS, schema=STORED, group_rows=4):
+def a_file(folder, rows=ROWS, schema=STORED, group_rows=4, codec="zstd"):
     """A base file of three row groups."""
     name = base_file_name("f-0", "0-0-0", OLD)
     table = attach_meta_columns(
@@ -91,8 +91,9 @@ def a_file(folder, rows=ROWS, schema=STORED, group_rows=4):
         partition="",
         file_name=name,
     )
-    pq.write_table(table, folder / name, row_group_size=group_rows, store_schema=False)
-    return FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD), ())
+    pq.write_table(table, folder / name, row_group_size=group_rows, compression=codec, store_schema=False)
+    size = (folder / name).stat().st_size
+    return FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD, size=size), ())
 
 
 def batch(*rows):
@@ -111,8 +112,7 @@ def read_back(folder, stat):
 @pytest.fixture(params=[1, 3, 4, 100])
 def block_rows(request, monkeypatch):
     """How many rows are merged at a time."""
-    blocks = lambda context, base, columns: read_base_blocks(context, base, columns, request.param)  # noqa: E731
-    monkeypatch.setattr(merge, "read_base_blocks", blocks)
+    monkeypatch.setattr("hudi_engine.merge.base_reader.BLOCK_ROWS", request.param)
 
 
 @pytest.mark.usefixtures("block_rows")
@@ -206,24 +206,27 @@ def test_a_merge_holds_some_row_groups_and_not_the_file(tmp_path, monkeypatch, l
     stored = attach_meta_columns(
         rows, commit_time=OLD, seqno_prefix_task=0, keys=rows.column("id"), partition="", file_name=name
     )
-    pq.write_table(stored, tmp_path / name, row_group_size=20_000, store_schema=False)
+    pq.write_table(stored, tmp_path / name, row_group_size=20_000, compression="zstd", store_schema=False)
     whole = stored.nbytes
     del stored
     seen: list[int] = []
 
-    def blocks(context, base, columns):
-        for block in read_base_blocks(context, base, columns, 10_000):
+    read = BaseFileRows.blocks
+
+    def blocks(*given, **named):
+        for block in read(*given, **named):
             seen.append(pa.total_allocated_bytes())
             yield block
 
-    monkeypatch.setattr(merge, "read_base_blocks", blocks)
+    monkeypatch.setattr(BaseFileRows, "blocks", blocks)
+    monkeypatch.setattr("hudi_engine.merge.base_reader.BLOCK_ROWS", 10_000)
     # What comes in is held whole, so it is little.
     touched = [count - 1] if last_only else range(0, count, 100)
     picks = np.full(count, -1)
     picks[touched] = 0
     changes = FileChanges(pa.array(picks, pa.int32(), mask=picks < 0), batch(changed("k")))
     task = a_task(tmp_path, **{"hoodie.parquet.block.size": group})
-    file_slice = FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD), ())
+    file_slice = FileSlice("", "f-0", OLD, BaseFile("", "f-0", "0-0-0", OLD, size=1), ())
     stat = merge_file(task, file_slice, changes)
     assert (stat.num_writes, stat.num_update_writes) == (count, len(touched))
     assert max(seen) - seen[0] < whole / 3, (max(seen) - seen[0], whole)

@@ -35,7 +35,7 @@ from tests.unit.services.tables import (
     timeline,
 )
 
-pytestmark = pytest.mark.usefixtures("coded_texts")
+pytestmark = pytest.mark.usefixtures("coded_texts", "carried_columns")
 
 
 def test_a_plan_names_base_and_log_files_as_hudi_does(table: HandmadeTable) -> None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.merge import replace_columns
+from hudi_engine.handles.updates import replace_columns
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.index.lookup.tagging import SliceTag, tag_slice

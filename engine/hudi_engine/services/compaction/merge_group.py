@@ -10,8 +10,10 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -21,12 +23,22 @@ from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import read_key_footer, with_file_name, write_base_file
+from hudi_engine.handles.base_file_writer import (
+    BaseFileInfo,
+    file_schema,
+    read_key_footer,
+    with_file_name,
+    write_base_file,
+)
+from hudi_engine.handles.blocks import Block, with_rows_at
+from hudi_engine.handles.carried import GroupRows, OldGroups
+from hudi_engine.handles.carried_file import write_carried_file
 from hudi_engine.index.filters.bloom import BloomFilter
-from hudi_engine.merge.base_reader import read_base_blocks
+from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, resolve_delta
 from hudi_engine.progress import note_file
+from hudi_engine.schema.coded import decoded
 from hudi_engine.schema.meta_fields import FILE_NAME
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.storage.paths import join
@@ -86,15 +98,8 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
     name = base_file_name(operation.file_id, f"0-0-{secrets.randbelow(2**31)}", context.instant)
     io_type = "CREATE" if file_slice.base_file is None else "MERGE"
     write_marker(storage, context.instant, operation.partition, name, io_type)
-    info = write_base_file(
-        storage,
-        join(operation.partition, name),
-        _rows(context, file_slice, delta, name),
-        avro_schema_with_meta=context.avro_schema,
-        options=context.base_files,
-        before_publish=partial(check_inflight, storage, context.read.config, context.instant, "compaction"),
-        reuse_bloom=None if changes.inserted else _old_bloom(context, file_slice),
-    )
+    bloom = None if changes.inserted else _old_bloom(context, file_slice)
+    info = _write(context, file_slice, delta, name, bloom)
     note_file(storage.base, info.rows)
     times = _milliseconds(started, scanned), _milliseconds(scanned, time.monotonic())
     return _stat(file_slice, info.path, (info.rows, info.size), changes, scan, times)
@@ -126,23 +131,77 @@ def _count(delta: SliceDelta) -> _Changes:
     return _Changes(replacing, len(delta.masked_positions) - replacing, delta.live.num_rows - replacing)
 
 
-def _rows(
-    context: CompactionContext, file_slice: FileSlice, delta: SliceDelta, name: str
-) -> Iterator[pa.Table]:
-    """Yield the rows of the new file; all get its name, so the old one's is not read."""
-    masked = delta.masked_positions.to_numpy()
-    start = 0
+class _Logs:
+    """What the logs do to the rows of the base file; what they replace stays in its place."""
+
+    def __init__(self, delta: SliceDelta, columns: list[str]) -> None:
+        self._masked = delta.masked_positions.to_numpy()
+        self._places = self._masked[:0] if delta.places is None else delta.places.to_numpy()
+        live = delta.live.select(columns)
+        self._instead, self.new = live.slice(0, len(self._places)), live.slice(len(self._places))
+
+    def touches(self, first_row: int, rows: int) -> bool:
+        """Tell whether the logs change or delete one of some rows."""
+        low, high = np.searchsorted(self._masked, (first_row, first_row + rows))
+        return bool(low < high)
+
+    def apply(self, block: pa.Table, first_row: int) -> Block:
+        """Return what becomes of some rows of the base file."""
+        last = first_row + block.num_rows
+        low, high = np.searchsorted(self._masked, (first_row, last))
+        if low == high:
+            return Block.untouched(block)
+        begin, end = np.searchsorted(self._places, (first_row, last))
+        places = self._places[begin:end]
+        gone = np.setdiff1d(self._masked[low:high], places, assume_unique=True) - first_row
+        places = places - first_row
+        before = decoded(block.take(pa.array(places)))
+        return with_rows_at(block, places, before, self._instead.slice(begin, end - begin), gone)
+
+
+def _write(
+    context: CompactionContext, file_slice: FileSlice, delta: SliceDelta, name: str, bloom: BloomFilter | None
+) -> BaseFileInfo:
+    """Write the new base file; all rows get its name, so the old one's is not read."""
     columns = [each for each in context.read.schema.names if each != FILE_NAME]
-    if file_slice.base_file is not None:
-        for block in read_base_blocks(context.read, file_slice.base_file, columns, _BLOCK_ROWS):
-            first, last = np.searchsorted(masked, (start, start + block.num_rows))
-            start += block.num_rows
-            if first < last:
-                keep = np.ones(block.num_rows, dtype=bool)
-                keep[masked[first:last] - (start - block.num_rows)] = False
-                block = block.filter(pa.array(keep))
-            yield with_file_name(block, name)
-    yield with_file_name(delta.live.select(columns), name)
+    logs = _Logs(delta, columns)
+    path, base = join(file_slice.partition, name), file_slice.base_file
+    guard = partial(check_inflight, context.read.storage, context.read.config, context.instant, "compaction")
+    with ExitStack() as opened:
+        file = None if base is None else opened.enter_context(opened_base_file(context.read, base))
+        old = (
+            None
+            if file is None or base is None
+            else OldGroups.of(context.read, file, base, context.base_files)
+        )
+        new = with_file_name(logs.new, name)
+        if old is not None:
+            return write_carried_file(
+                context.read.storage,
+                path,
+                chain(old.followed(logs, columns, name, grows=new.num_rows > 0), [GroupRows(new)]),
+                file_schema(context.read.schema),
+                avro_schema_with_meta=context.avro_schema,
+                options=context.base_files,
+                before_publish=guard,
+                reuse_bloom=bloom,
+            )
+        return write_base_file(
+            context.read.storage,
+            path,
+            chain(() if file is None else _rows(file, logs, columns, name), [new]),
+            avro_schema_with_meta=context.avro_schema,
+            options=context.base_files,
+            before_publish=guard,
+            reuse_bloom=bloom,
+        )
+
+
+def _rows(file: BaseFileRows, logs: _Logs, columns: list[str], name: str) -> Iterator[pa.Table]:
+    start = 0
+    for block in file.blocks(columns, rows=_BLOCK_ROWS):
+        yield with_file_name(logs.apply(block, start).rows, name)
+        start += block.num_rows
 
 
 def _old_bloom(context: CompactionContext, file_slice: FileSlice) -> BloomFilter | None:

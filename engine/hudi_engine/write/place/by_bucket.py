@@ -16,7 +16,8 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.append import LogDeletes, append_log
 from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
-from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
+from hudi_engine.handles.merge import compose_partial, merge_file
+from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.buckets import bucket_ids, bucket_of_file
 from hudi_engine.index.lookup.repeated_keys import refuse_repeated

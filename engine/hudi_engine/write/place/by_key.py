@@ -13,7 +13,8 @@ from hudi_engine.config.enums import TableType
 from hudi_engine.handles.append import LogDeletes, append_log, stamp_log_rows
 from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
-from hudi_engine.handles.merge import FileChanges, compose_partial, merge_file
+from hudi_engine.handles.merge import compose_partial, merge_file
+from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, lookup_keys

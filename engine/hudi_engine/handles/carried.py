@@ -1,0 +1,179 @@
+"""What of a base file may go into the next one as it is: column chunks of its row groups, neither decoded nor encoded again.
+
+An update changes few columns of few rows, and a row group whose columns are the same afterwards has the same pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from hudi_engine.chunks.file import ChunkFile, RowGroup
+from hudi_engine.chunks.writer import ChunkWriter
+from hudi_engine.config.enums import ParquetCodec
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.base_file_writer import constant, file_schema, with_file_name
+from hudi_engine.handles.blocks import Changer
+from hudi_engine.merge.base_reader import BaseFileRows
+from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
+
+_OWN_WRITER = "parquet-cpp-arrow"
+_CODECS = {
+    ParquetCodec.UNCOMPRESSED: 0,
+    ParquetCodec.SNAPPY: 1,
+    ParquetCodec.GZIP: 2,
+    ParquetCodec.ZSTD: 6,
+    ParquetCodec.LZ4: 7,
+}
+"""Numbers of ``parquet.thrift``, CompressionCodec; pyarrow's lz4 is LZ4_RAW."""
+_LEAST_BYTES = 0
+"""Row groups of which less could be carried are made anew: looking at them costs as much."""
+_LARGEST_GROUP = 2.0
+_FREE_PAGES, _ROWS_A_PAGE = 16, 4096
+"""New rows come as a page of their own, and a chunk of too many small pages is made anew."""
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of a new base file.
+
+    Args:
+        rows: Columns that are written, and the record key.
+        group: The row group of the old file that they are of; None for new rows.
+        carried: Columns that stand in it as they are to be; of all other columns ``rows`` has the values.
+    """
+
+    rows: pa.Table
+    group: RowGroup | None = None
+    carried: frozenset[str] = frozenset()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows in memory."""
+        return int(self.rows.nbytes)
+
+
+class OldGroups:
+    """A base file that is to be followed by another one, by row group.
+
+    Args:
+        file: It.
+        chunks: Its row groups.
+        new: The new file, as far as its schema goes.
+        options: Layout of the new file.
+        is_near: Whether what was read to look at its values may be read again to be carried.
+    """
+
+    def __init__(
+        self,
+        file: BaseFileRows,
+        chunks: ChunkFile,
+        new: ChunkFile,
+        options: BaseFileOptions,
+        *,
+        is_near: bool,
+    ) -> None:
+        self.groups = chunks.groups
+        self._file = file
+        self._options = options
+        self._is_near = is_near
+        self._same = {name for name, found in new.elements.items() if chunks.elements.get(name) == found}
+        self._columns = frozenset(new.elements) - {FILE_NAME}
+
+    @classmethod
+    def of(
+        cls, context: ReadContext, file: BaseFileRows, base: BaseFile, options: BaseFileOptions
+    ) -> OldGroups | None:
+        """Return a base file's row groups; None where the new file is to have others, or its columns are not known by name.
+
+        Args:
+            context: How the file is read.
+            file: It, open.
+            base: Which it is.
+            options: Layout of the new file.
+        """
+        by_name = context.schema_history is None and not context.config.drop_partition_columns
+        if not by_name or base.size < _LEAST_BYTES:
+            return None
+        try:
+            chunks = ChunkFile(file.source)
+        except CorruptTableError:
+            return None  # what reads it can do more than this
+        if not chunks.created_by.startswith(_OWN_WRITER) or not _are_as_wanted(chunks.groups, options):
+            return None
+        new = ChunkWriter.described(file_schema(context.schema))
+        return cls(file, chunks, new, options, is_near=context.storage.is_near)
+
+    def may_carry(self, group: RowGroup, *, is_touched: bool, grows: bool) -> frozenset[str]:
+        """Return the columns of a row group that are carried unless a value of them changes.
+
+        Args:
+            group: The row group.
+            is_touched: Whether its values have to be looked at.
+            grows: Whether new rows come behind its own.
+        """
+        if not group.rows or (is_touched and not self._is_near):
+            return frozenset()
+        found = {name for name in self._same & self._columns if self._fits(group, name, grows)}
+        size = sum(chunk.size for name in found for chunk in group.chunks[name])
+        return frozenset(found) if size >= _LEAST_BYTES else frozenset()
+
+    def followed(
+        self, changer: Changer, columns: list[str], name: str, *, grows: bool
+    ) -> Iterator[GroupRows]:
+        """Yield the file's rows as they are to be, row group by row group.
+
+        Args:
+            changer: What happens to them.
+            columns: Columns that are read where rows are looked at: all but the file's name.
+            name: Name of the new file, which all rows get.
+            grows: Whether new rows come behind the last ones.
+        """
+        row = 0
+        for number, group in enumerate(self.groups):
+            if not group.rows:
+                continue
+            is_touched = changer.touches(row, group.rows)
+            is_last = number == len(self.groups) - 1
+            carried = self.may_carry(group, is_touched=is_touched, grows=grows and is_last)
+            if not is_touched and carried >= self._columns:
+                keys = pa.concat_tables(self._file.blocks([RECORD_KEY], number))
+                named = keys.append_column(FILE_NAME, constant(name, keys.num_rows))
+                yield GroupRows(named, group, carried)
+                row += group.rows
+                continue
+            parts = []
+            for block in self._file.blocks(columns, number):
+                part = changer.apply(block, row)
+                row += block.num_rows
+                carried &= part.same
+                parts.append(with_file_name(part.rows, name))
+            yield GroupRows(pa.concat_tables(parts), group, carried)
+
+    def _fits(self, group: RowGroup, name: str, grows: bool) -> bool:
+        chunks = group.chunks.get(name)
+        if not chunks:
+            return False
+        wanted = _CODECS[self._options.codec]
+        if any(
+            each.codec != wanted or (each.has_dictionary and not self._options.dictionary) for each in chunks
+        ):
+            return False
+        most = _FREE_PAGES + group.rows // _ROWS_A_PAGE
+        return not grows or all(each.data_pages is not None and each.data_pages < most for each in chunks)
+
+
+def _are_as_wanted(groups: list[RowGroup], options: BaseFileOptions) -> bool:
+    """Tell whether row groups are neither too many nor too large for the layout of today."""
+    if not groups:
+        return False
+    whole = sum(each.size for each in groups)
+    most = max(1, round(whole / options.row_group_bytes)) + 1
+    return (
+        len(groups) <= most and max(each.size for each in groups) <= _LARGEST_GROUP * options.row_group_bytes
+    )

@@ -1,0 +1,156 @@
+"""Writing a base file of which much stands in another one already: column chunks are carried, the others encoded.
+
+Serves every table version (Hudi table spec, base files), as `write_base_file` does; the file's row groups are those of the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from hudi_engine.chunks.chunk import Chunk
+from hudi_engine.chunks.file import ChunkFile
+from hudi_engine.chunks.writer import ChunkWriter
+from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.handles.base_file_writer import BaseFileInfo, footer_entries, open_writer, pieces
+from hudi_engine.handles.carried import GroupRows
+from hudi_engine.index.filters.bloom import BloomFilter
+from hudi_engine.index.filters.footer import KeyCollector
+from hudi_engine.schema.coded import coded_like, decoded, with_used_values
+from hudi_engine.schema.leaves import leaves_with_statistics
+from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.storage.base import Storage
+
+_FULL_GROUP = 1.25
+
+
+def write_carried_file(
+    storage: Storage,
+    path: str,
+    groups: Iterable[GroupRows],
+    schema: pa.Schema,
+    *,
+    avro_schema_with_meta: Mapping[str, object],
+    options: BaseFileOptions,
+    before_publish: Callable[[], None] | None = None,
+    reuse_bloom: BloomFilter | None = None,
+) -> BaseFileInfo:
+    """Write a base file by row group; it gets its name only when it is complete and durable.
+
+    Args:
+        storage: The table's storage.
+        path: Path below the table folder.
+        groups: Its rows, row group by row group, new ones last; those join the last row group while it has room.
+        schema: The file's columns, the five meta columns first.
+        avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
+        options: Parquet layout.
+        before_publish: As for `write_base_file`.
+        reuse_bloom: As for `write_base_file`.
+
+    Raises:
+        InvalidKeyError: A row has no record key.
+        FileExistsError: A file of that name is there.
+    """
+    collector = KeyCollector(options, reuse_bloom)
+    rows = 0
+    with storage.open_output(path, before_publish=before_publish) as sink:
+        writer = _GroupWriter(sink, schema, options)
+        for group, more in _with_new_rows(groups, options.row_group_bytes):
+            for part in (group.rows, more):
+                if part is not None:
+                    collector.add(part.column(RECORD_KEY))
+                    rows += part.num_rows
+            writer.write(group, more)
+        writer.close(footer_entries(collector, avro_schema_with_meta))
+        size = sink.tell()
+    return BaseFileInfo(path, size, rows, collector.min_key, collector.max_key)
+
+
+def _with_new_rows(
+    groups: Iterable[GroupRows], group_bytes: int
+) -> Iterator[tuple[GroupRows, pa.Table | None]]:
+    """Yield row groups, the last old one with the new rows that find room in it."""
+    last: GroupRows | None = None
+    for group in groups:
+        if group.group is not None:
+            if last is not None:
+                yield last, None
+            last = group
+            continue
+        if not group.rows.num_rows:
+            continue
+        if (
+            last is not None
+            and last.group is not None
+            and has_room(last.group.size, group.nbytes, group_bytes)
+        ):
+            yield last, group.rows
+            last = None
+            continue
+        if last is not None:
+            yield last, None
+            last = None
+        for piece in pieces(group.rows, group_bytes):
+            yield GroupRows(piece), None
+    if last is not None:
+        yield last, None
+
+
+def has_room(size: int, more: int, group_bytes: int) -> bool:
+    """Tell whether new rows join a row group.
+
+    Args:
+        size: Its bytes.
+        more: Bytes of the new rows.
+        group_bytes: Bytes a row group is to have.
+    """
+    return size + more <= group_bytes * _FULL_GROUP
+
+
+class _GroupWriter:
+    """A file to which row groups are added, each of carried and of new column chunks."""
+
+    def __init__(self, sink: BinaryIO, schema: pa.Schema, options: BaseFileOptions) -> None:
+        self._writer = ChunkWriter(sink, schema)
+        self._names = schema.names
+        self._options = options
+
+    def write(self, group: GroupRows, more: pa.Table | None) -> None:
+        """Add a row group, with the pages of new rows behind its own."""
+        if not group.rows.num_rows + (more.num_rows if more is not None else 0):
+            return
+        written = group.rows.select([name for name in self._names if name not in group.carried])
+        if more is not None:
+            written = pa.concat_tables([written, coded_like(more, written.schema)])
+        chunks = self._encoded(written)
+        if group.group is not None:
+            chunks.update({name: group.group.chunks[name] for name in group.carried})
+        if more is not None and group.carried:
+            chunks.update(self._followed(chunks, more.select(sorted(group.carried))))
+        rows = group.rows.num_rows + (more.num_rows if more is not None else 0)
+        self._writer.add(rows, [chunk for name in self._names for chunk in chunks[name]])
+
+    def close(self, entries: Mapping[str, str]) -> None:
+        """Write the footer."""
+        self._writer.close(entries)
+
+    def _followed(self, chunks: dict[str, list[Chunk]], more: pa.Table) -> dict[str, list[Chunk]]:
+        new = self._encoded(decoded(more), dictionary=False)
+        followed = {}
+        for name in more.column_names:
+            leaves = zip(chunks[name], new[name], self._writer.file.leaves(name), strict=True)
+            followed[name] = [chunk.followed_by(pages, element) for chunk, pages, element in leaves]
+        return followed
+
+    def _encoded(self, rows: pa.Table, *, dictionary: bool = True) -> dict[str, list[Chunk]]:
+        """Return the chunks of a row group that is encoded into memory."""
+        sink = pa.BufferOutputStream()
+        options = self._options if dictionary else replace(self._options, dictionary=False)
+        told = leaves_with_statistics(rows.schema, rows)
+        with open_writer(sink, rows.schema, rows, options, told) as writer:
+            writer.write_table(with_used_values(rows), row_group_size=rows.num_rows)
+        (group,) = ChunkFile(pa.BufferReader(sink.getvalue())).groups
+        return group.chunks

@@ -1,0 +1,129 @@
+"""A batch's rows in the places of a file's rows, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.handles.blocks import Block, with_rows_at, without_rows
+from hudi_engine.handles.change_data import ChangeImages
+from hudi_engine.handles.create import stamp_rows
+from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.schema.coded import decoded
+from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS
+
+
+@dataclass(frozen=True)
+class FileChanges:
+    """What a batch does to one file.
+
+    Args:
+        batch_rows: For each row of the base file the number of its row in ``updates``, null where untouched; None when
+            the file only takes new rows.
+        updates: Rows with key and data columns that ``batch_rows`` points into.
+        deletes: Which of ``updates`` delete, None for none.
+        delete_always: Deletes win whatever their ordering value (the delete operation).
+        inserts: Rows with new keys that are packed into this file.
+        update_columns: Only these columns of a touched row are replaced; None for all.
+    """
+
+    batch_rows: pa.Array | None
+    updates: pa.Table | None
+    deletes: pa.Array | None = None
+    delete_always: bool = False
+    inserts: pa.Table | None = None
+    update_columns: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Updates:
+    """The rows that meet rows of the file, in the file's order.
+
+    Args:
+        touched: Row numbers of the file, ascending.
+        incoming: The row for each of them, ready for the file but without its name; None where all are deleted.
+        deletes: Which of them delete, None for none.
+        changes: What they are part of.
+        config: The table's settings.
+        images: Collects changes for a changelog, None where there is none.
+    """
+
+    touched: npt.NDArray[np.int64]
+    incoming: pa.Table | None
+    deletes: pa.BooleanArray | None
+    changes: FileChanges
+    config: TableConfig
+    images: ChangeImages | None
+
+    @classmethod
+    def of(
+        cls, task: WriteTask, partition: str, changes: FileChanges, name: str, images: ChangeImages | None
+    ) -> Updates:
+        """Return what a batch does to a file.
+
+        Args:
+            task: The running write task.
+            partition: Partition path of the file.
+            changes: What happens to it.
+            name: Name of the new file.
+            images: Collects changes for a changelog, None where there is none.
+        """
+        config = task.context.config
+        if changes.batch_rows is None or changes.updates is None:
+            return cls(np.empty(0, dtype=np.int64), None, None, changes, config, images)
+        touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
+        if changes.delete_always or len(touched) == 0:
+            return cls(touched, None, None, changes, config, images)
+        picks = changes.batch_rows.drop_null()
+        deletes = None if changes.deletes is None else changes.deletes.take(picks)
+        incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
+        return cls(touched, incoming, deletes, changes, config, images)
+
+    def touches(self, first_row: int, rows: int) -> bool:
+        """Tell whether a row meets one of the batch."""
+        low, high = np.searchsorted(self.touched, [first_row, first_row + rows])
+        return bool(low < high)
+
+    def apply(self, block: pa.Table, first_row: int) -> Block:
+        """Return a block of the file after the updates."""
+        low, high = np.searchsorted(self.touched, [first_row, first_row + block.num_rows])
+        if low == high:
+            return Block.untouched(block)
+        places = self.touched[low:high] - first_row
+        if self.incoming is None:
+            if self.images is not None:
+                self.images.deleted(decoded(block.take(pa.array(places))))
+            return without_rows(block, places)
+        incoming = self.incoming.slice(low, high - low)
+        before = decoded(block.take(pa.array(places)))
+        if self.changes.update_columns is not None:
+            incoming = replace_columns(incoming, before, self.changes.update_columns)
+        deletes = None if self.deletes is None else self.deletes.slice(low, high - low)
+        outcome = merge_rows(before, incoming, self.config, deletes)
+        changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
+        gone = np.asarray(outcome.deleted)
+        if not changed.any():
+            return Block.untouched(block)
+        if self.images is not None:
+            kept = pa.array(changed)
+            self.images.changed(before.filter(kept), outcome.rows.filter(kept), gone[changed])
+        stays = changed & ~gone
+        kept = pa.array(stays)
+        return with_rows_at(
+            block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[gone]
+        )
+
+
+def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:
+    """Return the stored rows ``before`` with only ``update_columns`` taken from ``incoming``; meta columns are incoming's."""
+    wanted = {name.lower() for name in update_columns}
+    for number, name in enumerate(incoming.column_names):
+        if name not in META_FIELDS and name in before.column_names and name.lower() not in wanted:
+            incoming = incoming.set_column(number, incoming.schema.field(number), before.column(name))
+    return incoming
