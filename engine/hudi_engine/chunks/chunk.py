@@ -23,7 +23,7 @@ _PAGE_KIND, _PAGE_ENCODING, _PAGE_COUNT = 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Piece:
+class Extent:
     """Some bytes of an open file."""
 
     source: pa.NativeFile
@@ -41,7 +41,7 @@ class Chunk:
     """
 
     meta: Struct
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Extent, ...]
 
     @classmethod
     def at(cls, meta: Struct, source: pa.NativeFile) -> Chunk:
@@ -52,7 +52,7 @@ class Chunk:
             start = dictionary
         own = {number: field for number, field in meta.items() if number not in _ELSEWHERE}
         length = meta[COMPRESSED][1]
-        return cls(_moved(own, -start), (Piece(source, start, length),))
+        return cls(_moved(own, -start), (Extent(source, start, length),))
 
     @property
     def size(self) -> int:

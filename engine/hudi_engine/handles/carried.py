@@ -62,28 +62,28 @@ class OldGroups:
     """A base file that is to be followed by another one, by row group.
 
     Args:
-        file: It.
+        context: How it is read.
+        file: It, open.
         chunks: Its row groups.
-        new: The new file, as far as its schema goes.
         options: Layout of the new file.
-        is_near: Whether what was read to look at its values may be read again to be carried.
+
+    Attributes:
+        groups: Its row groups.
+        schema: Columns of the new file, the five meta columns first.
+        options: Layout of the new file.
     """
 
     def __init__(
-        self,
-        file: BaseFileRows,
-        chunks: ChunkFile,
-        new: ChunkFile,
-        options: BaseFileOptions,
-        *,
-        is_near: bool,
+        self, context: ReadContext, file: BaseFileRows, chunks: ChunkFile, options: BaseFileOptions
     ) -> None:
         self.groups = chunks.groups
+        self.schema = file_schema(context.schema)
+        self.options = options
         self._file = file
-        self._options = options
-        self._is_near = is_near
-        self._same = {name for name, found in new.elements.items() if chunks.elements.get(name) == found}
-        self._columns = frozenset(new.elements) - {FILE_NAME}
+        self._is_near = context.storage.is_near
+        new = ChunkWriter.described(self.schema).elements
+        self._same = {name for name, found in new.items() if chunks.elements.get(name) == found}
+        self._columns = frozenset(new) - {FILE_NAME}
 
     @classmethod
     def of(
@@ -106,8 +106,7 @@ class OldGroups:
             return None  # what reads it can do more than this
         if not chunks.created_by.startswith(_OWN_WRITER) or not _are_as_wanted(chunks.groups, options):
             return None
-        new = ChunkWriter.described(file_schema(context.schema))
-        return cls(file, chunks, new, options, is_near=context.storage.is_near)
+        return cls(context, file, chunks, options)
 
     def may_carry(self, group: RowGroup, *, is_touched: bool, grows: bool) -> frozenset[str]:
         """Return the columns of a row group that are carried unless a value of them changes.
@@ -156,16 +155,16 @@ class OldGroups:
             yield GroupRows(pa.concat_tables(parts), group, carried)
 
     def _fits(self, group: RowGroup, name: str, grows: bool) -> bool:
-        chunks = group.chunks.get(name)
-        if not chunks:
-            return False
-        wanted = _CODECS[self._options.codec]
-        if any(
-            each.codec != wanted or (each.has_dictionary and not self._options.dictionary) for each in chunks
-        ):
-            return False
+        """Tell whether the new file may have a column's chunks as they are: layout of today, and not too many small pages."""
+        chunks = group.chunks.get(name, [])
+        codec = _CODECS[self.options.codec]
         most = _FREE_PAGES + group.rows // _ROWS_A_PAGE
-        return not grows or all(each.data_pages is not None and each.data_pages < most for each in chunks)
+        return bool(chunks) and all(
+            each.codec == codec
+            and (self.options.dictionary or not each.has_dictionary)
+            and (not grows or (each.data_pages is not None and each.data_pages < most))
+            for each in chunks
+        )
 
 
 def _are_as_wanted(groups: list[RowGroup], options: BaseFileOptions) -> bool:

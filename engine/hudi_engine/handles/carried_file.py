@@ -16,7 +16,7 @@ from hudi_engine.chunks.file import ChunkFile
 from hudi_engine.chunks.writer import ChunkWriter
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import BaseFileInfo, footer_entries, open_writer, pieces
-from hudi_engine.handles.carried import GroupRows
+from hudi_engine.handles.carried import GroupRows, OldGroups
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import KeyCollector
 from hudi_engine.schema.coded import coded_like, decoded, with_used_values
@@ -30,11 +30,10 @@ _FULL_GROUP = 1.25
 def write_carried_file(
     storage: Storage,
     path: str,
+    old: OldGroups,
     groups: Iterable[GroupRows],
-    schema: pa.Schema,
     *,
     avro_schema_with_meta: Mapping[str, object],
-    options: BaseFileOptions,
     before_publish: Callable[[], None] | None = None,
     reuse_bloom: BloomFilter | None = None,
 ) -> BaseFileInfo:
@@ -43,10 +42,9 @@ def write_carried_file(
     Args:
         storage: The table's storage.
         path: Path below the table folder.
+        old: The file before it.
         groups: Its rows, row group by row group, new ones last; those join the last row group while it has room.
-        schema: The file's columns, the five meta columns first.
         avro_schema_with_meta: The table's Avro record schema with the meta fields, for the footer.
-        options: Parquet layout.
         before_publish: As for `write_base_file`.
         reuse_bloom: As for `write_base_file`.
 
@@ -54,11 +52,11 @@ def write_carried_file(
         InvalidKeyError: A row has no record key.
         FileExistsError: A file of that name is there.
     """
-    collector = KeyCollector(options, reuse_bloom)
+    collector = KeyCollector(old.options, reuse_bloom)
     rows = 0
     with storage.open_output(path, before_publish=before_publish) as sink:
-        writer = _GroupWriter(sink, schema, options)
-        for group, more in _with_new_rows(groups, options.row_group_bytes):
+        writer = _GroupWriter(sink, old.schema, old.options)
+        for group, more in _with_new_rows(groups, old.options.row_group_bytes):
             for part in (group.rows, more):
                 if part is not None:
                     collector.add(part.column(RECORD_KEY))

@@ -16,7 +16,6 @@ from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import (
     BaseFileInfo,
-    file_schema,
     read_key_footer,
     with_file_name,
     write_base_file,
@@ -197,10 +196,9 @@ def _follow(merging: _Merging, base: BaseFile, rows: int | None) -> BaseFileInfo
         return write_carried_file(
             context.storage,
             merging.begin(),
+            old,
             chain(begun, groups),
-            file_schema(context.read.schema),
             avro_schema_with_meta=context.avro_schema,
-            options=context.base_files,
             before_publish=merging.task.publish_guard(),
             reuse_bloom=merging.bloom,
         )

@@ -25,7 +25,6 @@ from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import (
     BaseFileInfo,
-    file_schema,
     read_key_footer,
     with_file_name,
     write_base_file,
@@ -179,10 +178,9 @@ def _write(
             return write_carried_file(
                 context.read.storage,
                 path,
+                old,
                 chain(old.followed(logs, columns, name, grows=new.num_rows > 0), [GroupRows(new)]),
-                file_schema(context.read.schema),
                 avro_schema_with_meta=context.avro_schema,
-                options=context.base_files,
                 before_publish=guard,
                 reuse_bloom=bloom,
             )
