@@ -27,7 +27,7 @@ def read_struct(data: bytes) -> Struct:
         CorruptTableError: They are none, or hold a map or a set, which no footer has.
     """
     try:
-        return _Reader(data).struct(0)
+        return _struct(data, 0, 0)[0]
     except (IndexError, struct.error) as error:
         raise CorruptTableError("a footer ends within a value") from error
 
@@ -39,71 +39,85 @@ def write_struct(value: Struct) -> bytes:
     return bytes(parts)
 
 
-class _Reader:
-    """A place in some bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def struct(self, depth: int) -> Struct:
-        """Take a structure; `depth` structures and lists are around it."""
-        if depth > _DEEPEST:
-            raise CorruptTableError(f"a footer nests more than {_DEEPEST} structures")
-        fields: Struct = {}
-        number = 0
-        while head := self._byte():
-            kind = head & 0x0F
-            number = number + (head >> 4) if head >> 4 else _from_zigzag(self._varint())
-            fields[number] = (
-                (TRUE, kind == TRUE) if kind in (TRUE, FALSE) else (kind, self._value(kind, depth))
-            )
-        return fields
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if kind in _INTEGERS:
-            return _from_zigzag(self._varint())
-        if kind == BINARY:
-            return self._bytes(self._varint())
-        if kind == STRUCT:
-            return self.struct(depth + 1)
-        if kind == LIST:
-            return self._list(depth)
-        if kind == BYTE:
-            return self._byte()
-        if kind == DOUBLE:
-            return struct.unpack("<d", self._bytes(8))[0]
-        raise CorruptTableError(
-            f"a footer holds a value of the type {kind}, which Parquet's footers do not have"
-        )
-
-    def _list(self, depth: int) -> tuple[int, list[Any]]:
-        head = self._byte()
-        kind, count = head & 0x0F, head >> 4
-        if count == _LONG_LIST:
-            count = self._varint()
+def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
+    """Return the structure at a place, and the place behind it; `depth` structures and lists are around it."""
+    if depth > _DEEPEST:
+        raise CorruptTableError(f"a footer nests more than {_DEEPEST} structures")
+    fields: Struct = {}
+    number = 0
+    while head := data[at]:
+        at += 1
+        kind = head & 0x0F
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, at = _integer(data, at)
         if kind in (TRUE, FALSE):
-            return TRUE, [self._byte() == TRUE for _ in range(count)]
-        return kind, [self._value(kind, depth + 1) for _ in range(count)]
+            fields[number] = TRUE, kind == TRUE
+        else:
+            value, at = _value(data, at, kind, depth)
+            fields[number] = kind, value
+    return fields, at + 1
 
-    def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
 
-    def _bytes(self, count: int) -> bytes:
-        start, self._at = self._at, self._at + count
-        if self._at > len(self._data):
-            raise IndexError(self._at)
-        return self._data[start : self._at]
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[Any, int]:
+    if kind in _INTEGERS:
+        return _integer(data, at)
+    if kind == BINARY:
+        length, at = _varint(data, at)
+        return _bytes(data, at, length), at + length
+    if kind == STRUCT:
+        return _struct(data, at, depth + 1)
+    if kind == LIST:
+        return _list(data, at, depth)
+    if kind == BYTE:
+        return data[at], at + 1
+    if kind == DOUBLE:
+        return struct.unpack("<d", _bytes(data, at, 8))[0], at + 8
+    raise CorruptTableError(f"a footer holds a value of the type {kind}, which Parquet's footers do not have")
 
-    def _varint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
+
+def _list(data: bytes, at: int, depth: int) -> tuple[tuple[int, list[Any]], int]:
+    head = data[at]
+    at += 1
+    kind, count = head & 0x0F, head >> 4
+    if count == _LONG_LIST:
+        count, at = _varint(data, at)
+    if kind in (TRUE, FALSE):
+        flags = _bytes(data, at, count)
+        return (TRUE, [each == TRUE for each in flags]), at + count
+    values = []
+    for _ in range(count):
+        value, at = _value(data, at, kind, depth + 1)
+        values.append(value)
+    return (kind, values), at
+
+
+def _bytes(data: bytes, at: int, count: int) -> bytes:
+    if at + count > len(data):
+        raise IndexError(at + count)
+    return data[at : at + count]
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = data[at]
+    at += 1
+    if value < 0x80:
+        return value, at
+    value &= 0x7F
+    shift = 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def _integer(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return (value >> 1) ^ -(value & 1), at
 
 
 def _put_struct(parts: bytearray, fields: Struct) -> None:
@@ -160,7 +174,3 @@ def _put_varint(parts: bytearray, value: int) -> None:
 
 def _to_zigzag(value: int) -> int:
     return value << 1 if value >= 0 else (-value << 1) - 1
-
-
-def _from_zigzag(value: int) -> int:
-    return value >> 1 if not value & 1 else -((value + 1) >> 1)

@@ -6,6 +6,7 @@ Source: Apache Parquet, file format; ``parquet.thrift`` (FileMetaData, RowGroup,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -40,18 +41,11 @@ class ChunkWriter:
 
     def __init__(self, sink: BinaryIO, schema: pa.Schema) -> None:
         self._sink = sink
-        self._empty = self.described(schema)
+        self._empty = columns_as_stored(schema)
         self._groups: list[Struct] = []
         self._rows = 0
         self._at = len(MAGIC)
         sink.write(MAGIC)
-
-    @staticmethod
-    def described(schema: pa.Schema) -> ChunkFile:
-        """Return a file without row groups, which says how columns are described."""
-        sink = pa.BufferOutputStream()
-        pq.ParquetWriter(sink, schema, store_schema=False).close()
-        return ChunkFile(pa.BufferReader(sink.getvalue()))
 
     @property
     def file(self) -> ChunkFile:
@@ -101,3 +95,11 @@ class ChunkWriter:
         }
         footer = write_struct(meta)
         self._sink.write(footer + len(footer).to_bytes(4, "little") + MAGIC)
+
+
+@lru_cache(maxsize=64)
+def columns_as_stored(schema: pa.Schema) -> ChunkFile:
+    """Return a file without row groups, which says how pyarrow describes some columns."""
+    sink = pa.BufferOutputStream()
+    pq.ParquetWriter(sink, schema, store_schema=False).close()
+    return ChunkFile(pa.BufferReader(sink.getvalue()))

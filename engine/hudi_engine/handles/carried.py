@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from hudi_engine.chunks.file import ChunkFile, RowGroup
-from hudi_engine.chunks.writer import ChunkWriter
+from hudi_engine.chunks.writer import columns_as_stored
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import BaseFile
@@ -31,7 +31,7 @@ _CODECS = {
     ParquetCodec.LZ4: 7,
 }
 """Numbers of ``parquet.thrift``, CompressionCodec; pyarrow's lz4 is LZ4_RAW."""
-_LEAST_BYTES = 0
+_LEAST_BYTES = 64 * 1024
 """Row groups of which less could be carried are made anew: looking at them costs as much."""
 _LARGEST_GROUP = 2.0
 _FREE_PAGES, _ROWS_A_PAGE = 16, 4096
@@ -81,7 +81,7 @@ class OldGroups:
         self.options = options
         self._file = file
         self._is_near = context.storage.is_near
-        new = ChunkWriter.described(self.schema).elements
+        new = columns_as_stored(self.schema).elements
         self._same = {name for name, found in new.items() if chunks.elements.get(name) == found}
         self._columns = frozenset(new) - {FILE_NAME}
 
