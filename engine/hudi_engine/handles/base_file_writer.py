@@ -23,8 +23,8 @@ from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.index.filters.footer import KeyCollector, KeyFooter, read_key_footer
 from hudi_engine.schema.coded import coded_like, with_used_values
-from hudi_engine.schema.leaves import leaves_of, leaves_with_statistics
-from hudi_engine.schema.meta_fields import COMMIT_SEQNO, FILE_NAME, META_FIELDS, RECORD_KEY
+from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
+from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.storage.base import Storage
 
 __all__ = [
@@ -37,8 +37,6 @@ __all__ = [
     "write_base_file",
 ]
 
-_SAMPLE_ROWS = 10_000
-_UNIQUE_SHARE = 0.7
 _GROUP_SLACK = 1.25
 
 
@@ -273,32 +271,3 @@ def open_writer(
         write_statistics=told,
         store_schema=False,
     )
-
-
-def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
-    """Choose the leaves to dictionary encode: those whose values repeat.
-
-    A dictionary of values that hardly repeat is built, found too large and thrown away by the Parquet writer,
-    which costs more than it saves; keys and sequence numbers never repeat. Floating point numbers have none: Spark looks a
-    condition's number up in it by its bits, so that ``= 0.0`` would not find a stored ``-0.0``, nor the other way round.
-
-    Args:
-        schema: Columns of the file.
-        sample: Its first rows.
-    """
-    leaves: list[str] = []
-    head = sample.slice(0, _SAMPLE_ROWS)
-    for field in schema:
-        if field.name in (RECORD_KEY, COMMIT_SEQNO):
-            continue
-        if pa.types.is_nested(field.type) or _repeats(head.column(field.name)):
-            leaves.extend(
-                path for path, kind in leaves_of(field.name, field.type) if not pa.types.is_floating(kind)
-            )
-    return leaves
-
-
-def _repeats(values: pa.ChunkedArray) -> bool:
-    if len(values) < _SAMPLE_ROWS or pa.types.is_dictionary(values.type):
-        return True
-    return bool(pc.count_distinct(values).as_py() <= len(values) * _UNIQUE_SHARE)

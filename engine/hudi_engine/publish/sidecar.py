@@ -25,11 +25,10 @@ import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.handles.base_file_writer import dictionary_leaves
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.publish.derive import size_of
-from hudi_engine.schema.leaves import leaves_with_statistics
+from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
 
@@ -191,14 +190,14 @@ def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.T
         positions: Row numbers from 0, each once, in any order.
         schema: Columns of the sidecar; those of the table are null in mask rows.
     """
-    rows = np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64)
-    chunks, places = np.unique(rows >> CHUNK_BITS, return_inverse=True)
-    words = np.zeros((len(chunks), _WORDS), dtype=np.uint64)
-    word = (rows & ((1 << CHUNK_BITS) - 1)) >> _WORD_BITS
-    bit = np.uint64(1) << (rows & ((1 << _WORD_BITS) - 1)).astype(np.uint64)
-    np.bitwise_or.at(words, (places.reshape(-1), word), bit)
+    rows = np.sort(np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64))
+    begins = np.diff(rows >> CHUNK_BITS, prepend=-1) != 0
+    chunks = rows[begins] >> CHUNK_BITS
+    flags = np.zeros((len(chunks), 1 << CHUNK_BITS), dtype=bool)
+    flags[np.cumsum(begins) - 1, rows & ((1 << CHUNK_BITS) - 1)] = True
+    bits = np.packbits(flags, axis=1, bitorder="little").view("<i8")
     offsets = pa.array(np.arange(len(chunks) + 1) * _WORDS, pa.int32())
-    lists = pa.ListArray.from_arrays(offsets, pa.array(words.view(np.int64).ravel()))
+    lists = pa.ListArray.from_arrays(offsets, pa.array(bits.ravel()))
     columns: list[pa.Array] = [pa.nulls(len(chunks), field.type) for field in schema][:-2]
     return pa.Table.from_arrays(
         [*columns, pa.array(chunks), lists.cast(schema.field(WORDS_COLUMN).type)], schema=schema

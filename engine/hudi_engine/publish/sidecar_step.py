@@ -72,7 +72,7 @@ def next_delta(
     live_keys = before.live.column(RECORD_KEY)
     if pc.count_distinct(live_keys).as_py() != len(live_keys):
         return None
-    if len(np.unique(batch.numbers)) < len(batch.numbers):
+    if (np.bincount(batch.numbers) > 1).any():
         return None
     places = np.full(batch.changes.num_rows, -1, np.int64)
     places[batch.numbers] = batch.hits
@@ -103,7 +103,8 @@ def _stepped(
 ) -> SliceDelta:
     keep = np.ones(before.live.num_rows, dtype=bool)
     keep[gone] = False
-    positions = np.union1d(before.masked_positions.to_numpy(), masked)
+    # No row is masked twice: those of the batch are rows that were not.
+    positions = np.sort(np.concatenate([before.masked_positions.to_numpy(), masked]))
     live = before.live.filter(pa.array(keep))
     if batch.rows is not None:
         added = batch.rows.filter(pa.array(wins[~batch.deleted]))

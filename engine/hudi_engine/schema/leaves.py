@@ -1,4 +1,4 @@
-"""Columns as Parquet stores them: the leaves of nested ones, and which of them may have statistics."""
+"""Columns as Parquet stores them: the leaves of nested ones, and which of them have a dictionary or statistics."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from hudi_engine.schema.meta_fields import COMMIT_SEQNO, RECORD_KEY
+
+_SAMPLE_ROWS = 10_000
+_UNIQUE_SHARE = 0.7
 
 
 def leaves_of(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
@@ -52,3 +57,32 @@ def _may_hold_nan(field: pa.Field, kind: pa.DataType, rows: pa.Table | None) -> 
     if pa.types.is_dictionary(values.type):
         values = values.cast(value_type)
     return bool(pc.any(pc.is_nan(values)).as_py())
+
+
+def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
+    """Choose the leaves to dictionary encode: those whose values repeat.
+
+    A dictionary of values that hardly repeat is built, found too large and thrown away by the Parquet writer,
+    which costs more than it saves; keys and sequence numbers never repeat. Floating point numbers have none: Spark looks a
+    condition's number up in it by its bits, so that ``= 0.0`` would not find a stored ``-0.0``, nor the other way round.
+
+    Args:
+        schema: Columns of the file.
+        sample: Its first rows.
+    """
+    leaves: list[str] = []
+    head = sample.slice(0, _SAMPLE_ROWS)
+    for field in schema:
+        if field.name in (RECORD_KEY, COMMIT_SEQNO):
+            continue
+        if pa.types.is_nested(field.type) or _repeats(head.column(field.name)):
+            leaves.extend(
+                path for path, kind in leaves_of(field.name, field.type) if not pa.types.is_floating(kind)
+            )
+    return leaves
+
+
+def _repeats(values: pa.ChunkedArray) -> bool:
+    if len(values) < _SAMPLE_ROWS or pa.types.is_dictionary(values.type):
+        return True
+    return bool(pc.count_distinct(values).as_py() <= len(values) * _UNIQUE_SHARE)

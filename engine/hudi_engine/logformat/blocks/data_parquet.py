@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.schema.leaves import dictionary_leaves
 
 
 def decode(content: memoryview) -> pa.Table:
@@ -39,6 +40,7 @@ def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
         table,
         sink,
         compression=codec.arrow_name,
+        use_dictionary=dictionary_leaves(table.schema, table),
         store_schema=False,
         row_group_size=max(table.num_rows, 1),
         version="2.6",
