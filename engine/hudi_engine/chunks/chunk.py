@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_engine.chunks.bounds import joined_statistics
+from hudi_engine.chunks.bounds import NULLS, joined_statistics
 from hudi_engine.chunks.thrift import I32, I64, LIST, STRUCT, Struct
 
 ENCODINGS, PATH, CODEC, VALUES, UNCOMPRESSED, COMPRESSED = 2, 3, 4, 5, 6, 7
@@ -74,6 +74,12 @@ class Chunk:
     def has_dictionary(self) -> bool:
         """Whether a page holds values that others name by number."""
         return DICTIONARY_OFFSET in self.meta
+
+    @property
+    def nulls(self) -> int | None:
+        """Number of nulls, None where the footer does not say."""
+        told: Struct = self.meta.get(STATISTICS, (STRUCT, {}))[1]
+        return int(told[NULLS][1]) if NULLS in told else None
 
     @property
     def data_pages(self) -> int | None:

@@ -52,26 +52,37 @@ class LogDeletes:
     ordering: pa.Array | None = None
 
 
+@dataclass(frozen=True)
+class LogRows:
+    """Rows as a log has them.
+
+    Args:
+        rows: They, with meta columns.
+        blocks: The data blocks that hold them.
+    """
+
+    rows: pa.Table
+    blocks: list[bytes]
+
+
 def append_log(
     task: WriteTask,
     target: LogTarget,
-    updates: pa.Table | None,
+    updates: pa.Table | LogRows | None,
     deletes: LogDeletes | None,
     *,
     inserts: int = 0,
     updated: int | None = None,
-    stamped: bool = False,
 ) -> list[WriteStat]:
     """Write one commit's changes of a file group into new log files.
 
     Args:
         task: The running write task.
         target: Slice and name rule.
-        updates: Rows with key and data columns, or None.
+        updates: Rows with key and data columns, or as `log_rows` gives them, or None.
         deletes: Keys to delete, or None.
         inserts: How many of the update rows have a new key (bucket index).
         updated: How many of them update a row; None for all others.
-        stamped: Whether they have their meta columns, from `stamp_log_rows`.
 
     Returns:
         One write stat a log file; blocks above the log file size limit go to further files.
@@ -79,18 +90,11 @@ def append_log(
     context, slice_ = task.context, target.file_slice
     blocks: list[bytes] = []
     count = 0
-    if updates is not None and updates.num_rows:
-        count = updates.num_rows
-        if not stamped:
-            updates = stamp_log_rows(task, target, updates)
-        blocks += encode_data_blocks(
-            updates,
-            context.avro_schema,
-            context.instant,
-            block_format=_block_format(task, updates),
-            max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
-            codec=context.base_files.codec,
-        )
+    if isinstance(updates, pa.Table):
+        updates = log_rows(task, target, updates)
+    if updates is not None:
+        count = updates.rows.num_rows
+        blocks += updates.blocks
     deleted = 0
     if deletes is not None and len(deletes.keys):
         deleted = len(deletes.keys)
@@ -106,10 +110,21 @@ def append_log(
     )
 
 
-def stamp_log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> pa.Table:
-    """Fill the meta columns of rows for a log."""
-    slice_ = target.file_slice
-    return stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
+def log_rows(task: WriteTask, target: LogTarget, rows: pa.Table) -> LogRows | None:
+    """Fill the meta columns of rows for a log and encode them; None for no rows."""
+    if not rows.num_rows:
+        return None
+    context, slice_ = task.context, target.file_slice
+    stamped = stamp_rows(task, slice_.partition, rows, slice_.file_id, in_log=True)
+    blocks = encode_data_blocks(
+        stamped,
+        context.avro_schema,
+        context.instant,
+        block_format=_block_format(task, stamped),
+        max_block_bytes=context.options[FileOptions.LOG_BLOCK_SIZE],
+        codec=context.base_files.codec,
+    )
+    return LogRows(stamped, blocks)
 
 
 def _block_format(task: WriteTask, rows: pa.Table) -> str:

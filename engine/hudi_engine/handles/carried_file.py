@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from hudi_engine.chunks.chunk import Chunk
-from hudi_engine.chunks.file import ChunkFile
+from hudi_engine.chunks.encode import encoded
 from hudi_engine.chunks.writer import ChunkWriter
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.base_file_writer import BaseFileInfo, footer_entries, open_writer, pieces
@@ -145,10 +145,7 @@ class _GroupWriter:
 
     def _encoded(self, rows: pa.Table, *, dictionary: bool = True) -> dict[str, list[Chunk]]:
         """Return the chunks of a row group that is encoded into memory."""
-        sink = pa.BufferOutputStream()
         options = self._options if dictionary else replace(self._options, dictionary=False)
         told = leaves_with_statistics(rows.schema, rows)
-        with open_writer(sink, rows.schema, rows, options, told) as writer:
-            writer.write_table(with_used_values(rows), row_group_size=rows.num_rows)
-        (group,) = ChunkFile(pa.BufferReader(sink.getvalue())).groups
-        return group.chunks
+        used = with_used_values(rows)
+        return encoded(used, lambda sink: open_writer(sink, rows.schema, rows, options, told)).chunks

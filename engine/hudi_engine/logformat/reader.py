@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -43,6 +43,16 @@ def read_blocks(data: bytes | memoryview) -> Iterator[LogBlock]:
     for place in scan_blocks(BytesSource(whole)):
         content = view[place.content_start : place.content_start + place.content_length]
         yield LogBlock(place.kind, place.header, place.offset, content)
+
+
+def parquet_contents(blocks: Iterable[bytes]) -> list[pa.Buffer]:
+    """Return the Parquet files inside of data blocks; what is no block of that kind has none.
+
+    Args:
+        blocks: Whole blocks; the contents are views into them.
+    """
+    found = [block for data in blocks for block in read_blocks(data)]
+    return [pa.py_buffer(block.content) for block in found if block.kind is BlockType.PARQUET_DATA]
 
 
 def scan_blocks(source: LogSource) -> Iterator[BlockPlace]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from hudi_engine.chunks.encode import encoded
+from hudi_engine.chunks.file import RowGroup
+from hudi_engine.chunks.writer import ChunkWriter
 from hudi_engine.config.enums import ParquetCodec
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
@@ -95,38 +99,89 @@ def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDel
     if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
         return None
     schema = sidecar_schema(schema)
-    mask, live = mask_table(delta.masked_positions, schema), _live_table(delta.live, schema)
-    repeating = dictionary_leaves(schema, live if live.num_rows else mask)
-    codec = ParquetCodec.ZSTD.value
-    with (
-        target.open_output(path) as sink,
-        pq.ParquetWriter(
-            sink,
-            schema,
-            compression=codec,
-            use_dictionary=repeating,
-            write_statistics=leaves_with_statistics(schema, live),
-        ) as writer,
-    ):
-        for part in (mask, live):
-            if part.num_rows:
-                writer.write_table(part, row_group_size=_ROWS_PER_GROUP)
+    live = _live_table(delta.live, schema)
+    starts = range(0, live.num_rows, _ROWS_PER_GROUP)
+    groups = [_encoded(live.slice(start, _ROWS_PER_GROUP), live) for start in starts]
+    return write_sidecar_groups(target, path, schema, delta.masked_positions, groups)
+
+
+def write_sidecar_groups(
+    target: Storage,
+    path: str,
+    schema: pa.Schema,
+    masked: pa.Array,
+    groups: Iterable[RowGroup],
+) -> int:
+    """Write a sidecar of row groups that are encoded already; returns its bytes.
+
+    Args:
+        target: Storage that gets the file.
+        path: Where.
+        schema: Columns of the sidecar.
+        masked: Row numbers of the base file that are masked.
+        groups: Row groups of live rows; columns that they lack are null.
+    """
+    mask = mask_table(masked, schema)
+    with target.open_output(path) as sink:
+        writer = ChunkWriter(sink, schema)
+        for group in (*([_encoded(mask, mask)] if mask.num_rows else []), *groups):
+            lacking = [field for field in schema if field.name not in group.chunks]
+            nothing = [pa.nulls(group.rows, field.type) for field in lacking]
+            chunks = dict(group.chunks)
+            if lacking:
+                empty = pa.Table.from_arrays(nothing, schema=pa.schema(lacking))
+                chunks.update(_encoded(empty, empty).chunks)
+            writer.add(group.rows, [chunk for name in schema.names for chunk in chunks[name]])
+        writer.close({})
     return size_of(target, path)
 
 
-def read_sidecar(storage: Storage, path: str, schema: pa.Schema) -> SliceDelta:
+def is_live(group: RowGroup) -> bool:
+    """Tell whether a row group, of a sidecar or of a log, has live rows; otherwise it is of a mask.
+
+    Raises:
+        CorruptTableError: The footer does not say it.
+    """
+    nulls = {chunk.nulls for chunk in group.chunks.get(CHUNK_COLUMN, [])}
+    if not nulls <= {0, group.rows}:
+        raise CorruptTableError("a sidecar does not say which of its rows are of the mask")
+    return 0 not in nulls
+
+
+def _encoded(rows: pa.Table, sample: pa.Table) -> RowGroup:
+    """Return rows as a row group, with dictionaries where values of the sample repeat."""
+    repeating, told = dictionary_leaves(rows.schema, sample), leaves_with_statistics(rows.schema, rows)
+    return encoded(
+        rows,
+        lambda sink: pq.ParquetWriter(
+            sink,
+            rows.schema,
+            compression=ParquetCodec.ZSTD.value,
+            use_dictionary=repeating,
+            write_statistics=told,
+            store_schema=False,
+        ),
+    )
+
+
+def read_sidecar(
+    storage: Storage, path: str, schema: pa.Schema, columns: Sequence[str] | None = None
+) -> SliceDelta:
     """Read a sidecar back.
 
     Args:
         storage: Where it is.
         path: Its path there.
         schema: Columns of the table, the meta columns first.
+        columns: Those of its live rows that are read, None for all.
 
     Raises:
         FileNotFoundError: It is gone.
     """
     with storage.open_input(path) as source:
-        content = pq.ParquetFile(source).read()
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in columns])
+        content = pq.ParquetFile(source).read(columns=[*schema.names, CHUNK_COLUMN, WORDS_COLUMN])
     is_live = pc.is_null(content.column(CHUNK_COLUMN))
     live = content.filter(is_live).select(schema.names).cast(schema)
     return SliceDelta(masked_rows(content.filter(pc.invert(is_live))), live)

@@ -7,7 +7,7 @@ be known from what is at hand, the answer is None, and all logs have to be merge
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,7 @@ class LogBatch:
         changes: A row for each change with its record key and the ordering columns.
         deleted: Which changes delete.
         rows: The others as they are written, in the same order; None for none.
+        blocks: The data blocks of the log that hold them.
         hits: Row numbers of the base file whose key is changed.
         numbers: For each of them the number of its change.
         deletes_win: Whether deletes win whatever their ordering value.
@@ -44,6 +45,37 @@ class LogBatch:
     hits: Positions
     numbers: Positions
     deletes_win: bool = True
+    blocks: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True)
+class SidecarStep:
+    """What a batch does to a sidecar.
+
+    Args:
+        masked: Row numbers of the base file that are masked afterwards, ascending.
+        gone: Numbers of the live rows before that are no more.
+        added: Which rows of the batch are live.
+    """
+
+    masked: Positions
+    gone: Positions
+    added: Mask
+
+    def taken(self, before: SliceDelta, batch: LogBatch) -> SliceDelta:
+        """Return what the logs do to the base file afterwards.
+
+        Args:
+            before: What they did before.
+            batch: The changes.
+        """
+        keep = np.ones(before.live.num_rows, dtype=bool)
+        keep[self.gone] = False
+        live = before.live.filter(pa.array(keep))
+        if batch.rows is not None:
+            added = batch.rows.filter(pa.array(self.added))
+            live = pa.concat_tables([live, added.select(live.column_names).cast(live.schema)])
+        return SliceDelta(pa.array(self.masked, pa.int64()), live)
 
 
 def has_steps(config: TableConfig) -> bool:
@@ -57,11 +89,22 @@ def next_delta(
     batch: LogBatch,
     stored: Callable[[list[str]], pa.Table],
 ) -> SliceDelta | None:
-    """Return what the logs do to the base file once a batch is appended, None when that is not known.
+    """Return what the logs do to the base file once a batch is appended, None when that is not known; see `next_step`."""
+    step = next_step(config, before, batch, stored)
+    return None if step is None else step.taken(before, batch)
+
+
+def next_step(
+    config: TableConfig,
+    before: SliceDelta,
+    batch: LogBatch,
+    stored: Callable[[list[str]], pa.Table],
+) -> SidecarStep | None:
+    """Tell what a batch does to a sidecar, None when that is not known.
 
     Args:
         config: The table's settings.
-        before: What they did without it.
+        before: What the logs did without it; of its live rows the record keys and ordering columns are enough.
         batch: The changes; those of keys that a log has deleted bring the row back.
         stored: Reads columns of the base file, one row each.
     """
@@ -78,8 +121,8 @@ def next_delta(
     places[batch.numbers] = batch.hits
     found = pc.index_in(batch.changes.column(RECORD_KEY), value_set=live_keys.combine_chunks())
     rows = np.asarray(pc.fill_null(found, -1)).astype(np.int64)
-    masked = np.isin(places, before.masked_positions.to_numpy())
-    in_base = (places >= 0) & ~masked
+    is_masked = np.isin(places, before.masked_positions.to_numpy())
+    in_base = (places >= 0) & ~is_masked
     if (in_base & (rows >= 0)).any():
         return None
     wins = np.ones(len(places), dtype=bool)
@@ -88,7 +131,11 @@ def next_delta(
         if in_base.any():
             wins[in_base] = _newer(stored(fields), places[in_base], batch.changes, in_base, fields)
         wins |= batch.deleted
-    return _stepped(before, batch, wins, rows[wins & (rows >= 0)], places[wins & in_base])
+    gone, hidden = rows[wins & (rows >= 0)], places[wins & in_base]
+    # No row is masked twice: those of the batch are rows that were not.
+    masked: Positions = np.concatenate([before.masked_positions.to_numpy(), hidden])
+    masked.sort()
+    return SidecarStep(masked, gone, wins[~batch.deleted])
 
 
 def _newer(old: pa.Table, places: Positions, new: pa.Table, which: Mask, fields: list[str]) -> Mask:
@@ -96,17 +143,3 @@ def _newer(old: pa.Table, places: Positions, new: pa.Table, which: Mask, fields:
     known = old.select(fields).take(pa.array(places))
     coming = new.select(fields).filter(pa.array(which))
     return newer_wins([known.column(name) for name in fields], [coming.column(name) for name in fields])
-
-
-def _stepped(
-    before: SliceDelta, batch: LogBatch, wins: Mask, gone: Positions, masked: Positions
-) -> SliceDelta:
-    keep = np.ones(before.live.num_rows, dtype=bool)
-    keep[gone] = False
-    # No row is masked twice: those of the batch are rows that were not.
-    positions = np.sort(np.concatenate([before.masked_positions.to_numpy(), masked]))
-    live = before.live.filter(pa.array(keep))
-    if batch.rows is not None:
-        added = batch.rows.filter(pa.array(wins[~batch.deleted]))
-        live = pa.concat_tables([live, added.select(live.column_names).cast(live.schema)])
-    return SliceDelta(pa.array(positions, pa.int64()), live)

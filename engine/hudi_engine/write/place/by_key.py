@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.enums import TableType
-from hudi_engine.handles.append import LogDeletes, append_log, stamp_log_rows
+from hudi_engine.handles.append import LogDeletes, append_log, log_rows
 from hudi_engine.handles.changelog import settled_rows
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.merge import compose_partial, merge_file
@@ -143,9 +143,9 @@ class _TaggedRows:
         else:
             mask = None if marks is None else marks.fill_null(False)
             updates, removed = split_deletes(task, touched, mask)
-        stamped = stamp_log_rows(task, target, updates) if updates is not None and updates.num_rows else None
-        stats = append_log(task, target, stamped, removed, stamped=True)
-        batch = log_batch(self.tag, touched, stamped, mask, all_deleted=plan.delete_only)
+        written = None if updates is None else log_rows(task, target, updates)
+        stats = append_log(task, target, written, removed)
+        batch = log_batch(self.tag, touched, written, mask, all_deleted=plan.delete_only)
         note_sidecar(task.context, plan, target, batch, stats)
         yield from stats
 

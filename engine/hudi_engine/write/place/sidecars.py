@@ -8,33 +8,50 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
+from hudi_engine.chunks.file import ChunkFile, RowGroup
+from hudi_engine.chunks.writer import columns_as_stored
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
-from hudi_engine.handles.append import LogTarget
+from hudi_engine.handles.append import LogRows, LogTarget
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import PartitionUnit, SidecarState, UnitPlan
+from hudi_engine.logformat.reader import parquet_contents
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.publish.manifest import newest_manifest
 from hudi_engine.publish.manifest_file import Manifest, is_derived, parse_line
-from hudi_engine.publish.sidecar import read_sidecar, sidecar_path, slice_digest, write_sidecar
-from hudi_engine.publish.sidecar_step import LogBatch, has_steps, next_delta
+from hudi_engine.publish.sidecar import (
+    is_live,
+    read_sidecar,
+    sidecar_path,
+    sidecar_schema,
+    slice_digest,
+    write_sidecar,
+    write_sidecar_groups,
+)
+from hudi_engine.publish.sidecar_step import LogBatch, SidecarStep, has_steps, next_step
 from hudi_engine.publish.snapshot_files import schema_digest
-from hudi_engine.schema.meta_fields import without_meta_columns
+from hudi_engine.schema.meta_fields import RECORD_KEY, without_meta_columns
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 logger = logging.getLogger(__name__)
+
+_LEAST_BYTES = 64 * 1024
+"""Live rows of fewer bytes are encoded anew, into one row group."""
+_SMALL_GROUP, _MOST_SMALL_GROUPS = 1024 * 1024, 8
+"""Live rows in many row groups of fewer bytes are, too."""
 
 
 def sidecar_state(
@@ -77,14 +94,14 @@ def _before(manifest: Manifest | None, partitions: set[str]) -> dict[tuple[str, 
 
 
 def log_batch(
-    tag: SliceTag, touched: pa.Table, rows: pa.Table | None, mask: pa.Array | None, *, all_deleted: bool
+    tag: SliceTag, touched: pa.Table, rows: LogRows | None, mask: pa.Array | None, *, all_deleted: bool
 ) -> LogBatch:
     """Tell what is appended to the log of a tagged slice.
 
     Args:
         tag: Where the keys of the rows are in the base file.
         touched: The rows of the batch that the tag matches, one for each number there.
-        rows: Those of them that are written, with meta columns; None for none.
+        rows: Those of them that are written; None for none.
         mask: Which of them delete, None for none.
         all_deleted: Whether all of them do, whatever their ordering values.
     """
@@ -96,7 +113,8 @@ def log_batch(
     hits = np.flatnonzero(np.asarray(tag.batch_rows.is_valid())) if has_base else np.empty(0, np.int64)
     wanted = np.asarray(tag.batch_rows.take(pa.array(hits))).astype(np.int64)
     numbers = np.searchsorted(np.asarray(tag.matched), wanted)
-    return LogBatch(touched, deleted, rows, hits, numbers, deletes_win=all_deleted)
+    written, blocks = (None, []) if rows is None else (rows.rows, rows.blocks)
+    return LogBatch(touched, deleted, written, hits, numbers, deletes_win=all_deleted, blocks=blocks)
 
 
 def note_sidecar(
@@ -115,13 +133,13 @@ def note_sidecar(
     if state is None or not stats or target.base_instant != file_slice.base_instant:
         return
     try:
-        before = _delta_before(context, state, file_slice)
+        before = _Before.of(context, state, file_slice)
         if before is None:
             return
         base = file_slice.base_file
-        delta = next_delta(
+        step = next_step(
             context.config,
-            before,
+            before.keys,
             batch,
             lambda names: (
                 read_base_file(context.read, base, names)
@@ -129,10 +147,10 @@ def note_sidecar(
                 else context.schema.empty_table().select(names)
             ),
         )
-        if delta is None:
+        if step is None:
             return
         path = sidecar_path(file_slice, context.instant)
-        size = write_sidecar(context.storage, path, context.schema, delta)
+        size = before.write_next(step, batch, path)
         if size is not None:
             digest = slice_digest(_appended(file_slice, stats), state.pending, state.schema_digest)
             stats[0].sidecar = (path, size, digest)
@@ -151,14 +169,59 @@ def made_sidecars(metadata: CommitMetadata | None) -> dict[tuple[str, str, str],
     }
 
 
-def _delta_before(context: WriteContext, state: SidecarState, file_slice: FileSlice) -> SliceDelta | None:
-    """Return what the logs of a slice did so far; None when no sidecar is there that says it."""
-    if not file_slice.log_files:
-        return SliceDelta(pa.array([], pa.int64()), context.schema.empty_table())
-    path, digest = state.before.get((file_slice.partition, file_slice.file_id), ("", ""))
-    if digest != slice_digest(file_slice, state.pending, state.schema_digest):
-        return None
-    return read_sidecar(context.storage, path, context.schema)
+@dataclass(frozen=True)
+class _Before:
+    """What the logs of a slice did so far.
+
+    Args:
+        context: The write.
+        keys: The rows that they mask, and keys and ordering values of those they brought.
+        path: The sidecar that says it; None where the slice had no logs.
+    """
+
+    context: WriteContext
+    keys: SliceDelta
+    path: str | None
+
+    @classmethod
+    def of(cls, context: WriteContext, state: SidecarState, file_slice: FileSlice) -> _Before | None:
+        """Return it; None when no sidecar is there that says it."""
+        if not file_slice.log_files:
+            return cls(context, SliceDelta(pa.array([], pa.int64()), context.schema.empty_table()), None)
+        path, digest = state.before.get((file_slice.partition, file_slice.file_id), ("", ""))
+        if digest != slice_digest(file_slice, state.pending, state.schema_digest):
+            return None
+        named = {RECORD_KEY, *context.config.ordering_fields}
+        columns = [name for name in context.schema.names if name in named]
+        return cls(context, read_sidecar(context.storage, path, context.schema, columns), path)
+
+    def write_next(self, step: SidecarStep, batch: LogBatch, path: str) -> int | None:
+        """Write the next sidecar, of what is encoded already where all of it stays; returns its bytes."""
+        storage, schema = self.context.storage, self.context.schema
+        masked = pa.array(step.masked, pa.int64())
+        with ExitStack() as opened:
+            groups = self._encoded(step, batch, opened)
+            if groups:
+                return write_sidecar_groups(storage, path, sidecar_schema(schema), masked, groups)
+        before = self.keys if self.path is None else read_sidecar(storage, self.path, schema)
+        return write_sidecar(storage, path, schema, step.taken(before, batch))
+
+    def _encoded(self, step: SidecarStep, batch: LogBatch, opened: ExitStack) -> list[RowGroup]:
+        """Return the row groups of all live rows, none where one of them is not encoded, or they are many and small."""
+        if len(step.gone) or not step.added.all() or not self.context.storage.is_near:
+            return []
+        files = [ChunkFile(pa.BufferReader(each)) for each in parquet_contents(batch.blocks)]
+        if len(files) < len(batch.blocks):
+            return []
+        if self.path is not None:
+            files.insert(0, ChunkFile(opened.enter_context(self.context.storage.open_input(self.path))))
+        wanted = columns_as_stored(sidecar_schema(self.context.schema)).elements
+        if any(wanted.get(name) != found for file in files for name, found in file.elements.items()):
+            return []
+        groups = [group for file in files for group in file.groups if is_live(group)]
+        size = sum(group.size for group in groups)
+        is_worth_it = size >= _LEAST_BYTES and size >= _SMALL_GROUP * (len(groups) - _MOST_SMALL_GROUPS)
+        return groups if is_worth_it else []
 
 
 def _appended(file_slice: FileSlice, stats: Sequence[WriteStat]) -> FileSlice:
