@@ -12,7 +12,7 @@ import hudi_engine
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hudi_engine import ConfigError, HudiTable, SchemaError
+from hudi_engine import ConfigError, HudiTable, InvalidKeyError, SchemaError
 from pyspark.sql import SparkSession
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
@@ -168,6 +168,8 @@ def test_a_key_that_does_not_fit_its_column_is_refused_and_a_column_without_type
         SchemaError, match=r"column\(s\) 'note' of the rows have no value and no type.*astype\('string'\)"
     ):
         table.upsert(pd.DataFrame({"id": [1], "note": [None]}))
+    with pytest.raises(InvalidKeyError, match=r"1 row\(s\) have a null or empty record key \(id\)"):
+        table.upsert(pd.DataFrame({"id": [None]}))
     assert table.timeline() == []
 
 

@@ -138,3 +138,35 @@ def test_live_rows_that_all_stay_are_not_encoded_again(spark, tmp_path, monkeypa
     rows = [[group.rows for group in groups] for groups in taken]
     assert rows == [[3000], [3000, 3000], [], [], [9500, 3000], [9500, 3000], []]
     assert table.snapshot().count() == 20_000 - 20
+
+
+def test_numbers_that_are_none_and_zeros_with_a_sign_are_found_in_rows_that_were_encoded_once(
+    spark, tmp_path, monkeypatch
+):
+    taken = []
+    encoded = sidecars._Before._encoded
+    monkeypatch.setattr(
+        sidecars._Before, "_encoded", lambda *given: taken.append(encoded(*given)) or taken[-1]
+    )
+    table = create(spark, tmp_path, precombine_field="ts")
+    numbers = "case id % 3 when 0 then double('NaN') when 1 then double('-0.0') else 1.5D end as p"
+
+    def some(start, end, ts, number):
+        return spark.range(start, end).selectExpr(
+            "id", f"{ts}L as ts", "sha2(cast(id as string), 256) as v", number
+        )
+
+    table.bulk_insert(some(0, 9000, 10, "2D as p"), options=QUIET)
+    options = {**QUIET, "hoodie.logfile.data.block.format": "parquet"}
+    table.upsert(some(0, 3000, 20, numbers), options=options)
+    table.upsert(some(3000, 6000, 20, "3D as p"), options=options)
+    assert [len(groups) for groups in taken] == [1, 2]
+    found = table.snapshot()
+    for condition, count in (
+        ("p > 5", 1000),
+        ("p = 0.0", 1000),
+        ("isnan(p)", 1000),
+        ("p = 1.5", 1000),
+        ("p >= 2", 7000),
+    ):
+        assert found.where(condition).count() == count, condition

@@ -57,6 +57,8 @@ _MASTERS = "local, local[4], local[*], yarn, spark://host:7077, k8s://https://ho
 # Schemes of places that tables can be kept at; viewfs is Hadoop's, of several name nodes.
 _SCHEMES = ("file", *KINDS, "hdfs", "viewfs")
 _SECRET = re.compile(r"key|secret|token|password|headers|url", re.IGNORECASE)
+_BUNDLE = ("org.apache.spark.sql.hudi.", "org.apache.hudi.", "org.apache.spark.HoodieSpark")
+"""How names of classes begin that Hudi's quick start has people set: extensions, catalog, registrator of the serializer."""
 _said: set[tuple[str, str]] = set()
 
 
@@ -81,6 +83,27 @@ def _say_unused(data: Mapping[str, Any]) -> None:
             f"not used of the profile: {', '.join(of_others)}. dbt-hudi runs Spark in this process, so that it needs no place "
             "to connect to; spark_conf takes Spark's settings"
         )
+
+
+def _without_bundle(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return Spark's settings without the classes of the Hudi bundle, which is not there; says once in a run what it left out."""
+    kept, left = {}, []
+    for key, value in given.items():
+        names = [each.strip() for each in str(value).split(",")]
+        others = [each for each in names if not each.startswith(_BUNDLE)]
+        if len(others) == len(names):
+            kept[key] = value
+            continue
+        left.append(key)
+        if others:
+            kept[key] = ",".join(others)
+    if left and (get_invocation_id(), "bundle") not in _said:
+        _said.add((get_invocation_id(), "bundle"))
+        _warn(
+            f"not used of the profile: {', '.join(left)}, as far as classes of the Hudi bundle are named there. dbt-hudi works "
+            "without the bundle; leave them out"
+        )
+    return kept
 
 
 def _warn(text: str) -> None:
@@ -143,7 +166,7 @@ class HudiCredentials(SparkCredentials):
         problems = self._problems()
         if problems:
             raise DbtRuntimeError(_PROBLEMS + "\n".join(f"  * {problem}" for problem in problems))
-        given = {**self.server_side_parameters, **self.spark_conf}
+        given = _without_bundle({**self.server_side_parameters, **self.spark_conf})
         super().__post_init__()
         self.spark_conf = _texts(given)
         if self.ansi is None:

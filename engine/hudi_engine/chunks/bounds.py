@@ -15,6 +15,10 @@ TYPE, CONVERTED = 1, 6
 NULLS, MAX, MIN = 3, 5, 6
 _MAX_EXACT, _MIN_EXACT = 7, 8
 _BOOLEAN, _INT32, _INT64, _INT96, _FLOAT, _DOUBLE, _BYTES, _FIXED = range(8)
+FLOATING = frozenset({_FLOAT, _DOUBLE})
+"""Physical types of floating point numbers."""
+BOUNDS = frozenset({1, 2, MAX, MIN})
+"""Fields of Statistics that hold a smallest or largest value; the first two are of older writers."""
 _DECIMAL = 5
 _UNSIGNED = frozenset({11, 12, 13, 14})
 _NUMBERS = {_INT32: "<i", _INT64: "<q", _FLOAT: "<f", _DOUBLE: "<d"}

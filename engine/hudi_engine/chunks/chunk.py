@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from hudi_engine.chunks.bounds import NULLS, joined_statistics
+from hudi_engine.chunks.bounds import BOUNDS, FLOATING, NULLS, TYPE, joined_statistics
 from hudi_engine.chunks.thrift import I32, I64, LIST, STRUCT, Struct
 
 ENCODINGS, PATH, CODEC, VALUES, UNCOMPRESSED, COMPRESSED = 2, 3, 4, 5, 6, 7
@@ -71,9 +71,25 @@ class Chunk:
         return name.decode(errors="replace")
 
     @property
+    def is_nested(self) -> bool:
+        """Whether the leaf is a part of a column, and not all of it."""
+        return len(self.meta[PATH][1][1]) > 1
+
+    @property
     def has_dictionary(self) -> bool:
         """Whether a page holds values that others name by number."""
         return DICTIONARY_OFFSET in self.meta
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether a smallest or largest value is told, in the fields of today or in those before."""
+        told: Struct = self.meta.get(STATISTICS, (STRUCT, {}))[1]
+        return any(number in told for number in BOUNDS)
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the values are floating point numbers."""
+        return self.meta[TYPE][1] in FLOATING
 
     @property
     def nulls(self) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.chunks.file import ChunkFile, RowGroup
 from hudi_engine.chunks.writer import columns_as_stored
@@ -140,31 +141,51 @@ class OldGroups:
             is_touched = changer.touches(row, group.rows)
             is_last = number == len(self.groups) - 1
             carried = self.may_carry(group, is_touched=is_touched, grows=grows and is_last)
+            bounded = self._bounded(group, carried)
             if not is_touched and carried >= self._columns:
-                keys = pa.concat_tables(self._file.blocks([RECORD_KEY], number))
-                named = keys.append_column(FILE_NAME, constant(name, keys.num_rows))
-                yield GroupRows(named, group, carried)
-                row += group.rows
-                continue
+                keys = pa.concat_tables(self._file.blocks([RECORD_KEY, *bounded], number))
+                if not any(_has_nan(keys, each) for each in bounded):
+                    named = keys.append_column(FILE_NAME, constant(name, keys.num_rows))
+                    yield GroupRows(named, group, carried)
+                    row += group.rows
+                    continue
             parts = []
             for block in self._file.blocks(columns, number):
                 part = changer.apply(block, row)
                 row += block.num_rows
                 carried &= part.same
                 parts.append(with_file_name(part.rows, name))
-            yield GroupRows(pa.concat_tables(parts), group, carried)
+            rows = pa.concat_tables(parts)
+            wrong = {each for each in bounded if each in carried and _has_nan(rows, each)}
+            yield GroupRows(rows, group, carried - wrong)
+
+    def _bounded(self, group: RowGroup, carried: frozenset[str]) -> list[str]:
+        """Return the carried columns of floating point numbers with bounds; other writers leave NaN out of them."""
+        return sorted(
+            name
+            for name in carried
+            if any(each.is_floating and each.has_bounds for each in group.chunks[name])
+        )
 
     def _fits(self, group: RowGroup, name: str, grows: bool) -> bool:
-        """Tell whether the new file may have a column's chunks as they are: layout of today, and not too many small pages."""
+        """Tell whether the new file may have a column's chunks as they are: laid out as ours are, and without too many small pages.
+
+        What is not so of floating point numbers is told by `schema/leaves.py`; other writers that use pyarrow do not know it.
+        """
         chunks = group.chunks.get(name, [])
         codec = _CODECS[self.options.codec]
         most = _FREE_PAGES + group.rows // _ROWS_A_PAGE
         return bool(chunks) and all(
             each.codec == codec
             and (self.options.dictionary or not each.has_dictionary)
+            and not (each.is_floating and (each.has_dictionary or (each.has_bounds and each.is_nested)))
             and (not grows or (each.data_pages is not None and each.data_pages < most))
             for each in chunks
         )
+
+
+def _has_nan(rows: pa.Table, name: str) -> bool:
+    return bool(pc.any(pc.is_nan(rows.column(name))).as_py())
 
 
 def _are_as_wanted(groups: list[RowGroup], options: BaseFileOptions) -> bool:

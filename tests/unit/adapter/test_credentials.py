@@ -46,6 +46,31 @@ def test_ansi_is_what_spark_is_told_wherever_the_profile_says_it(keys: dict[str,
     assert dict(profile(**keys).connection_info())["ansi"] is ansi
 
 
+def test_classes_of_the_hudi_bundle_are_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("dbt.adapters.hudi.credentials._warn", said.append)
+    monkeypatch.setattr("dbt.adapters.hudi.credentials._said", set())
+    quick_start = {
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension, com.shop.Extension",
+        "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    }
+    assert profile(server_side_parameters=quick_start).spark_conf == {
+        "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+        "spark.sql.extensions": "com.shop.Extension",
+    }
+    (text,) = said
+    for key in (
+        "spark.sql.catalog.spark_catalog",
+        "spark.sql.extensions",
+        "spark.kryo.registrator",
+        "leave them out",
+    ):
+        assert key in text
+    assert "spark.serializer" not in text
+
+
 def test_two_words_on_ansi_that_disagree_are_refused() -> None:
     with pytest.raises(
         DbtRuntimeError,

@@ -21,6 +21,7 @@ from hudi_engine.handles.merge import merge_file
 from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.filters.footer import read_key_footer
+from hudi_engine.schema.leaves import leaves_with_statistics
 from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
 from hudi_engine.storage.forwarding import ForwardingStorage
 
@@ -92,7 +93,14 @@ def an_old_file(folder: Path, rows: list[dict[str, Any]] = ROWS) -> FileSlice:
     path = folder / old.base_file.path
     stored = pq.read_table(path)
     pq.write_table(
-        stored, path, row_group_size=GROUP, compression="zstd", data_page_version="2.0", store_schema=False
+        stored,
+        path,
+        row_group_size=GROUP,
+        compression="zstd",
+        use_dictionary=["city"],
+        write_statistics=leaves_with_statistics(stored.schema, stored),
+        data_page_version="2.0",
+        store_schema=False,
     )
     return FileSlice("", "f-0", OLD, replace(old.base_file, size=path.stat().st_size), ())
 
@@ -213,6 +221,38 @@ def test_a_number_that_equals_the_stored_one_is_another_one_all_the_same(
     assert stat is not None and stat.path is not None
     found = rows_in(tmp_path, stat.path)[3]["price"]
     assert (repr(found), "price" in carried(tmp_path, old, stat.path, 0)) == (repr(after), False)
+
+
+@pytest.mark.parametrize(
+    "number", [2, 2 * GROUP + 2], ids=["in a row group that is looked at", "in another one"]
+)
+@pytest.mark.parametrize("foreign", ["bounds without NaN", "a dictionary"])
+def test_numbers_as_other_writers_lay_them_out_are_written_anew(
+    task: WriteTask, tmp_path: Path, foreign: str, number: int
+) -> None:
+    rows = [{**row, "price": math.nan} if each == number else row for each, row in enumerate(ROWS)]
+    old = an_old_file(tmp_path, rows)
+    assert old.base_file is not None
+    path = tmp_path / old.base_file.path
+    pq.write_table(
+        pq.read_table(path),
+        path,
+        row_group_size=GROUP,
+        compression="zstd",
+        use_dictionary=["city", "price"] if foreign == "a dictionary" else ["city"],
+        write_statistics=foreign != "a dictionary",
+        store_schema=False,
+    )
+    updates = {ROWS[3]["id"]: a_row(3, ts=20)}
+    stat = merge_file(task, old, changes_of([row["id"] for row in ROWS], updates, set(), []))
+    assert stat is not None and stat.path is not None
+    file = pq.ParquetFile(tmp_path / stat.path).metadata
+    for group in range(3):
+        told = file.row_group(group).column(file.schema.names.index("price"))
+        assert not told.has_dictionary_page
+        if group == number // GROUP:
+            assert told.statistics is None or not told.statistics.has_min_max
+    assert repr(rows_in(tmp_path, stat.path)) == repr([updates.get(row["id"], row) for row in rows])
 
 
 def test_chunks_of_very_many_small_pages_are_made_anew(tmp_path: Path) -> None:

@@ -35,6 +35,11 @@ ON_SCHEMA_CHANGE = ("ignore", "append_new_columns", "sync_all_columns", "fail")
 _REFUSED: Mapping[str, str] = {
     "insert_by_period": "use microbatch with event_time, begin and batch_size",
 }
+_WITHOUT_KEY: Mapping[str, str] = {
+    "upsert": "insert, which adds all rows",
+    "insert_new": "insert, which adds all rows",
+    "delete": "replace_where with incremental_predicates over a query without rows",
+}
 MERGING = ("upsert", "merge")
 # With a precombine_field, of rows with one key the newest is kept in the first build too.
 ONE_ROW_A_KEY = (*MERGING, "insert_new")
@@ -138,9 +143,10 @@ def read_merge(raw: RawConfig, table: ModelTable, own_strategies: Collection[str
             *((key, clauses and raw.config.get(key)) for key in CLAUSES),
         ):
             if value and not (value is predicates and operation in WITH_PREDICATES):
+                others = "replace_where, or " if value is predicates else ""
                 problems.add(
-                    f"{key} is set, but incremental_strategy {strategy!r}{keyless} does not merge rows; use upsert with a "
-                    "unique_key, or leave it out"
+                    f"{key} is set, but incremental_strategy {strategy!r}{keyless} does not merge rows; leave it out, or use "
+                    f"{others}upsert with a unique_key"
                 )
     return MergeConfig(
         strategy=strategy,
@@ -190,9 +196,9 @@ def _strategy(strategy: str, table: ModelTable, own_strategies: Collection[str],
             f"legal values: {', '.join(STRATEGIES)}; for one of your own, dbt could not find an incremental strategy "
             f'macro with the name "get_incremental_{strategy}_sql"'
         )
-    if strategy in ("upsert", "delete", "insert_new") and not table.record_key:
+    if strategy in _WITHOUT_KEY and not table.record_key:
         problems.add(
-            f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use insert"
+            f"incremental_strategy {strategy!r} needs unique_key to find the rows; set it, or use {_WITHOUT_KEY[strategy]}"
         )
     return strategy
 

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
-from hudi_engine.schema.leaves import dictionary_leaves
+from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
 
 
 def decode(content: memoryview) -> pa.Table:
@@ -29,7 +29,7 @@ def decode(content: memoryview) -> pa.Table:
 
 
 def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
-    """Return content of a block that holds the rows of ``table``.
+    """Return content of a block that holds the rows of ``table``; laid out as a base file, since what Spark reads is made of it.
 
     Args:
         table: Rows with the meta columns first.
@@ -41,6 +41,7 @@ def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
         sink,
         compression=codec.arrow_name,
         use_dictionary=dictionary_leaves(table.schema, table),
+        write_statistics=leaves_with_statistics(table.schema, table),
         store_schema=False,
         row_group_size=max(table.num_rows, 1),
         version="2.6",

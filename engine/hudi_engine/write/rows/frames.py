@@ -102,7 +102,7 @@ def _arrow(rows: object) -> pa.Table:
 
 
 def _fitted(table: pa.Table, known: pa.Schema | None, pandas: bool) -> pa.Table:
-    """Return the rows with whole numbers in the types of the table's columns, and without columns that have no type."""
+    """Return the rows with whole numbers, and columns without a value, in the types of the table's columns."""
     types = AnyCase((field.name, field.type) for field in known or ())
     typeless = [field.name for field in table.schema if pa.types.is_null(field.type)]
     new = [name for name in typeless if name not in types]
@@ -112,9 +112,13 @@ def _fitted(table: pa.Table, known: pa.Schema | None, pandas: bool) -> pa.Table:
             "give them a type, such as astype('string') of pandas or cast(pl.String) of Polars, or leave them out"
         )
     columns = {
-        field.name: _whole_numbers(column, types.get(field.name), pandas)
+        field.name: (
+            pa.nulls(len(column), types[field.name])
+            if pa.types.is_null(field.type)
+            else _whole_numbers(column, types.get(field.name), pandas)
+        )
         for field, column in zip(table.schema, table.columns)
-        if not pa.types.is_null(field.type)
+        if field.name not in new
     }
     return pa.table(columns)
 
