@@ -184,7 +184,10 @@ def test_a_strategy_of_the_user_is_left_to_dbt() -> None:
     [
         ({"incremental_strategy": "upsert"}, "incremental_strategy 'upsert' needs unique_key"),
         ({"incremental_strategy": "insert_new"}, "incremental_strategy 'insert_new' needs unique_key"),
-        ({"incremental_strategy": "delete"}, "set it, or use replace_where"),
+        (
+            {"incremental_strategy": "delete"},
+            "incremental_strategy 'delete' needs unique_key to find the rows; set it, or use replace_where",
+        ),
         ({"incremental_strategy": "delete+insert"}, "incremental_strategy 'delete+insert' needs unique_key"),
         (
             {"unique_key": "id", "not_matched_by_source_action": "drop"},
