@@ -35,6 +35,8 @@ _CODECS = {
 _LEAST_BYTES = 64 * 1024
 """Row groups of which less could be carried are made anew: looking at them costs as much."""
 _LARGEST_GROUP = 2.0
+_ENOUGH_ROWS = 65_536
+"""Row groups of so many rows are not too small, however few bytes their dictionaries make of them."""
 _FREE_PAGES, _ROWS_A_PAGE = 16, 4096
 """New rows come as a page of their own, and a chunk of too many small pages is made anew."""
 
@@ -189,11 +191,10 @@ def _has_nan(rows: pa.Table, name: str) -> bool:
 
 
 def _are_as_wanted(groups: list[RowGroup], options: BaseFileOptions) -> bool:
-    """Tell whether row groups are neither too many nor too large for the layout of today."""
+    """Tell whether row groups are neither too small nor too large for the layout of today."""
     if not groups:
         return False
-    whole = sum(each.size for each in groups)
+    whole, rows = (sum(values) for values in zip(*((each.size, each.rows) for each in groups), strict=True))
     most = max(1, round(whole / options.row_group_bytes)) + 1
-    return (
-        len(groups) <= most and max(each.size for each in groups) <= _LARGEST_GROUP * options.row_group_bytes
-    )
+    are_few = len(groups) <= most or rows >= _ENOUGH_ROWS * len(groups)
+    return are_few and max(each.size for each in groups) <= _LARGEST_GROUP * options.row_group_bytes

@@ -80,11 +80,7 @@ def _with_new_rows(
             continue
         if not group.rows.num_rows:
             continue
-        if (
-            last is not None
-            and last.group is not None
-            and has_room(last.group.size, group.nbytes, group_bytes)
-        ):
+        if last is not None and last.group is not None and _has_room(last, group.rows, group_bytes):
             yield last, group.rows
             last = None
             continue
@@ -97,15 +93,18 @@ def _with_new_rows(
         yield last, None
 
 
-def has_room(size: int, more: int, group_bytes: int) -> bool:
-    """Tell whether new rows join a row group.
+def _has_room(last: GroupRows, more: pa.Table, group_bytes: int) -> bool:
+    """Tell whether new rows join a row group, which is held in memory whole when its rows change.
 
     Args:
-        size: Its bytes.
-        more: Bytes of the new rows.
+        last: It.
+        more: The new rows, at least one.
         group_bytes: Bytes a row group is to have.
     """
-    return size + more <= group_bytes * _FULL_GROUP
+    if last.group is None:
+        return False
+    in_memory = last.group.rows * more.nbytes // more.num_rows
+    return bool(max(last.group.size, in_memory) + more.nbytes <= group_bytes * _FULL_GROUP)
 
 
 class _GroupWriter:

@@ -17,6 +17,7 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -99,10 +100,15 @@ def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDel
     if delta.live.num_rows == 0 and len(delta.masked_positions) == 0:
         return None
     schema = sidecar_schema(schema)
-    live = _live_table(delta.live, schema)
-    starts = range(0, live.num_rows, _ROWS_PER_GROUP)
-    groups = [_encoded(live.slice(start, _ROWS_PER_GROUP), live) for start in starts]
-    return write_sidecar_groups(target, path, schema, delta.masked_positions, groups)
+    mask, live = mask_table(delta.masked_positions, schema), _live_table(delta.live, schema)
+    with (
+        target.open_output(path) as sink,
+        _writer(sink, schema, live if live.num_rows else mask, live) as writer,
+    ):
+        for part in (mask, live):
+            if part.num_rows:
+                writer.write_table(part, row_group_size=_ROWS_PER_GROUP)
+    return size_of(target, path)
 
 
 def write_sidecar_groups(
@@ -124,13 +130,13 @@ def write_sidecar_groups(
     mask = mask_table(masked, schema)
     with target.open_output(path) as sink:
         writer = ChunkWriter(sink, schema)
-        for group in (*([_encoded(mask, mask)] if mask.num_rows else []), *groups):
+        for group in (*([encoded_rows(mask)] if mask.num_rows else []), *groups):
             lacking = [field for field in schema if field.name not in group.chunks]
             nothing = [pa.nulls(group.rows, field.type) for field in lacking]
             chunks = dict(group.chunks)
             if lacking:
                 empty = pa.Table.from_arrays(nothing, schema=pa.schema(lacking))
-                chunks.update(_encoded(empty, empty).chunks)
+                chunks.update(encoded_rows(empty).chunks)
             writer.add(group.rows, [chunk for name in schema.names for chunk in chunks[name]])
         writer.close({})
     return size_of(target, path)
@@ -148,19 +154,22 @@ def is_live(group: RowGroup) -> bool:
     return 0 not in nulls
 
 
-def _encoded(rows: pa.Table, sample: pa.Table) -> RowGroup:
-    """Return rows as a row group, with dictionaries where values of the sample repeat."""
-    repeating, told = dictionary_leaves(rows.schema, sample), leaves_with_statistics(rows.schema, rows)
-    return encoded(
-        rows,
-        lambda sink: pq.ParquetWriter(
-            sink,
-            rows.schema,
-            compression=ParquetCodec.ZSTD.value,
-            use_dictionary=repeating,
-            write_statistics=told,
-            store_schema=False,
-        ),
+def encoded_rows(rows: pa.Table) -> RowGroup:
+    """Return rows, at least one, as a row group of a sidecar."""
+    return encoded(rows, lambda sink: _writer(sink, rows.schema, rows, rows))
+
+
+def _writer(
+    sink: BinaryIO | pa.NativeFile, schema: pa.Schema, sample: pa.Table, rows: pa.Table
+) -> pq.ParquetWriter:
+    """Return a writer with dictionaries where values of the sample repeat, and statistics as the rows allow them."""
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression=ParquetCodec.ZSTD.value,
+        use_dictionary=dictionary_leaves(schema, sample),
+        write_statistics=leaves_with_statistics(schema, rows),
+        store_schema=False,
     )
 
 

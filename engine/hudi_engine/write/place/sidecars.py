@@ -31,6 +31,8 @@ from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.publish.manifest import newest_manifest
 from hudi_engine.publish.manifest_file import Manifest, is_derived, parse_line
 from hudi_engine.publish.sidecar import (
+    CHUNK_COLUMN,
+    WORDS_COLUMN,
     is_live,
     read_sidecar,
     sidecar_path,
@@ -210,18 +212,25 @@ class _Before:
         """Return the row groups of all live rows, none where one of them is not encoded, or they are many and small."""
         if len(step.gone) or not step.added.all() or not self.context.storage.is_near:
             return []
+        before = (
+            None if self.path is None else opened.enter_context(self.context.storage.open_input(self.path))
+        )
+        if sum(map(len, batch.blocks)) + (0 if before is None else before.size()) < _LEAST_BYTES:
+            return []
         files = [ChunkFile(pa.BufferReader(each)) for each in parquet_contents(batch.blocks)]
         if len(files) < len(batch.blocks):
             return []
-        if self.path is not None:
-            files.insert(0, ChunkFile(opened.enter_context(self.context.storage.open_input(self.path))))
+        if before is not None:
+            files.insert(0, ChunkFile(before))
         wanted = columns_as_stored(sidecar_schema(self.context.schema)).elements
-        if any(wanted.get(name) != found for file in files for name, found in file.elements.items()):
-            return []
+        mask = {CHUNK_COLUMN, WORDS_COLUMN}
+        for file in files:
+            same = all(wanted.get(name) == found for name, found in file.elements.items())
+            if not same or not wanted.keys() - file.elements.keys() <= mask:
+                return []
         groups = [group for file in files for group in file.groups if is_live(group)]
         size = sum(group.size for group in groups)
-        is_worth_it = size >= _LEAST_BYTES and size >= _SMALL_GROUP * (len(groups) - _MOST_SMALL_GROUPS)
-        return groups if is_worth_it else []
+        return groups if size >= _SMALL_GROUP * (len(groups) - _MOST_SMALL_GROUPS) else []
 
 
 def _appended(file_slice: FileSlice, stats: Sequence[WriteStat]) -> FileSlice:
