@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.aims import AIMS, Results
+from benchmarks.aims import Results
+from benchmarks.report import aims_table, seconds_table
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "performance.md"
@@ -47,9 +47,9 @@ def tables(results: Results) -> dict[str, str]:
         results: What was measured.
     """
     return {
-        "copy-on-write": _seconds("copy-on-write", results, _COW),
-        "merge-on-read": _seconds("merge-on-read", results, _MOR),
-        "aims": _aims(results),
+        "copy-on-write": seconds_table(results, "copy-on-write", _COW, _STEPS),
+        "merge-on-read": seconds_table(results, "merge-on-read", _MOR, _STEPS),
+        "aims": aims_table(results),
     }
 
 
@@ -57,36 +57,6 @@ def filled(page: str, results: Results) -> str:
     """Return the page with the tables of what was measured."""
     found = tables(results)
     return _TABLE.sub(lambda match: match[1] + found[match[2]] + match[3], page)
-
-
-def _seconds(title: str, results: Results, systems: Mapping[str, str]) -> str:
-    lines = [f"| {title} | {' | '.join(systems.values())} |", "|---" * (len(systems) + 1) + "|"]
-    for step, words in _STEPS.items():
-        row = [results.get(name, {}).get(step) for name in systems]
-        seconds = [each["seconds"] for each in row if each]
-        if seconds:
-            best = min(seconds) if len(seconds) > 1 else None
-            cells = [_cell(each, best) if each else "" for each in row]
-            lines.append(f"| {words} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _cell(measured: Mapping[str, float], best: float | None) -> str:
-    seconds = measured["seconds"]
-    text = f"{seconds:.2f}" if seconds < 3 else f"{seconds:.1f}"
-    return (f"**{text}**" if seconds == best else text) + f" ({measured['jobs']:.0f})" * bool(
-        measured["jobs"]
-    )
-
-
-def _aims(results: Results) -> str:
-    lines = ["| aim | at most | measured | |", "|---|---|---|---|"]
-    for aim in AIMS:
-        ratio = aim.ratio(results)
-        if ratio is not None:
-            verdict = "met" if ratio <= aim.limit else "**missed**"
-            lines.append(f"| {aim.text} | {aim.limit:g} | {ratio:.3g} | {verdict} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

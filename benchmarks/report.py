@@ -9,6 +9,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.aims import AIMS, Results
@@ -34,14 +35,30 @@ def report(results: Results, chart_path: Path) -> None:
         print(f"chart: {os.path.relpath(chart_path)}")
 
 
-def seconds_table(results: Results) -> str:
-    """Seconds and Spark jobs of every step, a column a system; the fastest of a step is bold."""
-    systems = list(results)
-    lines = [f"| seconds (Spark jobs) | {' | '.join(systems)} |", "|---" * (len(systems) + 1) + "|"]
-    for step in _steps(results):
-        best = min(found[step]["seconds"] for found in results.values() if step in found)
-        cells = [_cell(results[name].get(step), best) for name in systems]
-        lines.append(f"| {step} | {' | '.join(cells)} |")
+def seconds_table(
+    results: Results,
+    title: str = "seconds (Spark jobs)",
+    systems: Mapping[str, str] | None = None,
+    steps: Mapping[str, str] | None = None,
+) -> str:
+    """Seconds and Spark jobs of every step, a column a system; the fastest of several is bold.
+
+    Args:
+        results: What was measured.
+        title: Words of the first column.
+        systems: Systems in the table, each with its words; None for all by name.
+        steps: Steps in it, likewise.
+    """
+    systems = systems or {name: name for name in results}
+    steps = steps or {step: step for step in _steps(results)}
+    lines = [f"| {title} | {' | '.join(systems.values())} |", "|---" * (len(systems) + 1) + "|"]
+    for step, words in steps.items():
+        row = [results.get(name, {}).get(step) for name in systems]
+        seconds = [each["seconds"] for each in row if each]
+        if seconds:
+            best = min(seconds) if len(seconds) > 1 else None
+            cells = [_cell(each, best) if each else "" for each in row]
+            lines.append(f"| {words} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -92,12 +109,12 @@ def _steps(results: Results) -> list[str]:
     return list(dict.fromkeys(step for found in results.values() for step in found))
 
 
-def _cell(row: object, best: float) -> str:
-    if not isinstance(row, dict):
-        return ""
-    jobs = f" ({row['jobs']:.0f})" if row["jobs"] else ""
-    seconds = f"{row['seconds']:.2f}"
-    return f"**{seconds}**{jobs}" if row["seconds"] == best else f"{seconds}{jobs}"
+def _cell(measured: Mapping[str, float], best: float | None) -> str:
+    seconds = measured["seconds"]
+    text = f"{seconds:.2f}" if seconds < 3 else f"{seconds:.1f}"
+    return (f"**{text}**" if seconds == best else text) + f" ({measured['jobs']:.0f})" * bool(
+        measured["jobs"]
+    )
 
 
 if __name__ == "__main__":

@@ -165,6 +165,11 @@ def with_file_name(rows: pa.Table, name: str) -> pa.Table:
     return rows.add_column(META_FIELDS.index(FILE_NAME), FILE_NAME, column)
 
 
+def without_file_name(schema: pa.Schema) -> list[str]:
+    """Return the columns to read of rows that go to another file: the name of the one they lie in is not one of them."""
+    return [name for name in schema.names if name != FILE_NAME]
+
+
 def constant(text: str, count: int) -> pa.DictionaryArray:
     """Return a text column with one value in all rows, which costs a few bytes a row whatever the text's length."""
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([text]))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudi_engine.handles.base_file_writer import with_file_name
 from hudi_engine.merge.row_equality import unchanged_columns
 from hudi_engine.schema.coded import coded_like
 
@@ -45,6 +47,23 @@ class Changer(Protocol):
 
     def apply(self, block: pa.Table, first_row: int) -> Block:
         """Return what becomes of a block that begins with a row of the file."""
+
+
+def changed_blocks(
+    changer: Changer, blocks: Iterable[pa.Table], name: str, first_row: int = 0
+) -> Iterator[Block]:
+    """Yield what becomes of the rows of a file, block by block; all get the name of the new file.
+
+    Args:
+        changer: What happens to them.
+        blocks: The rows.
+        name: Name of the new file.
+        first_row: Number of the first row in the old file.
+    """
+    for block in blocks:
+        part = changer.apply(block, first_row)
+        first_row += block.num_rows
+        yield replace(part, rows=with_file_name(part.rows, name))
 
 
 def without_rows(block: pa.Table, gone: Places) -> Block:

@@ -17,8 +17,8 @@ from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.handles.base_file_options import BaseFileOptions
-from hudi_engine.handles.base_file_writer import constant, file_schema, with_file_name
-from hudi_engine.handles.blocks import Changer
+from hudi_engine.handles.base_file_writer import constant, file_schema, without_file_name
+from hudi_engine.handles.blocks import Changer, changed_blocks
 from hudi_engine.merge.base_reader import BaseFileRows
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
@@ -125,22 +125,21 @@ class OldGroups:
         size = sum(chunk.size for name in found for chunk in group.chunks[name])
         return frozenset(found) if size >= _LEAST_BYTES else frozenset()
 
-    def followed(
-        self, changer: Changer, columns: list[str], name: str, *, grows: bool
-    ) -> Iterator[GroupRows]:
+    def followed(self, changer: Changer, name: str, *, grows: bool) -> Iterator[GroupRows]:
         """Yield the file's rows as they are to be, row group by row group.
 
         Args:
             changer: What happens to them.
-            columns: Columns that are read where rows are looked at: all but the file's name.
             name: Name of the new file, which all rows get.
             grows: Whether new rows come behind the last ones.
         """
-        row = 0
+        columns = without_file_name(self.schema)
+        end = 0
         for number, group in enumerate(self.groups):
             if not group.rows:
                 continue
-            is_touched = changer.touches(row, group.rows)
+            start, end = end, end + group.rows
+            is_touched = changer.touches(start, group.rows)
             is_last = number == len(self.groups) - 1
             carried = self.may_carry(group, is_touched=is_touched, grows=grows and is_last)
             bounded = self._bounded(group, carried)
@@ -149,15 +148,10 @@ class OldGroups:
                 if not any(_has_nan(keys, each) for each in bounded):
                     named = keys.append_column(FILE_NAME, constant(name, keys.num_rows))
                     yield GroupRows(named, group, carried)
-                    row += group.rows
                     continue
-            parts = []
-            for block in self._file.blocks(columns, number):
-                part = changer.apply(block, row)
-                row += block.num_rows
-                carried &= part.same
-                parts.append(with_file_name(part.rows, name))
-            rows = pa.concat_tables(parts)
+            blocks = list(changed_blocks(changer, self._file.blocks(columns, number), name, start))
+            carried = carried.intersection(*(block.same for block in blocks))
+            rows = pa.concat_tables([block.rows for block in blocks])
             wrong = {each for each in bounded if each in carried and _has_nan(rows, each)}
             yield GroupRows(rows, group, carried - wrong)
 

@@ -80,15 +80,13 @@ def _with_new_rows(
             continue
         if not group.rows.num_rows:
             continue
-        if last is not None and last.group is not None and _has_room(last, group.rows, group_bytes):
-            yield last, group.rows
-            last = None
-            continue
+        joins = last is not None and _has_room(last, group.rows, group_bytes)
         if last is not None:
-            yield last, None
+            yield last, group.rows if joins else None
             last = None
-        for piece in pieces(group.rows, group_bytes):
-            yield GroupRows(piece), None
+        if not joins:
+            for piece in pieces(group.rows, group_bytes):
+                yield GroupRows(piece), None
     if last is not None:
         yield last, None
 
@@ -117,7 +115,8 @@ class _GroupWriter:
 
     def write(self, group: GroupRows, more: pa.Table | None) -> None:
         """Add a row group, with the pages of new rows behind its own."""
-        if not group.rows.num_rows + (more.num_rows if more is not None else 0):
+        rows = group.rows.num_rows + (more.num_rows if more is not None else 0)
+        if not rows:
             return
         written = group.rows.select([name for name in self._names if name not in group.carried])
         if more is not None:
@@ -127,7 +126,6 @@ class _GroupWriter:
             chunks.update({name: group.group.chunks[name] for name in group.carried})
         if more is not None and group.carried:
             chunks.update(self._followed(chunks, more.select(sorted(group.carried))))
-        rows = group.rows.num_rows + (more.num_rows if more is not None else 0)
         self._writer.add(rows, [chunk for name in self._names for chunk in chunks[name]])
 
     def close(self, entries: Mapping[str, str]) -> None:

@@ -18,9 +18,10 @@ from hudi_engine.handles.base_file_writer import (
     BaseFileInfo,
     read_key_footer,
     with_file_name,
+    without_file_name,
     write_base_file,
 )
-from hudi_engine.handles.blocks import Block
+from hudi_engine.handles.blocks import Block, changed_blocks
 from hudi_engine.handles.carried import GroupRows, OldGroups
 from hudi_engine.handles.carried_file import write_carried_file
 from hudi_engine.handles.change_data import ChangeImages
@@ -32,7 +33,7 @@ from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.progress import note_file
-from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
+from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 BLOOM_OVERFILL = 1.3
@@ -80,26 +81,23 @@ class _Merging:
         Raises:
             _NothingChanged: after the last block, when all rows were as they had been.
         """
-        row = 0
-        for block in old:
-            yield with_file_name(self.apply(block, row).rows, self.name)
-            row += block.num_rows
+        for block in changed_blocks(self, old, self.name):
+            yield block.rows
         yield from self._inserted()
         if not self.is_another:
             raise _NothingChanged
 
-    def groups(self, old: OldGroups, columns: list[str]) -> Iterator[GroupRows]:
+    def groups(self, old: OldGroups) -> Iterator[GroupRows]:
         """Yield the rows of the new file by row group of the old one, new rows behind them.
 
         Args:
             old: The old file.
-            columns: Columns that are read of it where rows are.
 
         Raises:
             _NothingChanged: after the last one, when all rows were as they had been.
         """
         has_new = self.changes.inserts is not None and self.changes.inserts.num_rows > 0
-        yield from old.followed(self, columns, self.name, grows=has_new)
+        yield from old.followed(self, self.name, grows=has_new)
         for new in self._inserted():
             yield GroupRows(new)
         if not self.is_another:
@@ -118,7 +116,7 @@ class _Merging:
 
     @cached_property
     def _updates(self) -> Updates:
-        return Updates.of(self.task, self.partition, self.changes, self.name, self.images)
+        return Updates.of(self.task, self.partition, self.changes, self.images)
 
     def _inserted(self) -> Iterator[pa.Table]:
         if self.changes.inserts is not None and self.changes.inserts.num_rows:
@@ -160,7 +158,8 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
         if base is not None and not file_slice.log_files:
             info = _follow(merging, base, rows)
         else:
-            info = _write(merging, [read_slice(context.read, file_slice, columns=_columns(context))], rows)
+            columns = without_file_name(context.read.schema)
+            info = _write(merging, [read_slice(context.read, file_slice, columns=columns)], rows)
     except _NothingChanged:
         return None
     note_file(context.storage.base, info.rows)
@@ -179,19 +178,14 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     )
 
 
-def _columns(context: WriteContext) -> list[str]:
-    """Return what is read of an old file: every row gets the new file's name, so the old one is not."""
-    return [each for each in context.read.schema.names if each != FILE_NAME]
-
-
 def _follow(merging: _Merging, base: BaseFile, rows: int | None) -> BaseFileInfo:
     """Write the file that follows a base file without logs, from what may be carried and what is new."""
     context = merging.task.context
     with opened_base_file(context.read, base) as file:
         old = OldGroups.of(context.read, file, base, context.base_files)
         if old is None:
-            return _write(merging, file.blocks(_columns(context)), rows)
-        groups = merging.groups(old, _columns(context))
+            return _write(merging, file.blocks(without_file_name(context.read.schema)), rows)
+        groups = merging.groups(old)
         begun = _until_changed(groups, merging)
         return write_carried_file(
             context.storage,

@@ -63,7 +63,7 @@ class Updates:
 
     @classmethod
     def of(
-        cls, task: WriteTask, partition: str, changes: FileChanges, name: str, images: ChangeImages | None
+        cls, task: WriteTask, partition: str, changes: FileChanges, images: ChangeImages | None
     ) -> Updates:
         """Return what a batch does to a file.
 
@@ -71,7 +71,6 @@ class Updates:
             task: The running write task.
             partition: Partition path of the file.
             changes: What happens to it.
-            name: Name of the new file.
             images: Collects changes for a changelog, None where there is none.
         """
         config = task.context.config
@@ -82,7 +81,7 @@ class Updates:
             return cls(touched, None, None, changes, config, images)
         picks = changes.batch_rows.drop_null()
         deletes = None if changes.deletes is None else changes.deletes.take(picks)
-        incoming = stamp_rows(task, partition, changes.updates.take(picks), name).drop_columns([FILE_NAME])
+        incoming = stamp_rows(task, partition, changes.updates.take(picks), "").drop_columns([FILE_NAME])
         return cls(touched, incoming, deletes, changes, config, images)
 
     def touches(self, first_row: int, rows: int) -> bool:

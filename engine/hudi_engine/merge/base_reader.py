@@ -86,23 +86,6 @@ def _is_as_wanted(context: ReadContext, stored: pa.Schema, wanted: pa.Schema) ->
     return all(place < 0 or stored.field(place).type.equals(field.type) for place, field in places)
 
 
-def read_base_blocks(
-    context: ReadContext, base_file: BaseFile, columns: Sequence[str] | None = None, rows: int | None = None
-) -> Iterator[pa.Table]:
-    """Yield the rows of `read_base_file` in blocks, at least one, so that what is done to them stays small in memory.
-
-    Columns of text whose values the file says by number are coded (`schema/coded.py`), all others as the table has them.
-
-    Args:
-        context: The read.
-        base_file: The file.
-        columns: As in read_base_file.
-        rows: Rows a block holds at most; None for BLOCK_ROWS.
-    """
-    with opened_base_file(context, base_file) as file:
-        yield from file.blocks(context.schema.names if columns is None else columns, rows=rows)
-
-
 class BaseFileRows:
     """An open base file, read column by column and only where asked.
 
@@ -136,7 +119,9 @@ class BaseFileRows:
     def blocks(
         self, columns: Sequence[str], group: int | None = None, rows: int | None = None
     ) -> Iterator[pa.Table]:
-        """Yield the rows of one row group, or of all, as `read_base_blocks` does.
+        """Yield the rows of one row group, or of all, in blocks, at least one, so that what is done to them stays small in memory.
+
+        Columns of text whose values the file says by number are coded (`schema/coded.py`), all others as the table has them.
 
         Args:
             columns: Columns in the wanted order.

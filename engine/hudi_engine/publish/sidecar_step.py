@@ -83,17 +83,6 @@ def has_steps(config: TableConfig) -> bool:
     return not config.keeps_operations and merge_rule(config) in (COMMIT_TIME, EVENT_TIME)
 
 
-def next_delta(
-    config: TableConfig,
-    before: SliceDelta,
-    batch: LogBatch,
-    stored: Callable[[list[str]], pa.Table],
-) -> SliceDelta | None:
-    """Return what the logs do to the base file once a batch is appended, None when that is not known; see `next_step`."""
-    step = next_step(config, before, batch, stored)
-    return None if step is None else step.taken(before, batch)
-
-
 def next_step(
     config: TableConfig,
     before: SliceDelta,

@@ -83,6 +83,17 @@ def all_chunks(file: ChunkFile, number: int = 0) -> list[Chunk]:
     return [chunk for name in SCHEMA.names for chunk in file.groups[number].chunks[name]]
 
 
+def all_followed(old: ChunkFile, new: ChunkFile) -> list[Chunk]:
+    """Chunks of the first row group of a file, each with the pages of another file's behind it."""
+    return [
+        chunk.followed_by(pages, element)
+        for name in SCHEMA.names
+        for chunk, pages, element in zip(
+            old.groups[0].chunks[name], new.groups[0].chunks[name], old.leaves(name), strict=True
+        )
+    ]
+
+
 def same(left: pa.Table, right: pa.Table) -> bool:
     return left.cast(SCHEMA).equals(right.cast(SCHEMA)) or str(left.to_pylist()) == str(right.to_pylist())
 
@@ -112,13 +123,7 @@ def test_pages_behind_a_chunk_are_its_last_rows(
     tables = a_table(first), a_table(more)
     old = stored(tables[0], compression=codec, use_dictionary=few)
     new = stored(tables[1], compression=codec, use_dictionary=False)
-    chunks = [
-        chunk.followed_by(pages, element)
-        for name in SCHEMA.names
-        for chunk, pages, element in zip(
-            old.groups[0].chunks[name], new.groups[0].chunks[name], old.leaves(name), strict=True
-        )
-    ]
+    chunks = all_followed(old, new)
     data = joined([(len(first) + len(more), chunks)])
     file = pq.ParquetFile(io.BytesIO(data))
     whole = pa.concat_tables(tables).combine_chunks()
@@ -168,13 +173,7 @@ def test_other_readers_find_the_rows_and_prune_by_their_bounds(tmp_path: Any, co
     tables = rows_of(30_000), rows_of(50, 30_000)
     old = stored(tables[0], compression=codec, use_dictionary=["few", "day"])
     new = stored(tables[1], compression=codec, use_dictionary=False)
-    chunks = [
-        chunk.followed_by(pages, element)
-        for name in SCHEMA.names
-        for chunk, pages, element in zip(
-            old.groups[0].chunks[name], new.groups[0].chunks[name], old.leaves(name), strict=True
-        )
-    ]
+    chunks = all_followed(old, new)
     path = tmp_path / "joined.parquet"
     path.write_bytes(joined([(30_050, chunks), (50, all_chunks(stored(tables[1])))]))
     bounds = {

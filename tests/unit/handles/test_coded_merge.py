@@ -13,7 +13,7 @@ import pytest
 from hudi_engine.handles.merge import merge_file
 from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
-from hudi_engine.merge.base_reader import read_base_blocks
+from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.schema.coded import coded_like, decoded, with_used_values
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hypothesis import given
@@ -62,7 +62,8 @@ def some_changes(
 def test_few_values_are_read_by_number_and_keys_are_not(task: WriteTask, tmp_path: Path) -> None:
     base = a_file(tmp_path, ROWS, SCHEMA, GROUPS, "none").base_file
     assert base is not None
-    first = next(read_base_blocks(task.context.read, base))
+    with opened_base_file(task.context.read, base) as file:
+        first = next(file.blocks(task.context.read.schema.names))
     coded = {field.name for field in first.schema if pa.types.is_dictionary(field.type)}
     assert coded == {"_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name", "city"}
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.merge.table_reader import read_context
-from hudi_engine.publish.sidecar_step import LogBatch, has_steps, next_delta
+from hudi_engine.publish.sidecar_step import LogBatch, has_steps, next_step
 from hudi_engine.table_state import TableState
 
 from tests.helpers.handmade import HandmadeTable, with_meta
@@ -69,7 +69,7 @@ def test_steps_over_random_batches_give_what_all_logs_give(tmp_path, ordered, se
             blocks = table.data_blocks("", "f-0", stamped.select(SCHEMA.names), instant)
         table.complete(instant, [table.append_log("", "f-0", first, blocks, instant)])
         batch = batch_of(keys, changes, None if deletes else stamped, deletes)
-        before = next_delta(table.config, before, batch, base.select)
+        before = next_step(table.config, before, batch, base.select).taken(before, batch)
         assert content(before) == content(all_logs(table)), f"step {step}"
 
 
@@ -91,4 +91,4 @@ def test_a_key_that_the_base_file_holds_twice_makes_no_step(tmp_path):
     before = SliceDelta(pa.array([], pa.int64()), with_meta(base.slice(0, 0), "", "f-0", first))
     changes = rows([1], [11], "new").append_column("_hoodie_record_key", pa.array(["1"]))
     batch = LogBatch(changes, np.zeros(1, bool), None, np.array([1, 2]), np.array([0, 0]))
-    assert next_delta(table.config, before, batch, base.select) is None
+    assert next_step(table.config, before, batch, base.select) is None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,18 +26,18 @@ from hudi_engine.handles.base_file_writer import (
     BaseFileInfo,
     read_key_footer,
     with_file_name,
+    without_file_name,
     write_base_file,
 )
-from hudi_engine.handles.blocks import Block, with_rows_at
+from hudi_engine.handles.blocks import Block, changed_blocks, with_rows_at
 from hudi_engine.handles.carried import GroupRows, OldGroups
 from hudi_engine.handles.carried_file import write_carried_file
 from hudi_engine.index.filters.bloom import BloomFilter
-from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file
+from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
 from hudi_engine.merge.slice_reader import ReadContext, SliceDelta, resolve_delta
 from hudi_engine.progress import note_file
 from hudi_engine.schema.coded import decoded
-from hudi_engine.schema.meta_fields import FILE_NAME
 from hudi_engine.services.compaction.operation import CompactionOperation
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.active import check_inflight
@@ -162,7 +161,7 @@ def _write(
     context: CompactionContext, file_slice: FileSlice, delta: SliceDelta, name: str, bloom: BloomFilter | None
 ) -> BaseFileInfo:
     """Write the new base file; all rows get its name, so the old one's is not read."""
-    columns = [each for each in context.read.schema.names if each != FILE_NAME]
+    columns = without_file_name(context.read.schema)
     logs = _Logs(delta, columns)
     path, base = join(file_slice.partition, name), file_slice.base_file
     guard = partial(check_inflight, context.read.storage, context.read.config, context.instant, "compaction")
@@ -174,12 +173,13 @@ def _write(
             else OldGroups.of(context.read, file, base, context.base_files)
         )
         new = with_file_name(logs.new, name)
+        blocks = () if file is None else file.blocks(columns, rows=_BLOCK_ROWS)
         if old is not None:
             return write_carried_file(
                 context.read.storage,
                 path,
                 old,
-                chain(old.followed(logs, columns, name, grows=new.num_rows > 0), [GroupRows(new)]),
+                chain(old.followed(logs, name, grows=new.num_rows > 0), [GroupRows(new)]),
                 avro_schema_with_meta=context.avro_schema,
                 before_publish=guard,
                 reuse_bloom=bloom,
@@ -187,19 +187,12 @@ def _write(
         return write_base_file(
             context.read.storage,
             path,
-            chain(() if file is None else _rows(file, logs, columns, name), [new]),
+            chain((block.rows for block in changed_blocks(logs, blocks, name)), [new]),
             avro_schema_with_meta=context.avro_schema,
             options=context.base_files,
             before_publish=guard,
             reuse_bloom=bloom,
         )
-
-
-def _rows(file: BaseFileRows, logs: _Logs, columns: list[str], name: str) -> Iterator[pa.Table]:
-    start = 0
-    for block in file.blocks(columns, rows=_BLOCK_ROWS):
-        yield with_file_name(logs.apply(block, start).rows, name)
-        start += block.num_rows
 
 
 def _old_bloom(context: CompactionContext, file_slice: FileSlice) -> BloomFilter | None:

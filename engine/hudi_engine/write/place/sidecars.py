@@ -177,8 +177,8 @@ class _Before:
 
     Args:
         context: The write.
-        keys: The rows that they mask, and keys and ordering values of those they brought.
-        path: The sidecar that says it; None where the slice had no logs.
+        keys: The rows that they mask, and at least keys and ordering values of those they brought.
+        path: The sidecar that has their other columns; None where `keys` has all.
     """
 
     context: WriteContext
@@ -193,6 +193,8 @@ class _Before:
         path, digest = state.before.get((file_slice.partition, file_slice.file_id), ("", ""))
         if digest != slice_digest(file_slice, state.pending, state.schema_digest):
             return None
+        if not context.storage.is_near:
+            return cls(context, read_sidecar(context.storage, path, context.schema), None)
         named = {RECORD_KEY, *context.config.ordering_fields}
         columns = [name for name in context.schema.names if name in named]
         return cls(context, read_sidecar(context.storage, path, context.schema, columns), path)
