@@ -42,11 +42,13 @@ class TableState:
         storage: The table's storage.
         config: Its properties.
         timeline: Its timeline at that moment.
+        columns: The data columns that a write under way gives it, None for those it has.
     """
 
     storage: Storage
     config: TableConfig
     timeline: Timeline
+    columns: pa.Schema | None = None
 
     @classmethod
     def load(cls, storage: Storage) -> TableState:
@@ -60,6 +62,8 @@ class TableState:
 
     def data_schema(self, as_of: str | None = None) -> pa.Schema | None:
         """Return Arrow schema of the data columns, None for a table that never had one."""
+        if as_of is None and self.columns is not None:
+            return self.columns
         if self.schema_json(as_of) is None:
             return None
         return without_meta_columns(table_schema(self.config, self.timeline, as_of))

@@ -41,10 +41,10 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         state: The table.
 
     Returns:
-        None when the manifest does not show this state, or Spark cannot read the base files under its schema.
+        None when the manifest does not show this state, or a write under way gives it other columns, or Spark cannot read the base files under its schema.
     """
     data_schema = state.data_schema()
-    if data_schema is None:
+    if data_schema is None or state.columns is not None:
         return None
     found = current_manifest(state.storage, state.timeline, state.config)
     if found is None or any(name.lower() in _RESERVED for name in data_schema.names):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
@@ -52,6 +54,7 @@ class TableBase:
         self.published: Published | None = None
         self._options = dict(options or {})
         self._held = held
+        self._columns: pa.Schema | None = None
         self._config = None if held is None else held.config
         trust_rules(spark.conf.get(SESSION_SETTING, None))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ from hudi_engine.write.rows.settled import Decided
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
+    from typing_extensions import Self
 
 
 class Writes(Reads, HiveEntries):
@@ -309,6 +311,24 @@ class Writes(Reads, HiveEntries):
         columns = spark_to_arrow(struct_of(self.spark, schema))
         return self._published(alter_schema(self.storage, columns, resolved), resolved)
 
+    def with_schema(self, schema: StructType | str) -> Self:
+        """Return this table, whose writes give it another set of columns in their own commit.
+
+        What ``alter_schema`` does in a commit before the rows comes with them: both are there, or neither is. Rows are fitted to
+        the new columns::
+
+            table.with_schema("id int, name string, city string").upsert(df)
+
+        Args:
+            schema: All columns, also as text, as in alter_schema.
+
+        Raises:
+            ConfigError: ``schema`` is no list of columns. The writes raise SchemaError for a change that Hudi refuses.
+        """
+        table = copy.copy(self)
+        table._columns = spark_to_arrow(struct_of(self.spark, schema))
+        return table
+
     def write(
         self,
         operation: Operation,
@@ -361,13 +381,14 @@ class Writes(Reads, HiveEntries):
 
         if isinstance(df, DataFrame):
             return df
-        return as_frame(self.spark, df, (self._held or TableState.load(self.storage)).data_schema())
+        schema = self._columns or (self._held or TableState.load(self.storage)).data_schema()
+        return as_frame(self.spark, df, schema)
 
     def _run(self, request: WriteRequest) -> WriteResult:
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
         if request.options[SyncOptions.ENABLED]:
             check_sync(self.spark, self.storage, self.config, request.options)
-        result = write(self.spark, self.storage, replace(request, held=self._held))
+        result = write(self.spark, self.storage, replace(request, held=self._held, columns=self._columns))
         return self._published(result, request.options)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:

@@ -12,11 +12,10 @@ from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.partition_path import check_partition_path
 from hudi_engine.publish.publication import publication_of
-from hudi_engine.schema.avro import arrow_to_avro, check_avro_names
-from hudi_engine.schema.evolution import can_change
+from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.spelling import no_such_partitions
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -25,7 +24,7 @@ from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
-from hudi_engine.write.returning_columns import check_returning
+from hudi_engine.write.schema_change import check_schema_change
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,7 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
     """
 
     def change(state: TableState) -> _Change:
-        check_avro_names(schema)
-        old = state.data_schema()
-        if old is not None:
-            _check_change(state, old, schema)
-            check_returning(state, old, schema)
+        check_schema_change(state, schema)
         text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
         return _Change(
             WriteOperation.ALTER_SCHEMA,
@@ -217,25 +212,3 @@ def _file_ids(state: TableState, partitions: Iterable[str] | None) -> dict[str, 
 def _schema(state: TableState) -> dict[str, str]:
     text = state.schema_json()
     return {} if text is None else {"schema": text}
-
-
-def _check_change(state: TableState, old: pa.Schema, new: pa.Schema) -> None:
-    config = state.config
-    needed = {
-        *config.record_key_fields,
-        *config.ordering_fields,
-        *(field.name for field in config.partition_fields),
-    }
-    gone = sorted(name for name in needed if name.partition(".")[0] not in new.names)
-    problems = [
-        f"column {name!r} is a key, ordering or partition column and cannot be dropped" for name in gone
-    ]
-    for field in new:
-        place = old.get_field_index(field.name)
-        if place >= 0 and not can_change(old.field(place).type, field.type):
-            problems.append(
-                f"column {field.name!r} cannot change from {old.field(place).type} to {field.type}; only widening is allowed "
-                "(int to long, float or double, long to double, any number to string, new fields at the end of a struct)"
-            )
-    if problems:
-        raise SchemaError("; ".join(problems))

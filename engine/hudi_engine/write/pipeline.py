@@ -71,6 +71,7 @@ from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_p
 from hudi_engine.write.rows.delete_keys import delete_batch
 from hudi_engine.write.rows.match import flag_unmatched
 from hudi_engine.write.rows.settled import Decided
+from hudi_engine.write.schema_change import still_with_columns, with_columns
 from hudi_engine.write.spread.bulk_order import bulk_layout
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
@@ -118,6 +119,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     state = request.base or request.held or TableState.load(storage)
     config = state.config
     config.check_writable()
+    state = with_columns(state, request)
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
     request = replace(request, options=options)
@@ -140,8 +142,10 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
 def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
     """Tell whether an empty batch makes no instant: asked so, or a statement of which no row fulfils the condition.
 
-    An overwrite with no rows always does, and so does a commit that carries a checkpoint or other texts.
+    An overwrite with no rows always does, and so does a commit that carries a checkpoint or other texts, or changes columns.
     """
+    if request.columns is not None:
+        return False
     if incoming.table is None or incoming.table.num_rows or request.operation.replaces != NOTHING:
         return False
     statement = request.prepped or isinstance(request.changes, Decided)
@@ -175,6 +179,7 @@ def _commit(
         reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
         config = _with_payload(transaction.config, options)
         before, state = state, TableState(state.storage, config, transaction.timeline)
+        state = still_with_columns(before, state)
         incoming = refit(incoming, before, state, request)
         context = _context(state, request, transaction.instant, action, incoming.schema)
         plan = _plan(config, request, index, operation)

@@ -39,6 +39,8 @@ class WriteRequest:
             to count as a match; a row without a match is inserted, as in SQL MERGE.
         prepped: Rows carry ``_hoodie_record_key`` and ``_hoodie_partition_path`` of the table already.
         new_schema: The rows' columns become the table's, whatever it had before (rebuild).
+        columns: Data columns that the table has from this commit on, checked as a change of its schema is; None for those it
+            has, and new ones of the rows.
         base: The table as it was before the rows were read from it; None when they come from elsewhere.
         held: The table as the caller has read it already, None to read it.
         changes: Makes of the rows, and those of the table, rows that say what becomes of them.
@@ -52,6 +54,7 @@ class WriteRequest:
     match_condition: str | None = None
     prepped: bool = False
     new_schema: bool = False
+    columns: pa.Schema | None = None
     base: TableState | None = None
     held: TableState | None = None
     changes: Changes | None = None

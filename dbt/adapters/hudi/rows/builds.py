@@ -11,8 +11,7 @@ from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
-from hudi_engine.schema.any_case import AnyCase, spellings
-from hudi_engine.schema.meta_fields import DELETES
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow, outside_rows
@@ -32,6 +31,7 @@ from dbt.adapters.hudi.rows.alignment import (
 )
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_twice
+from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -106,7 +106,12 @@ def write_model(
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
     frame = drop_meta_columns(rows.frame)
-    schema = columns_to_be(plan, table, frame)
+    schema = data_columns(table)
+    # rows to delete name their key only, which says nothing of the table's columns
+    mode = "ignore" if operation == "delete" else plan.merge.on_schema_change
+    if change := schema_change(mode, schema, frame.schema):
+        schema = change.applied(schema)
+        table = table.with_schema(schema)
     check_fit(plan, table, frame.columns)
     frame = checked(frame, rows.constraints)
     update = None
@@ -195,25 +200,6 @@ def data_columns(table: HudiTable) -> T.StructType:
     return table.schema or T.StructType()
 
 
-def columns_to_be(plan: ModelPlan, table: HudiTable, frame: DataFrame) -> T.StructType:
-    """Return the table's columns after a write; new ones come with the rows where tests may still stop both.
-
-    Elsewhere a commit of its own has added them before.
-    """
-    schema = data_columns(table)
-    if not plan.tests or plan.merge.on_schema_change == "ignore":
-        return schema
-    return with_new_columns(schema, frame)
-
-
-def with_new_columns(schema: T.StructType, frame: DataFrame) -> T.StructType:
-    """Return a table's columns and those a query has besides."""
-    known = {name.lower() for name in schema.names}
-    known.add(DELETES)
-    new = {each.name: each.dataType for each in frame.schema.fields if each.name.lower() not in known}
-    return changed_schema(schema, new, [], {}) if new else schema
-
-
 def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None:
     """Refuse an incremental run whose config or columns do not fit the table.
 
@@ -269,27 +255,3 @@ def _shown(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
     return str(value) if value is not None else "none"
-
-
-def changed_schema(
-    schema: T.StructType,
-    add: Mapping[str, T.DataType],
-    remove: Sequence[str],
-    retype: Mapping[str, T.DataType],
-) -> T.StructType:
-    """Return the table's columns after a schema change of dbt.
-
-    Args:
-        schema: Columns now.
-        add: New columns, appended.
-        remove: Columns that go.
-        retype: Columns that get another type.
-    """
-    gone = {name.lower() for name in remove}
-    types = AnyCase(retype.items())
-    kept = [
-        T.StructField(column.name, types.get(column.name, column.dataType), True)
-        for column in schema.fields
-        if column.name.lower() not in gone
-    ]
-    return T.StructType([*kept, *(T.StructField(name, kind, True) for name, kind in add.items())])

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from hudi_engine import HudiTable
 from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
+from dbt.adapters.hudi.rows.schema_changes import APPEND, schema_change
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
@@ -42,7 +41,9 @@ def write_snapshot(
     held = staged.persist()
     try:
         rows, update = _rows_to_write(held, plan, valid_to, stored)
-        schema = _with_new_columns(plan, table, rows)
+        stored_columns = builds.data_columns(table)
+        # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
+        schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
         result = table.write(
             operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=update
         )
@@ -72,13 +73,3 @@ def _without_known_versions(new: DataFrame, version: list[str], stored: DataFram
     """Leave out new rows whose version id is there: a deleted row that comes back unchanged. History stays, as in dbt's merge."""
     known = stored.select(*version).join(new.select(*version), version, "left_semi")
     return new.join(known, version, "left_anti").select(*new.columns)
-
-
-def _with_new_columns(plan: ModelPlan, table: HudiTable, rows: DataFrame) -> T.StructType:
-    """Return the table's columns, with those the source has got since the last run."""
-    schema = builds.data_columns(table)
-    wider = builds.with_new_columns(schema, rows)
-    # with tests the columns come with the rows, so that a failure takes back both
-    if wider is not schema and not plan.tests:
-        table.alter_schema(wider)
-    return wider

@@ -67,7 +67,7 @@ def sidecar_state(
         units: Partitions that the write may touch.
     """
     config, schema = context.config, state.data_schema()
-    if config.table_type is not TableType.MERGE_ON_READ or not has_steps(config):
+    if config.table_type is not TableType.MERGE_ON_READ or not has_steps(config) or state.columns is not None:
         return None
     if not context.options[EngineOptions.PUBLISH_MANIFEST] or context.read.schema_history is not None:
         return None

@@ -30,7 +30,7 @@
   {{ return(found) }}
 {% endmacro %}
 
-{#- All changes of one run are one schema commit. -#}
+{#- For strategies of the user's own, whose SQL writes the rows: all changes of one run are one schema commit before it. -#}
 {% macro hudi__sync_column_schemas(on_schema_change, target_relation, schema_changes_dict) %}
   {%- set added = schema_changes_dict['source_not_in_target'] -%}
   {%- set removed = [] -%}

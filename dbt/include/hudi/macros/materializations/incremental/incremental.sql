@@ -21,7 +21,8 @@
     {% if on_schema_change != 'ignore' %}
       {% do adapter.hudi_check_fit(plan, temp_relation) %}
     {% endif %}
-    {% if plan.tests and on_schema_change in ['append_new_columns', 'sync_all_columns'] %}
+    {% if plan.merge.operation and on_schema_change in ['append_new_columns', 'sync_all_columns'] %}
+      {#- columns change in the commit of the rows -#}
       {%- set source_columns = adapter.get_columns_in_relation(temp_relation) -%}
       {%- set dest_columns = adapter.hudi_columns_to_be(plan, source_columns, adapter.get_columns_in_relation(existing_relation)) -%}
     {% else %}

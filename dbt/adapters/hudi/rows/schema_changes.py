@@ -1,0 +1,106 @@
+"""What `on_schema_change` makes of a table's columns: which are added, dropped and widened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.meta_fields import DELETES
+from pyspark.sql import types as T
+from pyspark.sql.types import _parse_datatype_string
+
+from dbt.adapters.hudi.column import same_stored_type, stored_type
+from dbt.adapters.hudi.rows.alignment import META_PREFIX
+from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
+
+APPEND, SYNC = "append_new_columns", "sync_all_columns"
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """A change of a table's columns.
+
+    Args:
+        added: Columns that it gets, with the types of the query.
+        removed: Names of columns that go.
+        retyped: Columns that get another type.
+    """
+
+    added: Sequence[T.StructField] = ()
+    removed: Sequence[str] = ()
+    retyped: Mapping[str, T.DataType] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether anything changes."""
+        return bool(self.added or self.removed or self.retyped)
+
+    def applied(self, table: T.StructType) -> T.StructType:
+        """Return the table's columns after the change, new ones last, in the types that a Hudi table holds."""
+        gone = {name.lower() for name in self.removed}
+        types = AnyCase((name, _stored(kind)) for name, kind in self.retyped.items())
+        kept = [
+            T.StructField(column.name, types.get(column.name, column.dataType), True)
+            for column in table.fields
+            if column.name.lower() not in gone
+        ]
+        return T.StructType(
+            [*kept, *(T.StructField(each.name, _stored(each.dataType), True) for each in self.added)]
+        )
+
+
+def schema_change(mode: str, table: T.StructType, query: T.StructType) -> SchemaChange:
+    """Return what a run does to its table's columns.
+
+    Args:
+        mode: The model's ``on_schema_change``.
+        table: Data columns of the table.
+        query: Columns of the query. Hudi's own and marks of deleted rows do not count.
+    """
+    if mode not in (APPEND, SYNC):
+        return SchemaChange()
+    mine, theirs = _own(table), _own(query)
+    known = {column.name.lower() for column in mine}
+    added = [column for column in theirs if column.name.lower() not in known]
+    retyped = type_changes(theirs, mine)
+    if mode == APPEND:
+        return SchemaChange(added, (), new_fields(retyped, mine))
+    given = {column.name.lower() for column in theirs}
+    return SchemaChange(added, [each.name for each in mine if each.name.lower() not in given], retyped)
+
+
+def type_changes(query: Sequence[T.StructField], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
+    """Return the table's columns whose type in the query is not what the table holds for that type, with that type."""
+    stored = AnyCase((column.name, column) for column in table)
+    changes = {}
+    for column in query:
+        mine = stored.get(column.name)
+        if mine is None or _same(column.dataType, mine.dataType):
+            continue
+        wanted = in_order_of(mine.dataType, column.dataType)
+        if not _same(wanted, mine.dataType):
+            changes[mine.name] = wanted
+    return changes
+
+
+def new_fields(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
+    """Of some changed types those whose structs get further fields; nothing else of them changes."""
+    types = {column.name: column.dataType for column in table}
+    grown = {name: with_new_fields(types[name], kind) for name, kind in retyped.items()}
+    return {name: kind for name, kind in grown.items() if not _same(types[name], kind)}
+
+
+def _own(columns: T.StructType) -> list[T.StructField]:
+    return [
+        column
+        for column in columns.fields
+        if not column.name.lower().startswith(META_PREFIX) and column.name != DELETES
+    ]
+
+
+def _stored(kind: T.DataType) -> T.DataType:
+    return _parse_datatype_string(stored_type(kind.simpleString()))
+
+
+def _same(left: T.DataType, right: T.DataType) -> bool:
+    return same_stored_type(left.simpleString(), right.simpleString())

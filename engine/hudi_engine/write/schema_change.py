@@ -1,0 +1,83 @@
+"""A change of a table's columns: what is allowed, and a write that brings it in its own commit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from hudi_engine.errors import SchemaError, WriteConflictError
+from hudi_engine.schema.avro import check_avro_names
+from hudi_engine.schema.evolution import can_change
+from hudi_engine.table_state import TableState
+from hudi_engine.write.operation import NOTHING
+from hudi_engine.write.request import WriteRequest
+from hudi_engine.write.returning_columns import check_returning
+
+
+def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHING) -> None:
+    """Refuse columns that a table cannot get.
+
+    Args:
+        state: The table.
+        new: All its data columns to be.
+        replaces: Which file groups the write that brings them takes out.
+
+    Raises:
+        SchemaError: A change of type that Hudi refuses, a key, ordering or partition column that would go, or a column that was
+            dropped and comes back with another type.
+    """
+    check_avro_names(new)
+    old, config = state.data_schema(), state.config
+    if old is None:
+        return
+    needed = {
+        *config.record_key_fields,
+        *config.ordering_fields,
+        *(field.name for field in config.partition_fields),
+    }
+    gone = sorted(name for name in needed if name.partition(".")[0] not in new.names)
+    problems = [
+        f"column {name!r} is a key, ordering or partition column and cannot be dropped" for name in gone
+    ]
+    for field in new:
+        place = old.get_field_index(field.name)
+        if place >= 0 and not can_change(old.field(place).type, field.type):
+            problems.append(
+                f"column {field.name!r} cannot change from {old.field(place).type} to {field.type}; only widening is allowed "
+                "(int to long, float or double, long to double, any number to string, new fields at the end of a struct)"
+            )
+    if problems:
+        raise SchemaError("; ".join(problems))
+    check_returning(state, old, new, replaces)
+
+
+def with_columns(state: TableState, request: WriteRequest) -> TableState:
+    """Return the table as a write finds it, with the columns that the write gives it.
+
+    Raises:
+        SchemaError: As check_schema_change does.
+    """
+    if request.columns is None:
+        return state
+    check_schema_change(state, request.columns, request.operation.replaces)
+    return replace(state, columns=request.columns)
+
+
+def still_with_columns(before: TableState, now: TableState) -> TableState:
+    """Return the table as of the begin of a write that gives it other columns.
+
+    Args:
+        before: The table as the rows were fitted to it.
+        now: As the begin of the write found it.
+
+    Raises:
+        WriteConflictError: Another writer changed its columns meanwhile.
+    """
+    if before.columns is None:
+        return now
+    if before.schema_json() != now.schema_json():
+        raise WriteConflictError(
+            f"another writer changed the columns of table {now.config.name!r} while this write was about to: run it again"
+        )
+    return replace(now, columns=before.columns)
