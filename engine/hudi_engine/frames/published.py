@@ -41,7 +41,8 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         state: The table.
 
     Returns:
-        None when the manifest does not show this state, or a write under way gives it other columns, or Spark cannot read the base files under its schema.
+        None when the manifest does not show this state, a write is about to give it other columns, or Spark cannot read
+        the base files under its schema.
     """
     data_schema = state.data_schema()
     if data_schema is None or state.columns is not None:

@@ -255,7 +255,10 @@ def _left_markers(state: TableState) -> Iterator[Finding]:
     pending = {each.requested_time for each in state.timeline.pending}
     for status in state.storage.list(MARKER_FOLDER):
         if status.is_dir and status.name not in pending:
-            message = f"markers of instant {status.name}, which is not under way; the next write removes them"
+            message = (
+                f"markers of instant {status.name}, which is not under way; the next write removes them, or the first one after an "
+                "hour where files that they announce may come yet"
+            )
             yield Finding("orphan_markers", status.path, message, False)
 
 

@@ -72,12 +72,14 @@ class ConversionTask:
         base_file: The file.
         target: Storage that gets the new file.
         path: Where, relative to ``target``.
+        with_meta: Whether the copy has the meta columns, which nobody declares in tables of others.
     """
 
     context: ReadContext
     base_file: BaseFile
     target: Storage
     path: str
+    with_meta: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -89,7 +91,8 @@ class ConversionTask:
         found = self.target.stat(self.path)
         if found is not None:
             return found.size
-        names = without_meta_columns(self.context.schema).names
+        schema = self.context.schema
+        names = (schema if self.with_meta else without_meta_columns(schema)).names
         rows = read_base_file(self.context, self.base_file, names)
         try:
             with self.target.open_output(self.path) as sink:

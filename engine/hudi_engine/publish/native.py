@@ -28,8 +28,8 @@ _WIDENINGS_OF_SPARK_4 = {
 }
 
 
-SPARK_3 = 3
-"""The oldest major version of Spark: what it can read, all can."""
+SPARK_3, SPARK_4 = 3, 4
+"""The oldest major version of Spark: what it can read, all can; and the newest: what it cannot read, none can."""
 
 
 def natively_readable(
@@ -56,6 +56,19 @@ def natively_readable(
     examples = list(of_instant.values())
     stored = parallel.on_threads(partial(_file_schema, storage), examples)
     return all(_fits(each, schema, spark_major) for each in stored)
+
+
+def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
+    """Tell whether every Spark refuses a base file's values under the table's types, or reads others from them.
+
+    So it is with numbers that became text, and with ``float`` that became ``double``.
+
+    Args:
+        storage: The table's storage.
+        path: The base file, relative to the table.
+        schema: Data columns of the table.
+    """
+    return path.endswith(_PARQUET) and not _fits(_file_schema(storage, path), schema, SPARK_4)
 
 
 def native_instants(

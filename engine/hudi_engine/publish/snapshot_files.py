@@ -6,7 +6,8 @@ same commit. The modification time, which Spark shows as ``_metadata.file_modifi
 there: the slice's ordinal, plus the kind of file. The snapshot view splits and joins by it, and Spark leaves
 out files by it before it opens them.
 
-In a table of another writer a base file that Spark would read wrongly is listed as a rewritten copy.
+A base file that Spark would read wrongly is listed as a rewritten copy: in a table of another writer outside of it, in one of
+this engine beside the file, named as a sidecar is.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from hudi_engine.publish.manifest_file import (
     label_of,
     parse_line,
 )
-from hudi_engine.publish.native import SPARK_3, natively_readable
+from hudi_engine.publish.native import SPARK_3, is_misread, natively_readable
 from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -207,6 +208,8 @@ def _is_native(request: SnapshotRequest, slices: Sequence[_Slice]) -> bool:
     if load_schema_history(request.storage, request.timeline) is not None:
         return False
     inside = f"{request.stamp.base}/"
+    if any(each.base is not None and each.base.origin is not None for each in slices):
+        return False
     paths = [each.base.uri.removeprefix(inside) for each in slices if each.base is not None]
     return natively_readable(request.storage, request.config, paths, request.schema, spark_major=SPARK_3)
 
@@ -258,18 +261,38 @@ class _Derivation:
             else read_context(request.storage, request.config, request.timeline)
         )
         self._tasks: dict[Origin, DeriveTask] = {}
+        self._misread: dict[str, bool] = {}
 
     def base_origin(self, base: BaseFile) -> Origin | None:
         """Return what a base file has to be replaced by, None when it can be listed as it is."""
         request = self._request
-        if request.is_readable is None or self._context is None or request.is_readable(self._context, base):
+        if self._context is None or self._is_readable(self._context, base):
             return None
         digest = request.stamp.schema_digest
         origin = Origin(Derived.BASE, base.partition, base.file_id, f"{base.name} {digest}")
         if origin not in self._known:
+            inside = request.target is request.storage
             path = conversion_path(base, digest)
-            self._tasks[origin] = ConversionTask(self._context, base, request.target, path)
+            if inside:
+                file_slice = FileSlice(base.partition, base.file_id, base.instant, base)
+                path = sidecar_path(file_slice, request.stamp.instant)
+            self._tasks[origin] = ConversionTask(self._context, base, request.target, path, inside)
         return origin
+
+    def _is_readable(self, context: ReadContext, base: BaseFile) -> bool:
+        """Tell whether Spark may read a base file; of this engine's own a writer gives all of an instant the same columns."""
+        request = self._request
+        if request.is_readable is not None:
+            return request.is_readable(context, base)
+        if (
+            request.schema is None
+            or request.target is not request.storage
+            or context.schema_history is not None
+        ):
+            return True
+        if base.instant not in self._misread:
+            self._misread[base.instant] = is_misread(request.storage, base.path, request.schema)
+        return not self._misread[base.instant]
 
     def delta_origin(self, file_slice: FileSlice) -> Origin | None:
         """Return the sidecar a slice needs, None when it has no logs."""

@@ -1,0 +1,101 @@
+"""Columns change in the commit of the rows: a run that fails leaves them as they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+
+MODEL = """
+{{{{ config(materialized='incremental', unique_key='id', table_type='{kind}', on_schema_change='{mode}', audit={audit}) }}}}
+{{% if is_incremental() %}} {{{{ var('second') }}}} {{% else %}} select 1 as id, 'kept' as gone, 7 as n {{% endif %}}
+"""
+MODELS = {
+    "synced_cow": ("cow", "sync_all_columns", "false"),
+    "synced_mor": ("mor", "sync_all_columns", "false"),
+    "appended": ("cow", "append_new_columns", "false"),
+    "tested": ("mor", "sync_all_columns", "true"),
+    "checked": ("cow", "append_new_columns", "false"),
+}
+PROPERTIES = """
+models:
+  - name: checked
+    config: {contract: {enforced: true}}
+    constraints: [{type: check, expression: "extra is null or extra <> 'bad'"}]
+    columns: [{name: id, data_type: int}, {name: gone, data_type: string}, {name: n, data_type: int},
+      {name: extra, data_type: string}]
+  - name: tested
+    columns: [{name: id, data_tests: [{accepted_values: {arguments: {values: [1], quote: false}}}]}]
+"""
+OLD = ["id int", "gone string", "n int"], [(1, "kept", 7)]
+FAILING = "select 2 as id, 8L as n, 'bad' as extra, cast(raise_error('boom') as int) as more"
+UNLIKE = "select 2 as id, 'kept' as gone, 3000000000 as n, 'new' as extra"
+CHANGED = "select 1 as id, 8L as n, 'good' as extra"
+BREAKING = "select 2 as id, 8L as n, 'bad' as extra"
+
+
+class TestColumnsAndRowsAreOneCommit:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        texts = {
+            f"{name}.sql": MODEL.format(kind=kind, mode=mode, audit=audit)
+            for name, (kind, mode, audit) in MODELS.items()
+        }
+        first = "select 1 as id, 'kept' as gone, 7 as n"
+        texts["checked.sql"] = texts["checked.sql"].replace(first, f"{first}, cast(null as string) as extra")
+        return {**texts, "all.yml": PROPERTIES}
+
+    def look(self, project: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        with project.adapter.connection_named("look"):
+            with project.adapter.connections.get_thread_connection().handle.job("look") as session:
+                frame = session.table(f"{project.test_schema}.{name}")
+                names = [each for each in frame.columns if not each.startswith("_hoodie")]
+                shown = frame.select(names).orderBy("id")
+                kinds = [f"{each.name} {each.dataType.simpleString()}" for each in shown.schema]
+                return kinds, [tuple(row) for row in shown.collect()]
+
+    def run(self, select: str, second: str, passes: bool = True) -> list[str]:
+        given = ["run", "--select", *select.split(), "--vars", f'{{second: "{second}"}}']
+        return [str(result.message) for result in run_dbt(given, expect_pass=passes)]
+
+    def test_a_run_that_fails_leaves_the_columns_and_one_that_passes_brings_them(self, project: Any) -> None:
+        names = [name for name in MODELS if name != "checked"]
+        run_dbt(["run"])
+        before = {name: self.look(project, name) for name in names}
+        assert set(map(str, before.values())) == {str(OLD)}
+
+        said = self.run(" ".join(names), FAILING, passes=False)
+        assert all("boom" in each for each in said), said
+        assert {name: self.look(project, name) for name in names} == before
+        (said_of_value,) = self.run("appended", UNLIKE, passes=False)
+        assert "value 3000000000 of column n does not fit its type int" in said_of_value
+        (said_of_test,) = self.run("tested", BREAKING, passes=False)
+        assert "the table is as it was" in said_of_test
+        assert {name: self.look(project, name) for name in names} == before
+
+        self.run(" ".join(names), CHANGED)
+        synced = ["id int", "n bigint", "extra string"], [(1, 8, "good")]
+        for name in names:
+            wanted = (["id int", "gone string", "n int", "extra string"], [(1, "kept", 8, "good")])
+            assert self.look(project, name) == (wanted if name == "appended" else synced), name
+
+    def test_rows_that_break_a_constraint_bring_no_column(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "checked"])
+        before = self.look(project, "checked")
+        text = project.project_root + "/models/all.yml"
+        with open(text) as file:
+            properties = file.read()
+        with open(text, "w") as file:
+            file.write(
+                properties.replace(
+                    "{name: extra, data_type: string}]",
+                    "{name: extra, data_type: string}, {name: more, data_type: int}]",
+                )
+            )
+        more = "select 2 as id, 'x' as gone, 8 as n, 'bad' as extra, 1 as more"
+        (said,) = self.run("checked", more, passes=False)
+        assert "constraint" in said
+        assert self.look(project, "checked") == before
+        self.run("checked", more.replace("bad", "good"))
+        assert self.look(project, "checked")[0] == [*before[0], "more int"]
