@@ -17,7 +17,7 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import legal_names
-from dbt.adapters.hudi.rows.schema_changes import SchemaChange, new_fields, schema_change, type_changes
+from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 
 
 class ColumnChanges(metaclass=AdapterMeta):
@@ -61,7 +61,7 @@ class ColumnChanges(metaclass=AdapterMeta):
         with self.connections.work(f"alter columns of {relation}") as session:
             name = named(relation)
             table = self.connections.warehouse.require_table(session, name.database, name.name)
-            change = SchemaChange(
+            change = ChangeOfColumns(
                 _fields(add or ()),
                 [column.name for column in remove or ()],
                 {item["column_name"]: _parse_datatype_string(item["new_type"]) for item in retype},

@@ -18,7 +18,7 @@ APPEND, SYNC = "append_new_columns", "sync_all_columns"
 
 
 @dataclass(frozen=True)
-class SchemaChange:
+class ChangeOfColumns:
     """A change of a table's columns.
 
     Args:
@@ -49,7 +49,7 @@ class SchemaChange:
         )
 
 
-def schema_change(mode: str, table: T.StructType, query: T.StructType) -> SchemaChange:
+def schema_change(mode: str, table: T.StructType, query: T.StructType) -> ChangeOfColumns:
     """Return what a run does to its table's columns.
 
     Args:
@@ -58,15 +58,15 @@ def schema_change(mode: str, table: T.StructType, query: T.StructType) -> Schema
         query: Columns of the query. Hudi's own and marks of deleted rows do not count.
     """
     if mode not in (APPEND, SYNC):
-        return SchemaChange()
+        return ChangeOfColumns()
     mine, theirs = _own(table), _own(query)
     known = {column.name.lower() for column in mine}
     added = [column for column in theirs if column.name.lower() not in known]
     retyped = type_changes(theirs, mine)
     if mode == APPEND:
-        return SchemaChange(added, (), new_fields(retyped, mine))
+        return ChangeOfColumns(added, (), new_fields(retyped, mine))
     given = {column.name.lower() for column in theirs}
-    return SchemaChange(added, [each.name for each in mine if each.name.lower() not in given], retyped)
+    return ChangeOfColumns(added, [each.name for each in mine if each.name.lower() not in given], retyped)
 
 
 def type_changes(query: Sequence[T.StructField], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
