@@ -69,6 +69,10 @@ class TestSlimRun(BaseClone):
         run_dbt(["clone", *there, "--exclude", "counted", "--full-refresh"])
         assert self.rows(project, other_schema) == FIRST
 
+        (result,) = run_dbt(["clone", *there, "-s", "counted", "--full-refresh"], expect_pass=False)
+        assert f"{project.test_schema}.counted is not there; nothing to clone" in result.message
+        assert project.run_sql(f"select n from {other_schema}.counted", fetch="one")[0] == 3
+
         run_dbt(["run", "--exclude", "counted"])
         name = project.test_schema
         called = (

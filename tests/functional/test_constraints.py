@@ -10,7 +10,7 @@ from dbt.tests.adapter.constraints.test_constraints import (
     BaseTableConstraintsColumnsEqual,
     BaseViewConstraintsColumnsEqual,
 )
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 
 class SparkTypes:
@@ -105,6 +105,49 @@ class TestConstraintsGuardTheCommit:
             assert f'a row that breaks it: {{"id":{value},"name":"a"}}' in result.message
         rows = project.run_sql(f"select id, name from {{schema}}.{kind}_model", fetch="all")
         assert [tuple(row) for row in rows] == [(1, "a")]
+
+
+NOT_KEPT = """
+models:
+  - name: m
+    config: {contract: {enforced: true}}
+    constraints: [{type: check, name: small, expression: "{{ var('check', 'id < 9') }}"}]
+    columns:
+      - name: id
+        data_type: int
+        constraints:
+          - {type: not_null}
+          - {type: primary_key}
+          - {type: unique, warn_unenforced: false}
+          - {type: foreign_key, expression: "other (id)"}
+      - name: name
+        data_type: string
+        constraints:
+          - {type: custom, expression: "default 'a'"}
+          - {type: custom, expression: "encode zstd", warn_unsupported: false}
+"""
+
+
+class TestConstraintsThatNothingComesOf:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = "{{ config(materialized=var('kind', 'table'), on_schema_change='fail') }}"
+        return {"m.sql": config + " select 1 as id, 'a' as name", "m.yml": NOT_KEPT}
+
+    @pytest.mark.parametrize("kind", ["table", "incremental"])
+    def test_they_are_said_once_a_model_unless_the_user_knows(self, project: Any, kind: str) -> None:
+        _, told = run_dbt_and_capture(["run", "--vars", f"{{kind: {kind}}}"])
+        assert told.count("m, primary_key (id), foreign_key (id): not enforced by dbt-hudi") == 1
+        assert told.count("m, custom (name) default 'a': not supported by dbt-hudi") == 1
+        assert "unique" not in told and "zstd" not in told
+        silence = ["--warn-error-options", "{silence: [ConstraintNotEnforced, ConstraintNotSupported]}"]
+        _, told = run_dbt_and_capture([*silence, "run", "--vars", f"{{kind: {kind}}}"])
+        assert "by dbt-hudi" not in told
+
+    def test_a_check_that_spark_does_not_understand_is_named(self, project: Any) -> None:
+        for check in ("nope > 1", "id >"):
+            (result,) = run_dbt(["run", "--vars", f"{{check: '{check}'}}"], expect_pass=False)
+            assert f"the constraint small ({check}) cannot be evaluated: " in result.message
 
 
 class TestNotNullOfCreateTable:

@@ -46,7 +46,8 @@ class TestBatchesBesideEachOther:
     ) -> None:
         for _ in range(2):
             with patch_microbatch_end_time("2020-01-04 18:30:00"):
-                run_dbt(["run"])
+                _, told = run_dbt_and_capture(["run"])
+            assert told.count(" OK created batch ") == told.count("MICROBATCH 20") > 0
             for model in ("cow_days", "mor_days"):
                 found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
                 assert [row[0] for row in found] == list(range(16)), model

@@ -45,12 +45,13 @@ class TestSeedValues:
 
     def test_a_value_that_does_not_fit_its_type_fails_the_seed(self, project: Any) -> None:
         path = project.project_root / "seeds" / "bad.csv"
-        path.write_text("id,amount\n1,x12\n", "utf-8")
+        path.write_text("id,amount\n1,7\n2,x12\n", "utf-8")
         (project.project_root / "seeds" / "bad.yml").write_text(
             "version: 2\nseeds: [{name: bad, config: {column_types: {amount: int}}}]", "utf-8"
         )
         (result,) = run_dbt(["seed", "-s", "bad"], expect_pass=False)
-        assert "value x12 of column amount does not fit its type int" in result.message
+        told = "value x12 of column amount does not fit its type int, in row 2 below the header"
+        assert told in result.message
 
 
 class TestHooks:

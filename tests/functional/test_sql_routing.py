@@ -98,6 +98,40 @@ class TestStatements:
         )
         assert self.rows(project) == [(1, "a", "x"), (2, "b, it's", "y")]
 
+    @pytest.mark.parametrize(
+        ("statement", "left"),
+        [
+            ("delete from {t} o where not exists (select 1 from {m} c where c.id = o.id)", [(1, "a")]),
+            ("delete from {t} where not exists (select 1 from {m} c where c.id = orders.id)", [(1, "a")]),
+            ("delete from {t} o where exists (select 1 from {t} x where x.id > o.id)", [(2, "b")]),
+            ("delete from {t} o where o.id in (select c.id from {m} c where c.name = o.name)", [(2, "b")]),
+            (
+                "update {t} o set o.name = 'A' where exists (select 1 from {m} c where c.id = o.id)",
+                [(1, "A"), (2, "b")],
+            ),
+            (
+                "update {t} set name = (select max(note) from {m} c where c.id = {t}.id) where orders.id < 9",
+                [(1, "n"), (2, None)],
+            ),
+        ],
+    )
+    def test_a_subquery_speaks_of_the_row(
+        self, project: Any, statement: str, left: list[tuple[Any, ...]]
+    ) -> None:
+        schema = project.test_schema
+        project.run_sql(f"create or replace view {schema}.m as select 1 as id, 'a' as name, 'n' as note")
+        project.run_sql(statement.format(t=f"{schema}.orders", m=f"{schema}.m"))
+        assert [row[:2] for row in self.rows(project)] == left
+
+    def test_a_subquery_speaks_of_the_row_where_keys_stand_twice(self, project: Any) -> None:
+        schema = project.test_schema
+        project.run_sql(f"insert into {schema}.orders values (1, 'c', 'x')")
+        project.run_sql(
+            f"delete from {schema}.orders o where exists (select 1 from values (1, 'a') c(id, name) "
+            "where c.id = o.id and c.name = o.name)"
+        )
+        assert self.rows(project) == [(1, "c", "x"), (2, "b", "y")]
+
     def test_update_and_delete_without_a_key(self, project: Any) -> None:
         project.run_sql("update {schema}.keyless set name = 'new' where name = 'it\\'s'")
         assert self.rows(project, "keyless") == [(1, "a"), (2, "new")]

@@ -28,6 +28,22 @@ class CloneMethods(TableServiceMethods):
     """Tables that share the base files of others."""
 
     @available.parse_none
+    def hudi_shares_files(self, original: BaseRelation) -> bool:
+        """Whether the clone of a relation is a table; that of a view, or of another table, is a view.
+
+        Raises:
+            DbtRuntimeError: The other environment has not built it.
+        """
+        name = self._names(original)
+        with self.connections.work(f"look up {name.label}") as session:
+            entry = self.connections.warehouse.entry(session, name.database, name.name)
+        if entry is None:
+            raise DbtRuntimeError(
+                f"{name.label} is not there; nothing to clone. Build it in its environment first"
+            )
+        return bool(entry.is_hudi_table)
+
+    @available.parse_none
     def hudi_clone_model(
         self, plan: ModelPlan, original: BaseRelation, *, replace: bool = False
     ) -> AdapterResponse:

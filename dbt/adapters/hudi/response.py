@@ -57,14 +57,19 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def write_response(result: WriteResult) -> HudiAdapterResponse:
-    """Return what dbt prints and keeps of one write."""
-    code, figures = result.operation.upper(), result.figures
+def write_response(result: WriteResult, asked: str | None = None) -> HudiAdapterResponse:
+    """Return what dbt prints and keeps of one write.
+
+    Args:
+        result: What the engine says of it.
+        asked: What the write was for, where that says more than the engine's operation, such as ``microbatch``.
+    """
+    code, figures = (asked or result.operation).upper(), result.figures
     signed = (("+", result.rows_inserted), ("~", result.rows_updated), ("-", result.rows_deleted))
     services = f" | {', '.join(result.services)}" if result.services else ""
     counts = " ".join(f"{sign}{count}" for sign, count in signed if count or sign == "+")
     # the rows an overwrite puts others in the place of are no result of the model
-    replaced = 0 if "OVERWRITE" in code else result.rows_deleted
+    replaced = 0 if "OVERWRITE" in result.operation.upper() else result.rows_deleted
     did: dict[str, Any] = {each.name: getattr(result, each.name) for each in fields(RowCounts)}
     return HudiAdapterResponse(
         _message=f"{code} {result.instant or 'no commit'} {counts} rows, "

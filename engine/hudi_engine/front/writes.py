@@ -11,6 +11,7 @@ from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, RepeatedKeyError
+from hudi_engine.frames.named import under_name
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.hive_entries import HiveEntries
@@ -212,27 +213,35 @@ class Writes(Reads, HiveEntries):
         resolved = self._resolved(options)
         return self._published(delete_partitions(self.storage, partitions, resolved), resolved)
 
-    def delete_where(self, condition: str, *, options: RawOptions | None = None) -> WriteResult:
+    def delete_where(
+        self, condition: str, *, options: RawOptions | None = None, named: Sequence[str] = ()
+    ) -> WriteResult:
         """Delete the rows that fulfil a SQL condition over the table's columns.
 
         Args:
             condition: SQL over the table's columns.
             options: ``hoodie.*`` options of this call.
+            named: Parts of the table's name in the condition, such as ``["o"]``: a subquery calls a column of the row ``o.id``.
         """
-        base = TableState.load(self.storage)
-        rows = self._rows_where(base, condition)
+        base, parts = TableState.load(self.storage), tuple(column_names(named, "named") or ())
+        rows = self._rows_where(base, condition, parts)
         try:
             return self.write(operations.DELETE, rows, options, prepped=True, base=base)
         except RepeatedKeyError:
             # Files lose rows by key: the others of the key have to be inserted anew.
             nothing = rows.drop(*META_FIELDS, OPERATION).limit(0)
-            changes = Replacement(where=condition, brings_back=True)
+            changes = Replacement(where=condition, brings_back=True, named=parts)
             return self._run(
                 WriteRequest(operations.REPLACE, nothing, self._resolved(options), changes=changes)
             )
 
     def update_where(
-        self, condition: str, assignments: Mapping[str, str], *, options: RawOptions | None = None
+        self,
+        condition: str,
+        assignments: Mapping[str, str],
+        *,
+        options: RawOptions | None = None,
+        named: Sequence[str] = (),
     ) -> WriteResult:
         """Set columns of the rows that fulfil a SQL condition.
 
@@ -240,6 +249,7 @@ class Writes(Reads, HiveEntries):
             condition: SQL over the table's columns.
             assignments: Column to SQL expression.
             options: ``hoodie.*`` options of this call.
+            named: As in delete_where.
 
         Raises:
             ConfigError: An assignment to a key or partition column, or to one the table does not have.
@@ -250,7 +260,7 @@ class Writes(Reads, HiveEntries):
 
         base = TableState.load(self.storage)
         self._check_assignments(base, assignments)
-        rows = self._rows_where(base, condition)
+        rows = self._rows_where(base, condition, named)
         given = AnyCase(assignments.items())
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
             stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
@@ -409,10 +419,10 @@ class Writes(Reads, HiveEntries):
             report(options, config, commit_metrics(result.action, instant, metadata, result.seconds, zone))
         call_back(options, (config.name, self.storage.base), instant, result.action, metadata)
 
-    def _rows_where(self, base: TableState, condition: str) -> DataFrame:
-
+    def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
+        parts = column_names(named, "named") or ()
         with resolving(f"the condition {condition!r} cannot be resolved"):
-            return self._read_state(base, SNAPSHOT, None, None).where(condition)
+            return under_name(self._read_state(base, SNAPSHOT, None, None), parts).where(condition)
 
     def _check_assignments(self, base: TableState, assignments: Mapping[str, str]) -> None:
         """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns."""

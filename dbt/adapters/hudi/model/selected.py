@@ -13,6 +13,7 @@ from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import nearest
 
+from dbt.adapters.hudi.model.contracts import say_of_constraints
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 from dbt.adapters.hudi.model.meta import with_meta
@@ -92,7 +93,7 @@ def lacks_macro(strategy: object, macros: Iterable[Any]) -> bool:
 
 
 def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callable[[Any], object]) -> None:
-    """Refuse the nodes that cannot be built, all in one message, and say which configs nothing uses.
+    """Refuse the nodes that cannot be built, all in one message, and say which configs and constraints nothing comes of.
 
     Args:
         nodes: Models, seeds and snapshots of the run.
@@ -114,6 +115,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         except DbtRuntimeError as error:
             problems.append(error.msg)
             continue
+        say_of_constraints(node, config)
         for key, word in unused_configs(config, read_by_macros | _keys_read([node.raw_code or ""])).items():
             unused.setdefault((key, word), []).append(node.name)
         if lacks_macro(config.get("incremental_strategy"), macros):

@@ -110,7 +110,9 @@ def missing_columns(frame: DataFrame, table: T.StructType) -> list[str]:
     return [column.name for column in table.fields if column.name.lower() not in given]
 
 
-def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) -> Column:
+def exact_cast(
+    source: str, given: T.DataType, wanted: T.DataType, name: str, place: Column | None = None
+) -> Column:
     """Cast a column; a value that does not fit fails the query instead of becoming null or wrapping around.
 
     Args:
@@ -118,6 +120,7 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
         given: Its type.
         wanted: The type to cast to.
         name: Name of the result.
+        place: Where the value stands, text that ends the message.
     """
     column = F.col(quoted(source))
     if given == wanted:
@@ -132,6 +135,7 @@ def exact_cast(source: str, given: T.DataType, wanted: T.DataType, name: str) ->
         F.lit("value "),
         column.cast("string"),
         F.lit(f" of column {name} does not fit its type {wanted.simpleString()}"),
+        *([] if place is None else [place]),
     )
     failed = F.raise_error(problem).cast(wanted)
     return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)

@@ -83,7 +83,7 @@ def rebuild_model(
     table = warehouse.table(session, plan.base)
     say_of_keys_twice(plan, table, result.rows_inserted)
     warehouse.register_plan(session, plan, table)
-    return write_response(result)
+    return write_response(result, _asked(plan))
 
 
 def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:
@@ -138,7 +138,12 @@ def write_model(
         result = _replace(table, plan, fitted)
     with warehouse.one_writer(session, plan.base):
         warehouse.register_plan(session, plan, table)
-    return write_response(result)
+    return write_response(result, _asked(plan))
+
+
+def _asked(plan: ModelPlan) -> str | None:
+    """Return what a write is called where several operations of the engine do the same."""
+    return None if plan.merge.window is None else "microbatch"
 
 
 def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dbt.adapters.events.logging import AdapterLogger
 from hudi_engine.schema.fit import quoted
+from hudi_engine.write.rows.arguments import resolving
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -43,7 +44,9 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
 def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
     """Return the same rows; reading one that breaks a constraint fails with the constraint's name and that row."""
     for constraint in constraints:
-        met = F.coalesce(F.expr(constraint.condition), F.lit(True))
+        with resolving(f"the constraint {constraint.name} ({constraint.condition}) cannot be evaluated"):
+            met = F.coalesce(F.expr(constraint.condition), F.lit(True))
+            frame.where(met)
         told = F.concat(
             F.lit(f"constraint violated: {constraint.name}: {constraint.condition}; a row that breaks it: "),
             F.substring(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from hudi_engine.write.rows.frames import as_frame
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import agate
 
 _INT64 = 2**63
+_NUMBER = "row_number"
 # agate warns of types for columns that a file does not have; what is meant for it is said by the adapter
 warnings.filterwarnings("ignore", message=".* does not match the name of any column in this table")
 
@@ -51,14 +53,17 @@ def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[s
     columns = [
         pa.array([_text(value) for value in column.values()], pa.string()) for column in agate_table.columns
     ]
-    table = pa.table(columns, names=[f"c{number}" for number in range(len(names))])
+    numbers = pa.array(range(1, len(agate_table.rows) + 1), pa.int64())
+    table = pa.table([*columns, numbers], names=[*(f"c{number}" for number in range(len(names))), _NUMBER])
     text = as_frame(session, table)
+    # not the line, which is another one where a value above has line breaks
+    place = F.concat(F.lit(", in row "), F.col(_NUMBER).cast("string"), F.lit(" below the header"))
     cast = []
     for number, (name, kind) in enumerate(types.items()):
         wanted = _parse_datatype_string(kind)
         if isinstance(wanted, (T.VarcharType, T.CharType)):
             wanted = T.StringType()
-        cast.append(exact_cast(f"c{number}", T.StringType(), wanted, name))
+        cast.append(exact_cast(f"c{number}", T.StringType(), wanted, name, place))
     return text.select(*cast)
 
 

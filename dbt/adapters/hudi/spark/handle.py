@@ -250,7 +250,7 @@ Converter = Callable[[Any], Any]
 
 
 def _converter(kind: T.DataType) -> Converter | None:
-    """How a collected value becomes a naive UTC timestamp, also inside arrays, maps and structs."""
+    """How collected times become naive ones in UTC and structs dictionaries, also inside of arrays, maps and structs."""
     if isinstance(kind, T.TimestampType):
         return _naive_utc
     if isinstance(kind, T.ArrayType):
@@ -261,7 +261,9 @@ def _converter(kind: T.DataType) -> Converter | None:
             else lambda value: None if value is None else [inner(item) for item in value]
         )
     if isinstance(kind, T.MapType):
-        return _map_converter(_converter(kind.keyType), _converter(kind.valueType))
+        # a dictionary is no key of another one
+        keys = None if isinstance(kind.keyType, T.StructType) else _converter(kind.keyType)
+        return _map_converter(keys, _converter(kind.valueType))
     if isinstance(kind, T.StructType):
         return _struct_converter(kind)
     return None
@@ -276,14 +278,13 @@ def _map_converter(keys: Converter | None, values: Converter | None) -> Converte
 
 
 def _struct_converter(kind: T.StructType) -> Converter | None:
-    inner = [_converter(field.dataType) for field in kind.fields]
-    if not any(inner):
-        return None
-    build = Row(*kind.names)
+    """How a struct keeps the names of its fields in what dbt shows; one that has a name twice stays a row."""
+    same: Converter = lambda value: value  # noqa: E731
+    inner = [_converter(field.dataType) or same for field in kind.fields]
+    unique = len(set(kind.names)) == len(kind.names)
+    build = (lambda *values: dict(zip(kind.names, values))) if unique else Row(*kind.names)
     return lambda value: (
-        None
-        if value is None
-        else build(*(convert(item) if convert else item for convert, item in zip(inner, value)))
+        None if value is None else build(*(convert(item) for convert, item in zip(inner, value)))
     )
 
 

@@ -140,26 +140,21 @@ def update(statement: Statement, target: Target) -> Routed:
     for item, (start, end) in zip(found, pieces, strict=True):
         (_, key_end), *_ = split_outside(text, start, end, "=")
         column = plans.texts(item.key().nameParts())[-1]
-        assignments[column] = plans.without_qualifier(
-            item.value(), text, (key_end + 1, end), target.own_names
-        )
-    condition = _where(statement, target, plans.option(plan.condition()))
-    table = statement.table(target)
-    return _done(statement, target, table, table.update_where(condition, assignments))
+        assignments[column] = text[key_end + 1 : end].strip()
+    condition, table = _where(statement), statement.table(target)
+    result = table.update_where(condition, assignments, named=target.own_name)
+    return _done(statement, target, table, result)
 
 
 def delete(statement: Statement, target: Target) -> Routed:
     """DELETE FROM ... WHERE."""
-    condition = _where(statement, target, statement.plan.condition())
-    table = statement.table(target)
-    return _done(statement, target, table, table.delete_where(condition))
+    condition, table = _where(statement), statement.table(target)
+    return _done(statement, target, table, table.delete_where(condition, named=target.own_name))
 
 
-def _where(statement: Statement, target: Target, condition: plans.JavaPlan | None) -> str:
+def _where(statement: Statement) -> str:
     span = clause_after(statement.text, "where")
-    if span is None or condition is None:
-        return "true"
-    return plans.without_qualifier(condition, statement.text, span, target.own_names)
+    return "true" if span is None else statement.text[slice(*span)].strip()
 
 
 def truncate(statement: Statement, target: Target) -> Routed:

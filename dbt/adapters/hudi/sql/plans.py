@@ -96,33 +96,6 @@ def with_child(session: SparkSession, plan: JavaPlan, child: JavaPlan) -> JavaPl
     return plan.withNewChildren(sequence)
 
 
-def without_qualifier(
-    expression: JavaPlan, statement: str, span: tuple[int, int], own_names: list[list[str]]
-) -> str:
-    """Return a stretch of a statement with the target's name or alias taken off the columns of an expression in it.
-
-    Args:
-        expression: The unresolved expression the stretch was parsed to.
-        statement: The statement's text.
-        span: Start and end (exclusive) of the stretch.
-        own_names: Qualifiers that mean the target table, as lists of name parts, longest first.
-    """
-    start, end = span
-    pieces: list[str] = []
-    position = start
-    lowered = [[part.lower() for part in name] for name in own_names]
-    for leaf_start, leaf_end, parts in sorted(_attributes(expression), key=lambda item: item[0]):
-        names = [part.lower() for part in parts]
-        qualifier = next((q for q in lowered if names[: len(q)] == q and len(names) > len(q)), None)
-        if qualifier is None or not position <= leaf_start < end:
-            continue
-        pieces.append(statement[position:leaf_start])
-        pieces.append(".".join(f"`{part}`" for part in parts[len(qualifier) :]))
-        position = leaf_end
-    pieces.append(statement[position:end])
-    return "".join(pieces).strip()
-
-
 def column(session: SparkSession, expression: JavaPlan) -> Column:
     """Return an unresolved expression as a column."""
     utils = _jvm(session).org.apache.spark.sql.classic.ExpressionUtils
@@ -136,14 +109,6 @@ def source_range(node: JavaPlan) -> tuple[int, int] | None:
     origin = node.origin()
     start, stop = option(origin.startIndex()), option(origin.stopIndex())
     return None if start is None or stop is None else (int(start), int(stop) + 1)
-
-
-def _attributes(expression: JavaPlan) -> Iterator[tuple[int, int, list[str]]]:
-    for leaf in items(expression.collectLeaves()):
-        if kind(leaf) == "UnresolvedAttribute":
-            found = source_range(leaf)
-            if found is not None:
-                yield (*found, texts(leaf.nameParts()))
 
 
 def data_type(java_type: Any) -> T.DataType:

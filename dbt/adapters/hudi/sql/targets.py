@@ -38,11 +38,9 @@ class Target:
         return f"{self.schema}.{self.name}"
 
     @property
-    def own_names(self) -> list[list[str]]:
-        """Qualifiers that mean this table, longest first."""
-        if self.alias is not None:
-            return [[self.alias]]
-        return [["spark_catalog", self.schema, self.name], [self.schema, self.name], [self.name]]
+    def own_name(self) -> tuple[str, ...]:
+        """Parts of the name by whose last ones, or by all, the statement may call a column of the table."""
+        return (_OWN_CATALOG, self.schema, self.name) if self.alias is None else (self.alias,)
 
 
 _OWN_CATALOG = "spark_catalog"

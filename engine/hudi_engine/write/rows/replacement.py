@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import DataError, HudiError
+from hudi_engine.frames.named import under_name
 from hudi_engine.frames.reason import reason_in
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
@@ -130,12 +131,14 @@ class Replacement:
         window: A window of time.
         brings_back: Stored rows that do not go, but have the key of one that does, are inserted anew: a file loses its rows by
             key. To find them all keys are read.
+        named: Parts of the table's name in ``where`` in place of DBT_INTERNAL_DEST.
     """
 
     keys: tuple[str, ...] = ()
     where: str | None = None
     window: EventWindow | None = None
     brings_back: bool = False
+    named: tuple[str, ...] = (TARGET,)
 
     @property
     def single_rows(self) -> bool:
@@ -199,7 +202,7 @@ class Replacement:
     def _going(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
         if self.window is not None:
             stored = stored.where(self.window.condition(stored))
-        stored = stored.alias(TARGET)
+        stored = under_name(stored, self.named)
         if not self.keys:
             return stored.where(self.where) if self.where is not None else stored
         return stored.join(incoming.alias(SOURCE), self._same_keys(), "left_semi")
@@ -216,7 +219,7 @@ class Replacement:
             others = inside.alias(TARGET).join(incoming.alias(SOURCE), self._same_keys(), "left_anti")
             return others.unionByName(outside)
         goes = goes if self.where is None else goes & F.expr(f"({self.where})")
-        return stored.alias(TARGET).where(~F.coalesce(goes, F.lit(False)))
+        return under_name(stored, self.named).where(~F.coalesce(goes, F.lit(False)))
 
     def _same_keys(self) -> Column:
         from pyspark.sql import functions as F
@@ -239,7 +242,7 @@ class Replacement:
             within = within & F.coalesce(each, F.lit(False))
         failed = F.raise_error(F.lit(f"{OUTSIDE}: {self._said()}")).cast("string")
         place = F.when(within, F.col(PARTITION_PATH)).otherwise(failed)
-        return incoming.alias(TARGET).withColumn(PARTITION_PATH, place)
+        return under_name(incoming, self.named).withColumn(PARTITION_PATH, place)
 
     def _said(self) -> str:
         parts = [] if self.where is None else [self.where]

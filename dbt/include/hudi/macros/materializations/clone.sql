@@ -14,7 +14,7 @@
     {{ return({'relations': []}) }}
   {%- endif -%}
 
-  {%- set is_table = can_clone_table() and adapter.is_hudi_table(defer_relation) -%}
+  {%- set is_table = adapter.hudi_shares_files(defer_relation) and can_clone_table() -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) if is_table else this.incorporate(type='view') -%}
   {#- A Hudi table is replaced at once by its successor; what is of another kind goes first. -#}
   {%- set replaces = is_table and adapter.is_hudi_table(existing_relation) -%}
