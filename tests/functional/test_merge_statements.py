@@ -206,3 +206,82 @@ class TestMerge:
 
 def sql_rows(rows: list[Row]) -> str:
     return ", ".join(f"({i}, '{p}', {literal(n)}, {literal(v)})" for i, p, n, v in rows)
+
+
+class TestSides:
+    """Which side's columns a clause may name."""
+
+    # Clauses of a MERGE into t by s, and what is said of them.
+    REFUSED = [
+        (
+            "when not matched by source then update set n = s.n",
+            r"WHEN NOT MATCHED BY SOURCE sets n to 's.n', which refers to s.n, a column of the source.*table only, as t.column",
+        ),
+        (
+            "when not matched by source and s.id is null then delete",
+            r"WHEN NOT MATCHED BY SOURCE AND 's.id is null' refers to s.id, a column of the source",
+        ),
+        (
+            "when not matched and t.id is null then insert (id) values (s.id)",
+            r"WHEN NOT MATCHED AND 't.id is null' refers to t.id, a column of the table.*source only, as s.column",
+        ),
+        (
+            "when not matched then insert (id, v) values (s.id, t.v)",
+            r"WHEN NOT MATCHED sets v to 't.v', which refers to t.v, a column of the table",
+        ),
+        ("when matched and n > 1 then delete", r"WHEN MATCHED AND 'n > 1' cannot be resolved: .*AMBIGUOUS"),
+        ("when matched and t.nope > 1 then delete", r"WHEN MATCHED AND 't.nope > 1' cannot be resolved"),
+    ]  # fmt: skip
+
+    def made(self, project: Any, kind: str) -> str:
+        name = f"sides_{kind}"
+        project.run_sql(f"drop table if exists {{schema}}.{name}")
+        project.run_sql(
+            f"create table {{schema}}.{name} (id int, n int, v string) using hudi options (primaryKey 'id', type '{kind}')"
+        )
+        project.run_sql(f"insert into {{schema}}.{name} values (1, 1, 'a'), (2, 2, 'b')")
+        return name
+
+    def rows(self, project: Any, name: str) -> list[tuple[Any, ...]]:
+        path = str(project.project_root / "warehouse" / project.test_schema / name)
+        return sorted(rows_by_hudi_rs(path, ["id", "n", "v"]))
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_a_clause_that_names_the_side_its_rows_do_not_have_is_refused_and_nothing_is_written(
+        self, project: Any, kind: str
+    ) -> None:
+        name = self.made(project, kind)
+        for clause, reason in self.REFUSED:
+            with pytest.raises(DbtBaseException, match=reason) as raised:
+                project.run_sql(
+                    f"merge into {{schema}}.{name} t using (select 77 id, 1 n) s on t.id = s.id {clause}"
+                )
+            assert "__hudi" not in str(raised.value)
+            assert self.rows(project, name) == [(1, 1, "a"), (2, 2, "b")], clause
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_names_without_a_qualifier_are_those_of_the_side_that_a_row_has(
+        self, project: Any, kind: str
+    ) -> None:
+        name = self.made(project, kind)
+        project.run_sql(
+            f"merge into {{schema}}.{name} t using (select 1 id, 10 n, 'A' v union all select 7, 70, 'g' union all "
+            "select 8, 5, 'h') s on t.id = s.id when matched then update set n = s.n + t.n "
+            "when not matched and n > 5 then insert (id, n, v) values (id, n + 1, upper(v)) "
+            "when not matched by source and n > 1 then update set n = n + 1, v = concat(v, t.v)"
+        )
+        assert self.rows(project, name) == [(1, 11, "a"), (2, 3, "bb"), (7, 71, "G")]
+
+    def test_a_source_that_is_a_table_without_an_alias_is_known_by_its_name(self, project: Any) -> None:
+        name = self.made(project, "cow")
+        project.run_sql(
+            "create table {schema}.came using hudi options (primaryKey 'id') as select 1 id, 9 n, 'z' v"
+        )
+        project.run_sql("insert into {schema}.came values (5, 50, 'e')")
+        project.run_sql(
+            f"merge into {{schema}}.{name} t using {{schema}}.came on t.id = came.id when matched then update set * "
+            "when not matched and came.n > 5 and {schema}.came.v = 'e' then insert * when not matched by source then delete"
+        )
+        assert self.rows(project, name) == [(1, 9, "z"), (5, 50, "e")]

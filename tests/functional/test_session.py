@@ -127,10 +127,17 @@ class TestKeysTwice:
     def models(self) -> dict[str, str]:
         config = "{{ config(materialized='incremental', unique_key='id' ORDER) }}"
         rows = "select id % 2 as id, id as n from range(3)"
+        merged = (
+            "select {% if is_incremental() %} id % 2 {% else %} id {% endif %} as id, id as n from range(3)"
+        )
         return {
             "twice.sql": f"{config.replace('ORDER', '')} {rows}",
             "once.sql": f"{config} {rows}".replace("ORDER", ", precombine_field='n'"),
             "many.sql": config.replace("ORDER", ", incremental_strategy='delete+insert'") + rows,
+            "merged.sql": config.replace("ORDER", "") + merged,
+            "merged_by_n.sql": config.replace("ORDER", ", precombine_field='n'") + merged,
+            "merged_once.sql": config.replace("ORDER", ", table_type='mor'")
+            + "select id, id as n from range(3)",
         }
 
     @pytest.fixture(scope="class")
@@ -147,6 +154,18 @@ class TestKeysTwice:
         assert len(said) == 2
         assert any(".codes: 1 value of unique_key code in more than one row" in line for line in said)
         assert any(".twice: 1 value of unique_key id in more than one row" in line for line in said)
+
+    def test_a_merge_of_several_rows_of_one_key_that_nothing_orders_says_how_many_it_left_out(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run", "-s", "merged*"])
+        _, log = run_dbt_and_capture(["run", "-s", "merged*"])
+        said = [line for line in log.splitlines() if "in more than one row" in line]
+        assert len(said) == 1
+        assert (
+            ".merged: a value of unique_key id in more than one row of the batch; 1 row was left out"
+            in said[0]
+        )
 
 
 class TestIsolation:

@@ -49,6 +49,16 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, in
         [(1, "A", "x"), (2, "B", "y")],
         (0, 2, 0),
     ),
+    "clauses_of_one_side": (
+        {
+            "unique_key": "id",
+            "not_matched_condition": "id > 3",
+            "not_matched_by_source_action": "update set name = upper(name)",
+            "not_matched_by_source_condition": "ts < 15",
+        },
+        [(1, "A", "x"), (2, "B", "y")],
+        (0, 2, 0),
+    ),
     "full_sync": (
         {"unique_key": "id", "not_matched_by_source_action": "delete", "skip_matched_step": True},
         [(2, "b", "y"), (3, "c", "y")],
@@ -75,6 +85,16 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[Any, ...]], tuple[int, int, in
             "unique_key": "dt",
             "record_key": "id",
             "partition_by": "dt",
+        },
+        MERGED,
+        (2, 0, 1),
+    ),
+    "delete_insert_where": (
+        {
+            "incremental_strategy": "delete+insert",
+            "unique_key": "dt",
+            "record_key": "id",
+            "incremental_predicates": ["ts >= 10"],
         },
         MERGED,
         (2, 0, 1),

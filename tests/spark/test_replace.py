@@ -277,3 +277,21 @@ def test_both_zeros_are_one_number_for_conditions(spark, tmp_path, table_type, s
         for condition in (f"{name} = {zero}", f"{name} >= {zero}", f"{name} in ({zero}, cast(5 as {kind}))"):
             assert table.snapshot().where(condition).count() == 4, condition
     assert table.delete_where(f"d = cast('{asked}' as double)").rows_deleted == 4
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [
+        ("ts >= 50", [40]),
+        ("ts >= 50 and DBT_INTERNAL_SOURCE.name = 'new'", [40]),
+        ("DBT_INTERNAL_DEST.ts < DBT_INTERNAL_SOURCE.ts", []),
+        ("name = 'young' or ts > DBT_INTERNAL_SOURCE.ts", [40]),
+    ],
+)
+def test_beside_keys_a_column_without_a_qualifier_is_the_tables(spark, tmp_path, kind, where, left):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=kind)
+    table.insert(batch(spark, [row(1, 40, "a", "old"), row(2, 50, "a", "young"), row(3, 60, "b", "other")]))
+    table.replace(batch(spark, [row(1, 45, "a", "new"), row(2, 55, "a", "new")]), keys=["id"], where=where)
+    found = sorted((each[0], each[1]) for each in rows_of(table))
+    assert found == sorted([*((1, ts) for ts in left), (1, 45), (2, 55), (3, 60)])

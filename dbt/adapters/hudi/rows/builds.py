@@ -30,7 +30,7 @@ from dbt.adapters.hudi.rows.alignment import (
     with_delete_mark,
 )
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
-from dbt.adapters.hudi.rows.keys_twice import say_of_keys_twice
+from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -136,6 +136,7 @@ def write_model(
         )
     else:
         result = _replace(table, plan, fitted)
+    say_of_keys_merged(plan, table, fitted.columns, result)
     with warehouse.one_writer(session, plan.base):
         warehouse.register_plan(session, plan, table)
     return write_response(result, _asked(plan))

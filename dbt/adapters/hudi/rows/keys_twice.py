@@ -1,11 +1,16 @@
-"""Rows of one key that a build has written: nothing orders them, so all of them are kept, and that is said."""
+"""Rows of one key that nothing orders: a build keeps all of them, a merge takes the last, and that is said."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from hudi_engine import HudiTable
 from hudi_engine.config.options import resolve_options
 from hudi_engine.inspect import duplicate_keys
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
 from hudi_engine.table_state import TableState
+from hudi_engine.write.result import WriteResult
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.merge import ONE_ROW_A_KEY
@@ -46,4 +51,39 @@ def say_of_keys_twice(plan: ModelPlan, table: HudiTable, rows: int) -> None:
             name,
             count,
             key,
+        )
+
+
+def say_of_keys_merged(
+    plan: ModelPlan, table: HudiTable, columns: Sequence[str], result: WriteResult
+) -> None:
+    """Warn of rows that a merge without a precombine field has left out as others of the batch have their keys.
+
+    Known where the write counted the rows that came, which it does of those that it has in memory; nothing is read for it.
+
+    Args:
+        plan: The model.
+        table: Its table.
+        columns: Columns of the rows that came.
+        result: What the write did.
+    """
+    came = None if result.figures is None else result.figures.rows_in
+    config = table.config
+    one_each = plan.merge.operation == "upsert" and plan.merge.clauses is None
+    if came is None or not one_each or config.ordering_fields or merge_rule(config).fills:
+        return
+    leaves_out = {DELETES, IS_DELETED, *((config.delete_marker or ())[:1])}
+    if plan.merge.skip_unchanged or {each.lower() for each in leaves_out} & {
+        each.lower() for each in columns
+    }:
+        # rows may be left out for other reasons
+        return
+    lost = came - result.rows_inserted - result.rows_updated - result.rows_deleted
+    if lost > 0:
+        logger.warning(
+            "{}: a value of unique_key {} in more than one row of the batch; {} left out, as no precombine_field says which "
+            "counts and the last one is taken. Select one row a key, or set precombine_field",
+            f"{plan.schema}.{plan.name}",
+            ", ".join(plan.table.record_key),
+            "1 row was" if lost == 1 else f"{lost:,} rows were",
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
@@ -11,6 +11,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows import settled
+from hudi_engine.write.rows.sides import STORED, Clause, Rows, Said, Sides, holds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -21,29 +22,10 @@ from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merge_identity import Identity
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
-_STORED, _CAME = "__dbt_hudi_matched", "__dbt_hudi_came"
-_CLAUSE = "__dbt_hudi_clause"
 _SETTLED = T.StructType(
     [T.StructField(name, T.StringType()) for name in (settled.ACTION, settled.OLD_KEY, settled.OLD_PARTITION)]
     + [T.StructField(settled.OLDER, T.BooleanType())]
 )
-
-
-@dataclass(frozen=True)
-class _Clause:
-    """One WHEN clause: which rows it takes, what becomes of them, and the values they get."""
-
-    rows: Column
-    action: str
-    values: dict[str, Column]
-
-
-@dataclass(frozen=True)
-class _Sides:
-    """The names of the table's and the source's rows in the statement."""
-
-    target: str
-    source: str
 
 
 def merge_decision(
@@ -66,23 +48,22 @@ def merge_decision(
     def decide(stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
         source, source_name = _source(statement)
-        sides = _Sides(target.alias or target.name, source_name)
+        sides = Sides(source=source_name, target=target.alias or target.name)
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
         rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
-        joined = (
-            rows.alias(sides.target)
-            .withColumn(_STORED, F.lit(True))
-            .join(
-                source.withColumn(_CAME, F.lit(True)),
+        own = rows.alias(sides.target)
+        shown = own.drop(settled.OLD_KEY, settled.OLD_PARTITION)
+        with sides.explained(partial(_said, statement, target, schema.names, sides), shown, source):
+            taken, values = sides.taken(
+                own,
+                source,
                 plans.column(statement.session, plan.mergeCondition()),
-                _join_of(plan),
+                _clauses(statement, schema.names, sides),
+                schema.names,
             )
-        )
-        clauses = _clauses(statement, schema.names, sides)
-        taken, values = _taken(joined, clauses, schema)
         compares_keys = plan.notMatchedActions().size() == 0 or identity.is_compared_by(plan.mergeCondition())
         checked, known = identity.check(
-            taken, sides.target, F.col(_STORED).isNotNull(), values, None if compares_keys else rows
+            taken, sides.target, F.col(STORED).isNotNull(), values, None if compares_keys else rows
         )
         new = {**values, **known}
         changed = checked.select(
@@ -95,34 +76,7 @@ def merge_decision(
     return decide
 
 
-def _join_of(plan: plans.JavaPlan) -> str:
-    """Return how target and source are joined: with the rows of either side that some clause may take."""
-    sources, targets = plan.notMatchedActions().size() > 0, plan.notMatchedBySourceActions().size() > 0
-    return {(True, True): "full", (True, False): "right", (False, True): "left"}.get(
-        (sources, targets), "inner"
-    )
-
-
-def _taken(
-    joined: DataFrame, clauses: list[_Clause], schema: T.StructType
-) -> tuple[DataFrame, dict[str, Column]]:
-    """Return the rows of a join that some clause takes, the first that does, and what each column becomes."""
-
-    def by_clause(results: Sequence[Column]) -> Column:
-        chosen = F.lit(None)
-        for number in reversed(range(len(clauses))):
-            chosen = F.when(F.col(_CLAUSE) == number, results[number]).otherwise(chosen)
-        return chosen
-
-    clause = F.lit(None).cast("int")
-    for number in reversed(range(len(clauses))):
-        clause = F.when(clauses[number].rows, F.lit(number)).otherwise(clause)
-    taken = joined.withColumn(_CLAUSE, clause).where(F.col(_CLAUSE).isNotNull())
-    taken = taken.withColumn(settled.ACTION, by_clause([F.lit(each.action) for each in clauses]))
-    return taken, {name: by_clause([each.values[name] for each in clauses]) for name in schema.names}
-
-
-def _older(new: dict[str, Column], sides: _Sides, ordering: Sequence[str]) -> Column:
+def _older(new: dict[str, Column], sides: Sides, ordering: Sequence[str]) -> Column:
     """Tell whether a row's values are older than the stored ones by the ordering fields that are columns."""
     names = {name.lower(): name for name in new}
     known = [names[each.lower()] for each in ordering if each.lower() in names]
@@ -141,20 +95,66 @@ def _source(statement: Statement) -> tuple[DataFrame, str]:
     return frame, parts[-1]
 
 
-def _clauses(statement: Statement, columns: Sequence[str], sides: _Sides) -> list[_Clause]:
-    """Return the clauses; those of one kind of rows in their order, of which the first that holds takes a row."""
-    plan = statement.plan
-    stored, came = F.col(_STORED).isNotNull(), F.col(_CAME).isNotNull()
+def _actions(plan: plans.JavaPlan) -> list[tuple[Rows, plans.JavaPlan]]:
+    """Return the WHEN clauses; those about one kind of rows in their order, of which the first that holds takes a row."""
     kinds = (
-        (plan.matchedActions(), stored & came, settled.UPDATE),
-        (plan.notMatchedActions(), came & ~stored, settled.INSERT),
-        (plan.notMatchedBySourceActions(), stored & ~came, settled.UPDATE_UNMATCHED),
+        (Rows.MATCHED, plan.matchedActions()),
+        (Rows.NEW, plan.notMatchedActions()),
+        (Rows.LEFT, plan.notMatchedBySourceActions()),
     )
-    return [
-        _clause(statement, action, rows, columns, sides, said)
-        for actions, rows, said in kinds
-        for action in plans.items(actions)
-    ]
+    return [(rows, action) for rows, actions in kinds for action in plans.items(actions)]
+
+
+def _clauses(statement: Statement, columns: Sequence[str], sides: Sides) -> list[Clause]:
+    return [_clause(statement, rows, action, columns, sides) for rows, action in _actions(statement.plan)]
+
+
+def _said(statement: Statement, target: Target, columns: Sequence[str], sides: Sides) -> list[Said]:
+    """Return what each clause says, as it stands in the statement."""
+    session, label = statement.session, f"MERGE INTO {target.label}:"
+    on = statement.plan.mergeCondition()
+    found = [Said(None, f"{label} ON {_text(statement, on)}", partial(plans.column, session, on))]
+    for rows, action in _actions(statement.plan):
+        condition = plans.option(action.condition())
+        if condition is not None:
+            what = f"{label} {rows.value} AND {_text(statement, condition)}"
+            found.append(Said(rows, what, partial(_holding, statement, condition)))
+        if plans.kind(action) in ("UpdateStarAction", "InsertStarAction"):
+            found += [
+                Said(
+                    rows,
+                    f"{label} {rows.value} takes {name} of the source, which",
+                    partial(_of, sides.source, name),
+                )
+                for name in columns
+            ]
+        elif plans.kind(action) != "DeleteAction":
+            for item in plans.items(action.assignments()):
+                name, value = plans.texts(item.key().nameParts())[-1], item.value()
+                what = f"{label} {rows.value} sets {name} to {_text(statement, value)}, which"
+                found.append(Said(rows, what, partial(plans.column, session, value)))
+    return found
+
+
+def _text(statement: Statement, expression: plans.JavaPlan) -> str:
+    """Return an expression as it stands in the statement, or as Spark writes it where its end cannot be told."""
+    spans = [span for node in _nodes(expression) if (span := plans.source_range(node)) is not None]
+    text = statement.text[min(start for start, _ in spans) : max(end for _, end in spans)] if spans else ""
+    return repr(text if text and text.count("(") == text.count(")") else str(expression.sql()))
+
+
+def _nodes(expression: plans.JavaPlan) -> Iterator[plans.JavaPlan]:
+    yield expression
+    for child in plans.items(expression.children()):
+        yield from _nodes(child)
+
+
+def _holding(statement: Statement, condition: plans.JavaPlan) -> Column:
+    return holds(plans.column(statement.session, condition))
+
+
+def _of(side: str, column: str) -> Column:
+    return F.col(f"{quoted(side)}.{quoted(column)}")
 
 
 def _check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:
@@ -185,25 +185,19 @@ def _same_column(assignment: plans.JavaPlan) -> bool:
 
 
 def _clause(
-    statement: Statement,
-    action: plans.JavaPlan,
-    rows: Column,
-    columns: Sequence[str],
-    sides: _Sides,
-    said: str,
-) -> _Clause:
+    statement: Statement, rows: Rows, action: plans.JavaPlan, columns: Sequence[str], sides: Sides
+) -> Clause:
     """Return the rows of a clause and the columns they take; columns that it leaves out keep their value, or are null."""
     condition = plans.option(action.condition())
-    if condition is not None:
-        rows = rows & F.coalesce(plans.column(statement.session, condition), F.lit(False))
+    which = None if condition is None else plans.column(statement.session, condition)
     kind = plans.kind(action)
-    kept = {column: F.col(f"{quoted(sides.target)}.{quoted(column)}") for column in columns}
+    nothing = dict.fromkeys(columns, F.lit(None))
+    kept = nothing if rows is Rows.NEW else {column: _of(sides.target, column) for column in columns}
     if kind == "DeleteAction":
-        return _Clause(rows, settled.DELETE, kept)
+        return Clause(rows, settled.DELETE, which, kept)
+    said = {Rows.NEW: settled.INSERT, Rows.LEFT: settled.UPDATE_UNMATCHED}.get(rows, settled.UPDATE)
     if kind in ("UpdateStarAction", "InsertStarAction"):
-        return _Clause(
-            rows, said, {column: F.col(f"{quoted(sides.source)}.{quoted(column)}") for column in columns}
-        )
+        return Clause(rows, said, which, {column: _of(sides.source, column) for column in columns})
     given = {
         plans.texts(item.key().nameParts())[-1].lower(): plans.column(statement.session, item.value())
         for item in plans.items(action.assignments())
@@ -213,5 +207,4 @@ def _clause(
         raise DbtRuntimeError(
             f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(columns)}"
         )
-    others = kept if said != settled.INSERT else dict.fromkeys(columns, F.lit(None))
-    return _Clause(rows, said, {column: given.get(column.lower(), others[column]) for column in columns})
+    return Clause(rows, said, which, {column: given.get(column.lower(), kept[column]) for column in columns})

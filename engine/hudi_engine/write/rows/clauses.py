@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
@@ -19,7 +20,6 @@ from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.clause_errors import holds, naming_the_clause
 from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
 from hudi_engine.write.rows.newest import deletes_always, newest_of_each_key
@@ -36,19 +36,27 @@ from hudi_engine.write.rows.settled import (
     OfTheWholeTable,
     settled,
 )
+from hudi_engine.write.rows.sides import Clause, Rows, Said, Sides, holds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import DataType
 
-_KEY, _PARTITION, _FOUND = "__hudi_key", "__hudi_partition", "__hudi_found"
+_KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
+_CONDITIONS: Mapping[str, Rows | None] = {
+    "on": None,
+    "matched_condition": Rows.MATCHED,
+    "not_matched_condition": Rows.NEW,
+    "by_source_condition": Rows.LEFT,
+}
+_VALUES: Mapping[str, Rows] = {"update_set": Rows.MATCHED, "by_source": Rows.LEFT}
 
 
 @dataclass(frozen=True)
 class MergeClauses(OfTheWholeTable):
     """What becomes of rows that match, and of those on either side that do not.
 
-    A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold.
+    A row whose key is stored is matched; it is left alone where ``matched_condition`` does not hold. What is said of new rows may
+    name columns of the batch only, and what is said of rows that the batch has none for columns of the table only.
 
     Args:
         on: SQL besides the equality of keys; a stored row that does not fulfil it does not match.
@@ -84,22 +92,21 @@ class MergeClauses(OfTheWholeTable):
         """Return updated rows in their places, deletes, and new rows.
 
         Raises:
-            ConfigError: A clause that Spark cannot resolve, or that sets a key column.
+            ConfigError: A clause that Spark cannot resolve, that names a side it cannot see, or that sets a key column.
         """
-        from pyspark.sql import functions as F
-
         self._check(state.config, batch)
         index = index_of(state.config, options)
         incoming = self._one_a_key(keyed(state, batch, options), state, index, batch)
+        sides = Sides(self.source, self.target)
+        plain = incoming.drop(RECORD_KEY, PARTITION_PATH).alias(self.source)
         if state.data_schema() is None or not state.timeline.completed_writes:
-            with naming_the_clause(self, incoming.alias(self.source)):
+            with sides.explained(self._said, None, plain):
                 fresh = incoming.alias(self.source).where(self._inserts())
                 rows = flagged(fresh, batch, delete=False, insert=True)
             return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
         stored = snapshot_frame(spark, state, options)
-        known = stored.withColumn(_FOUND, F.lit(True))
-        with naming_the_clause(self, incoming.alias(self.source).crossJoin(known.alias(self.target))):
-            chosen = self._chosen(incoming, known, state.config, batch, index)
+        with sides.explained(self._said, stored.alias(self.target), plain):
+            chosen = self._chosen(incoming, stored, state.config, batch, index)
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = settled(placed, stored, batch, state.config, index)
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
@@ -120,16 +127,20 @@ class MergeClauses(OfTheWholeTable):
         """Refuse clauses that set an unknown column or the record key, all in one error."""
         known = {name.lower() for name in batch.schema.names}
         keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
-        given = {**(self.update_set or {}), **(self.by_source if isinstance(self.by_source, Mapping) else {})}
-        named = dict.fromkeys((*given, *(self.update_columns or ())))
-        problems = [no_such_column(name, batch.schema.names) for name in named if name.lower() not in known]
+        given = [(clause, name) for clause in _VALUES for name in self._values(clause)]
+        named = [*given, *(("update_columns", name) for name in self.update_columns or ())]
+        problems = [
+            f"{self._called(clause)} names {name!r}: {no_such_column(name, batch.schema.names)}"
+            for clause, name in named
+            if name.lower() not in known
+        ]
         if isinstance(self.by_source, str) and self.by_source != DELETE:
             problems.append(
-                f"by_source is {self.by_source!r}; legal values: {DELETE!r}, a mapping of columns to SQL"
+                f"{self._called('by_source')} is {self.by_source!r}; legal values: {DELETE!r}, a mapping of columns to SQL"
             )
         problems += [
-            f"column {name!r} is part of the record key and cannot be set"
-            for name in given
+            f"{self._called(clause)} names {name!r}: column {name!r} is part of the record key and cannot be set"
+            for clause, name in given
             if name.lower() in keys
         ]
         if not config.record_key_fields:
@@ -154,86 +165,133 @@ class MergeClauses(OfTheWholeTable):
             same += f" and {self.source}.{_PARTITION} = {self.target}.{PARTITION_PATH}"
         if self.on is not None:
             same += f" and ({self.on})"
-        how = "left" if self.by_source is None else "full"
-        joined = source.alias(self.source).join(stored.alias(self.target), F.expr(same), how)
-        action = self._action()
-        names = stored.columns
-        columns = [
-            self._value(name, batch.frame.schema[name].dataType, name in names).alias(name)
-            for name in batch.schema.names
-        ]
-        columns += [
-            F.when(action.isin(UPDATE, INSERT), F.col(f"{self.source}.{mark}")).alias(mark)
-            for mark in batch.marks
-        ]
-        return (
-            joined.withColumn(ACTION, action)
-            .where(F.col(ACTION).isNotNull())
-            .select(
-                *columns,
-                F.col(ACTION),
-                F.col(f"{self.target}.{RECORD_KEY}").alias(OLD_KEY),
-                F.col(f"{self.target}.{PARTITION_PATH}").alias(OLD_PARTITION),
-                self._older(config, batch, names).alias(OLDER),
-            )
+        clauses = self._clauses(batch, stored.columns, config.ordering_fields)
+        ordering = [_order(name) for name in config.ordering_fields]
+        rows, new = Sides(self.source, self.target).taken(
+            stored.alias(self.target),
+            source.alias(self.source),
+            F.expr(same),
+            clauses,
+            [*batch.schema.names, *batch.marks, *ordering],
+        )
+        kinds = batch.frame.schema
+        return rows.select(
+            *(
+                new[name].cast(kinds[name].dataType).alias(name)
+                for name in (*batch.schema.names, *batch.marks)
+            ),
+            F.col(ACTION),
+            F.col(f"{self.target}.{RECORD_KEY}").alias(OLD_KEY),
+            F.col(f"{self.target}.{PARTITION_PATH}").alias(OLD_PARTITION),
+            self._older(config, batch, new).alias(OLDER),
         )
 
-    def _action(self) -> Column:
-        from pyspark.sql import functions as F
+    def _clauses(self, batch: AlignedBatch, stored: Sequence[str], ordering: Sequence[str]) -> list[Clause]:
+        """Return the clauses; each has a value for every column of the batch, and one more for each ordering field.
 
-        there, came = F.col(_FOUND).isNotNull(), F.col(_KEY).isNotNull()
-        updates = F.lit(not self.skip_matched) & holds(self.matched_condition)
-        unmatched = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
-        by_source = F.lit(self.by_source is not None) & holds(self.by_source_condition)
-        return (
-            F.when(there & came & updates, UPDATE)
-            .when(~there & self._inserts(), INSERT)
-            .when(there & ~came & by_source, unmatched)
-        )
+        The latter is the value by which a row is compared, which the batch's row says where the clause does not take it.
+        """
+        everything = replace(self, update_columns=None)
+        kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
+
+        def values(rows: Rows) -> dict[str, Column]:
+            found = {
+                name: self._value(name, rows, name in stored).cast(kinds[name.lower()])
+                for name in (*batch.schema.names, *batch.marks)
+            }
+            return found | {
+                _order(name): everything._value(name, rows, name in stored).cast(kinds[name.lower()])
+                for name in ordering
+            }
+
+        found = []
+        if not self.skip_matched:
+            found.append(Clause(Rows.MATCHED, UPDATE, _sql(self.matched_condition), values(Rows.MATCHED)))
+        if not self.skip_not_matched:
+            found.append(Clause(Rows.NEW, INSERT, _sql(self.not_matched_condition), values(Rows.NEW)))
+        if self.by_source is not None:
+            action = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
+            found.append(Clause(Rows.LEFT, action, _sql(self.by_source_condition), values(Rows.LEFT)))
+        return found
 
     def _inserts(self) -> Column:
         from pyspark.sql import functions as F
 
-        return F.lit(not self.skip_not_matched) & holds(self.not_matched_condition)
+        return F.lit(not self.skip_not_matched) & holds(_sql(self.not_matched_condition))
 
-    def _older(self, config: TableConfig, batch: AlignedBatch, names: Sequence[str]) -> Column:
+    def _older(self, config: TableConfig, batch: AlignedBatch, values: Mapping[str, Column]) -> Column:
         """Tell whether a clause makes a row older than the stored one, by what it sets or else by the batch's row."""
         from pyspark.sql import functions as F
 
         ordering = config.ordering_fields
         if not ordering:
             return F.lit(False)
-        kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
-        everything = replace(self, update_columns=None)
+        kinds = {field.name.lower(): field.dataType.typeName() for field in batch.frame.schema.fields}
+        lowered = {name.lower(): value for name, value in values.items()}
 
         def new(name: str) -> Column:
-            clauses = everything if name in ordering else self
-            return clauses._value(name, kinds[name.lower()], name in names)
+            return lowered[(_order(name) if name in ordering else name).lower()]
 
         stored = [F.col(f"{self.target}.{quoted(name)}").alias(name) for name in ordering]
         older = F.coalesce(
             F.struct(*[new(name).alias(name) for name in ordering]) < F.struct(*stored), F.lit(False)
         )
-        always = deletes_always(config, {name: kind.typeName() for name, kind in kinds.items()}, new)
+        always = deletes_always(config, kinds, new)
         return older if always is None else older & ~always
 
-    def _value(self, name: str, kind: DataType, is_stored: bool) -> Column:
-        """Return a column's value by the clause that takes the row."""
+    def _value(self, name: str, rows: Rows, is_stored: bool) -> Column:
+        """Return a column's value in rows of a kind."""
         from pyspark.sql import functions as F
 
         mine = F.col(f"{self.source}.{quoted(name)}")
         theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
-        updated = _lowered(self.update_set).get(name.lower())
-        by_source = _lowered(self.by_source if isinstance(self.by_source, Mapping) else None).get(
-            name.lower()
-        )
+        if rows is Rows.NEW:
+            return mine
+        given = self._values("update_set" if rows is Rows.MATCHED else "by_source")
+        text = {each.lower(): text for each, text in given.items()}.get(name.lower())
+        if text is not None:
+            return F.expr(text)
+        if rows is Rows.LEFT:
+            return theirs
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
-        new = F.expr(updated) if updated is not None else mine if taken else theirs
-        kept = F.expr(by_source) if by_source is not None else theirs
-        action = F.col(ACTION)
-        value = F.when(action == UPDATE, new.cast(kind)).when(action == INSERT, mine.cast(kind))
-        return value.otherwise(kept.cast(kind))
+        return mine if taken else theirs
+
+    def _values(self, clause: str) -> dict[str, str]:
+        """Return the SQL that a clause has for columns."""
+        given = getattr(self, clause)
+        return {name: str(text) for name, text in given.items()} if isinstance(given, Mapping) else {}
+
+    def _called(self, clause: str) -> str:
+        return self.called.get(clause, clause)
+
+    def _said(self) -> list[Said]:
+        """Return each condition and value, for messages."""
+        conditions = [(clause, rows, getattr(self, clause)) for clause, rows in _CONDITIONS.items()]
+        found = [
+            Said(rows, f"{self._called(clause)} {text!r}", partial(_holding, text))
+            for clause, rows, text in conditions
+            if text is not None
+        ]
+        return found + [
+            Said(rows, f"{self._called(clause)} sets {name} to {text!r}, which", partial(_expression, text))
+            for clause, rows in _VALUES.items()
+            for name, text in self._values(clause).items()
+        ]
 
 
-def _lowered(given: Mapping[str, str] | None) -> dict[str, str]:
-    return {name.lower(): str(value) for name, value in (given or {}).items()}
+def _order(name: str) -> str:
+    return f"{_ORDER}{name}"
+
+
+def _sql(condition: str | None) -> Column | None:
+    return None if condition is None else _expression(f"({condition})")
+
+
+def _expression(text: str) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.expr(text)
+
+
+def _holding(condition: str) -> Column:
+    return holds(_sql(condition))

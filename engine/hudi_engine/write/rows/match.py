@@ -9,9 +9,9 @@ from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import INSERT_FLAG
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
-from hudi_engine.write.rows.arguments import resolving
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_keys_of
+from hudi_engine.write.rows.sides import Said, Sides
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,15 +49,16 @@ def flag_unmatched(
     names = batch.schema.names
     source = with_keys_of(state, batch.frame, batch.schema, options)
     source = source.withColumnsRenamed({RECORD_KEY: _KEY, PARTITION_PATH: _PARTITION})
-    target = snapshot_frame(spark, state, options).withColumn(_FOUND, F.lit(True))
+    stored = snapshot_frame(spark, state, options)
     same = f"{SOURCE}.{_KEY} = {TARGET}.{RECORD_KEY}"
     if not everywhere:
         same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
-    with resolving(
-        f"the match condition {condition!r} cannot be resolved",
-        f"Use columns of the table as {TARGET}.column and of the model as {SOURCE}.column",
-    ):
-        joined = source.alias(SOURCE).join(target.alias(TARGET), F.expr(f"{same} and ({condition})"), "left")
+    sides = Sides(SOURCE, TARGET)
+    said = Said(None, f"the match condition {condition!r}", lambda: F.expr(f"({condition})"))
+    plain = source.drop(_KEY, _PARTITION).alias(SOURCE)
+    with sides.explained(lambda: [said], stored.alias(TARGET), plain):
+        target = stored.alias(TARGET).withColumn(_FOUND, F.lit(True))
+        joined = source.alias(SOURCE).join(target, F.expr(f"{same} and ({condition})"), "left")
         flagged = joined.select(
             *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
             F.col(_FOUND).isNull().alias(INSERT_FLAG),

@@ -127,7 +127,8 @@ class Replacement:
 
     Args:
         keys: Columns; rows go whose values in them are those of a row that comes (null is like null).
-        where: SQL over the table's columns, which may be named as DBT_INTERNAL_DEST.column.
+        where: SQL over the table's columns, which may be named as DBT_INTERNAL_DEST.column; with ``keys`` also over columns of
+            the rows that come, as DBT_INTERNAL_SOURCE.column.
         window: A window of time.
         brings_back: Stored rows that do not go, but have the key of one that does, are inserted anew: a file loses its rows by
             key. To find them all keys are read.
@@ -180,7 +181,8 @@ class Replacement:
             incoming = incoming.persist()
         with resolving(
             "the rows to replace cannot be told",
-            f"Use columns of the table, as {TARGET}.column where a name is also one of the data ({SOURCE}.column)",
+            f"Use columns of the table, as {TARGET}.column or column"
+            + (f", and of the data as {SOURCE}.column" if self.keys else ""),
         ):
             arriving = incoming if self.keys else self._only_within(incoming)
             both = flagged(arriving, batch, delete=False, insert=True)
@@ -205,7 +207,7 @@ class Replacement:
         stored = under_name(stored, self.named)
         if not self.keys:
             return stored.where(self.where) if self.where is not None else stored
-        return stored.join(incoming.alias(SOURCE), self._same_keys(), "left_semi")
+        return self._beside_keys(stored, incoming, "left_semi")
 
     def _staying(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
         """Return the stored rows that `_going` leaves out."""
@@ -216,19 +218,27 @@ class Replacement:
             inside, outside = (
                 stored.where(F.coalesce(goes, F.lit(False)) == F.lit(each)) for each in (True, False)
             )
-            others = inside.alias(TARGET).join(incoming.alias(SOURCE), self._same_keys(), "left_anti")
+            others = self._beside_keys(inside.alias(TARGET), incoming, "left_anti")
             return others.unionByName(outside)
         goes = goes if self.where is None else goes & F.expr(f"({self.where})")
         return under_name(stored, self.named).where(~F.coalesce(goes, F.lit(False)))
 
-    def _same_keys(self) -> Column:
+    def _beside_keys(self, stored: DataFrame, incoming: DataFrame, how: str) -> DataFrame:
+        """Join stored rows with those that come and have their keys, where the condition holds.
+
+        The rows that come are one struct under their name, so that a column without a qualifier is the table's.
+        """
         from pyspark.sql import functions as F
 
+        # beside the struct, which is only read where the condition names it
+        keys = {name: f"__hudi_key_{number}" for number, name in enumerate(self.keys)}
+        came = incoming.select(
+            *(F.col(quoted(name)).alias(key) for name, key in keys.items()), F.struct("*").alias(SOURCE)
+        )
         condition = F.lit(True) if self.where is None else F.expr(f"({self.where})")
-        for name in self.keys:
-            mine, theirs = (F.col(f"{side}.{quoted(name)}") for side in (TARGET, SOURCE))
-            condition = condition & mine.eqNullSafe(theirs)
-        return condition
+        for name, key in keys.items():
+            condition = condition & F.col(f"{TARGET}.{quoted(name)}").eqNullSafe(F.col(key))
+        return stored.join(came, condition, how)
 
     def _only_within(self, incoming: DataFrame) -> DataFrame:
         """Fail where a row that comes is not one that the same write would take out again."""

@@ -1,0 +1,228 @@
+"""The clauses of a merge, each over the rows that it may look at: the table's, the source's, or both.
+
+A row of the table without one in the source has no columns of the source, and a new row has none of the table. There a clause
+is resolved while only the columns of its own side are to be seen: what names the other side is refused, and a name without
+a qualifier is the own side's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from hudi_engine.errors import ConfigError
+from hudi_engine.frames.reason import reason_of
+from hudi_engine.schema.fit import quoted
+from hudi_engine.write.rows.arguments import resolving
+from hudi_engine.write.rows.settled import ACTION
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import Column, DataFrame
+
+STORED, CAME = "__hudi_stored", "__hudi_came"
+"""True where a joined row has a row of the table, and one of the source; null elsewhere."""
+_NUMBER, _VALUE, _TARGET = "__hudi_clause", "__hudi_value_", "__hudi_target"
+
+
+class Rows(Enum):
+    """The rows that a clause is about."""
+
+    MATCHED = "WHEN MATCHED"
+    NEW = "WHEN NOT MATCHED"
+    LEFT = "WHEN NOT MATCHED BY SOURCE"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One clause.
+
+    Args:
+        rows: Which rows it is about.
+        action: What becomes of them, see `hudi_engine.write.rows.settled`.
+        condition: Only those that fulfil it; None for all.
+        values: What each column becomes.
+    """
+
+    rows: Rows
+    action: str
+    condition: Column | None
+    values: Mapping[str, Column]
+
+
+@dataclass(frozen=True)
+class Said:
+    """An expression that a merge says, for messages.
+
+    Args:
+        rows: The rows it is about; None for the condition that joins.
+        what: Begins the message, and ends before "refers to" or "cannot be resolved".
+        column: Makes the expression; may raise what Spark's parser says.
+    """
+
+    rows: Rows | None
+    what: str
+    column: Callable[[], Column]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two sides of a merge.
+
+    Args:
+        source: Name of the source's rows in SQL.
+        target: Name of the table's rows in SQL.
+    """
+
+    source: str
+    target: str
+
+    def taken(
+        self,
+        target: DataFrame,
+        source: DataFrame,
+        on: Column,
+        clauses: Sequence[Clause],
+        names: Sequence[str],
+    ) -> tuple[DataFrame, dict[str, Column]]:
+        """Return the rows that some clause takes, the first that holds, and what each column becomes.
+
+        The rows have the table's columns under its name, the action as ACTION, and STORED.
+
+        Args:
+            target: The table's rows under their name.
+            source: The source's rows under theirs.
+            on: Which of them match.
+            clauses: The clauses; of those about the same rows the first that holds takes a row.
+            names: The names of each clause's values.
+        """
+        from pyspark.sql import functions as F
+
+        kinds = {each.rows for each in clauses}
+        how = {(True, True): "full", (True, False): "right", (False, True): "left"}
+        rows = target.withColumn(STORED, F.lit(True)).join(
+            source.withColumn(CAME, F.lit(True)),
+            on,
+            how.get((Rows.NEW in kinds, Rows.LEFT in kinds), "inner"),
+        )
+        values = [f"{_VALUE}{number}" for number in range(len(names))]
+        helpers = [STORED, CAME, _NUMBER, *values]
+        rows = rows.withColumn(_NUMBER, F.lit(None).cast("int")).withColumns(
+            dict.fromkeys(values, F.lit(None))
+        )
+        rows = _with_clauses(rows, Rows.MATCHED, clauses, names)
+        shown = [F.col(f"{quoted(self.target)}.*")]
+        if Rows.NEW in kinds:
+            hidden = F.struct(*shown).alias(_TARGET)
+            rows = rows.select(F.col(f"{quoted(self.source)}.*"), hidden, *helpers)
+            rows = _with_clauses(rows, Rows.NEW, clauses, names)
+            shown = [F.col(f"{_TARGET}.*")]
+        rows = rows.select(*shown, *helpers).alias(self.target)
+        rows = _with_clauses(rows, Rows.LEFT, clauses, names).where(F.col(_NUMBER).isNotNull())
+        action = F.lit(None).cast("string")
+        for number, each in enumerate(clauses):
+            action = F.when(F.col(_NUMBER) == number, each.action).otherwise(action)
+        return rows.withColumn(ACTION, action), dict(zip(names, map(F.col, values), strict=True))
+
+    @contextmanager
+    def explained(
+        self, said: Callable[[], Sequence[Said]], target: DataFrame | None, source: DataFrame
+    ) -> Iterator[None]:
+        """Turn Spark's refusal of a merge into ConfigError with the clause that it is about, and what is legal there.
+
+        Args:
+            said: Gives all that the merge says; each is tried by itself once they fail together.
+            target: The table's rows under their name, None for a table that has none yet.
+            source: The source's rows under theirs.
+        """
+        from pyspark.errors import PySparkException
+
+        try:
+            yield
+        except PySparkException:
+            for each in said():
+                if target is not None or each.rows is Rows.NEW:
+                    self._try(each, target, source)
+            with resolving("the clauses of the merge cannot be resolved together", self._legal(None)):
+                raise
+
+    def _try(self, said: Said, target: DataFrame | None, source: DataFrame) -> None:
+        from pyspark.errors import PySparkException
+
+        own, other = source, target
+        if target is not None and said.rows is Rows.LEFT:
+            own, other = target, source
+        elif target is not None and said.rows is not Rows.NEW:
+            own, other = source.crossJoin(target), None
+        try:
+            own.select(said.column())
+        except PySparkException as error:
+            one_sided = said.rows in (Rows.NEW, Rows.LEFT)
+            name = _unresolved(error) if one_sided else None
+            if name is not None and self._is_of(name, other, of_source=said.rows is Rows.LEFT):
+                side = "source" if said.rows is Rows.LEFT else "table"
+                reason = f"refers to {name.replace('`', '')}, a column of the {side}"
+            else:
+                reason = f"cannot be resolved: {reason_of(error)}"
+            raise ConfigError(f"{said.what} {reason}. {self._legal(said.rows)}") from error
+
+    def _is_of(self, name: str, side: DataFrame | None, *, of_source: bool) -> bool:
+        """Tell whether a name that one side does not have is the other's."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        first, dot, _ = name.partition("`.")
+        if dot and first.strip("`").lower() == (self.source if of_source else self.target).lower():
+            return True
+        try:
+            return side is not None and bool(side.select(F.expr(name)).columns)
+        except PySparkException:
+            return False
+
+    def _legal(self, rows: Rows | None) -> str:
+        if rows is Rows.LEFT:
+            return (
+                "It is about rows of the table that the source has none for: use columns of the table only, as "
+                f"{self.target}.column"
+            )
+        if rows is Rows.NEW:
+            return f"It is about rows that only the source has: use columns of the source only, as {self.source}.column"
+        return f"Use columns of the table as {self.target}.column and of the data as {self.source}.column"
+
+
+def holds(condition: Column | None) -> Column:
+    """Return whether a condition is true; no condition is, and null is not."""
+    from pyspark.sql import functions as F
+
+    return F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
+
+
+def _with_clauses(rows: DataFrame, kind: Rows, clauses: Sequence[Clause], names: Sequence[str]) -> DataFrame:
+    """Return joined rows with the number of the clause about rows of a kind that takes each, and the values it gives."""
+    from pyspark.sql import functions as F
+
+    own = [(number, each) for number, each in enumerate(clauses) if each.rows is kind]
+    if not own:
+        return rows
+    stored, came = F.col(STORED).isNotNull(), F.col(CAME).isNotNull()
+    about = {Rows.MATCHED: stored & came, Rows.NEW: came & ~stored, Rows.LEFT: stored & ~came}[kind]
+    chosen = F.col(_NUMBER)
+    for number, each in reversed(own):
+        chosen = F.when(about & holds(each.condition), F.lit(number)).otherwise(chosen)
+    values = {}
+    for place, name in enumerate(names):
+        value = F.col(f"{_VALUE}{place}")
+        for number, each in reversed(own):
+            value = F.when(F.col(_NUMBER) == number, each.values[name]).otherwise(value)
+        values[f"{_VALUE}{place}"] = value
+    return rows.withColumn(_NUMBER, chosen).withColumns(values)
+
+
+def _unresolved(error: PySparkException) -> str | None:
+    """Return the name, in backticks, that Spark does not find; None for another error."""
+    if not str(error).lstrip().startswith("[UNRESOLVED_COLUMN"):
+        return None
+    return (error.getMessageParameters() or {}).get("objectName")
