@@ -109,6 +109,12 @@ class EngineOptions:
         ENGINE,
         "The same limit in bytes, measured when the rows are here; Spark's estimate saves collecting them.",
     )
+    SMALL_PLAN_BYTES = int_option(
+        "hoodie.engine.small.plan.bytes",
+        2 * 1024 * 1024,
+        ENGINE,
+        "A batch whose query reads up to this many bytes by Spark's estimate is evaluated without generating code for it; 0 never.",
+    )
     DRIVER_MERGE_BYTES = int_option(
         "hoodie.engine.driver.merge.bytes",
         512 * 1024 * 1024,
