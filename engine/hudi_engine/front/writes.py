@@ -22,7 +22,6 @@ from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import spark_to_arrow
-from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.callback import call_back
 from hudi_engine.telemetry.metrics import commit_metrics, report
@@ -35,7 +34,7 @@ from hudi_engine.write.pipeline import write
 from hudi_engine.write.place.sidecars import made_sidecars
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.arguments import column_names, resolving, struct_of
+from hudi_engine.write.rows.arguments import check_assignments, column_names, resolving, struct_of
 from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
 from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
@@ -259,7 +258,7 @@ class Writes(Reads, HiveEntries):
         from pyspark.sql import functions as F
 
         base = TableState.load(self.storage)
-        self._check_assignments(base, assignments)
+        check_assignments(base, assignments)
         rows = self._rows_where(base, condition, named)
         given = AnyCase(assignments.items())
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
@@ -423,28 +422,6 @@ class Writes(Reads, HiveEntries):
         parts = column_names(named, "named") or ()
         with resolving(f"the condition {condition!r} cannot be resolved"):
             return under_name(self._read_state(base, SNAPSHOT, None, None), parts).where(condition)
-
-    def _check_assignments(self, base: TableState, assignments: Mapping[str, str]) -> None:
-        """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns."""
-        if not isinstance(assignments, Mapping) or not assignments:
-            raise ConfigError(
-                f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
-            )
-        config, schema = base.config, base.data_schema()
-        columns = [] if schema is None else schema.names
-        known = {name.lower() for name in columns}
-        fixed = {
-            name.lower()
-            for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))
-        }
-        problems = [no_such_column(name, columns) for name in assignments if name.lower() not in known]
-        problems += [
-            f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
-            for name in assignments
-            if name.lower() in fixed
-        ]
-        if problems:
-            raise ConfigError("; ".join(problems), tuple(problems))
 
     def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
         names = column_names(given, "update_columns") or []

@@ -11,7 +11,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows import settled
-from hudi_engine.write.rows.sides import STORED, Clause, Rows, Said, Sides, holds
+from hudi_engine.write.rows.sides import STORED, Clause, ClauseRows, Said, Sides, holds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -95,12 +95,12 @@ def _source(statement: Statement) -> tuple[DataFrame, str]:
     return frame, parts[-1]
 
 
-def _actions(plan: plans.JavaPlan) -> list[tuple[Rows, plans.JavaPlan]]:
+def _actions(plan: plans.JavaPlan) -> list[tuple[ClauseRows, plans.JavaPlan]]:
     """Return the WHEN clauses; those about one kind of rows in their order, of which the first that holds takes a row."""
     kinds = (
-        (Rows.MATCHED, plan.matchedActions()),
-        (Rows.NEW, plan.notMatchedActions()),
-        (Rows.LEFT, plan.notMatchedBySourceActions()),
+        (ClauseRows.MATCHED, plan.matchedActions()),
+        (ClauseRows.NEW, plan.notMatchedActions()),
+        (ClauseRows.LEFT, plan.notMatchedBySourceActions()),
     )
     return [(rows, action) for rows, actions in kinds for action in plans.items(actions)]
 
@@ -185,17 +185,19 @@ def _same_column(assignment: plans.JavaPlan) -> bool:
 
 
 def _clause(
-    statement: Statement, rows: Rows, action: plans.JavaPlan, columns: Sequence[str], sides: Sides
+    statement: Statement, rows: ClauseRows, action: plans.JavaPlan, columns: Sequence[str], sides: Sides
 ) -> Clause:
     """Return the rows of a clause and the columns they take; columns that it leaves out keep their value, or are null."""
     condition = plans.option(action.condition())
     which = None if condition is None else plans.column(statement.session, condition)
     kind = plans.kind(action)
     nothing = dict.fromkeys(columns, F.lit(None))
-    kept = nothing if rows is Rows.NEW else {column: _of(sides.target, column) for column in columns}
+    kept = nothing if rows is ClauseRows.NEW else {column: _of(sides.target, column) for column in columns}
     if kind == "DeleteAction":
         return Clause(rows, settled.DELETE, which, kept)
-    said = {Rows.NEW: settled.INSERT, Rows.LEFT: settled.UPDATE_UNMATCHED}.get(rows, settled.UPDATE)
+    said = {ClauseRows.NEW: settled.INSERT, ClauseRows.LEFT: settled.UPDATE_UNMATCHED}.get(
+        rows, settled.UPDATE
+    )
     if kind in ("UpdateStarAction", "InsertStarAction"):
         return Clause(rows, said, which, {column: _of(sides.source, column) for column in columns})
     given = {

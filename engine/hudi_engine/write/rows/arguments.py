@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.reason import reason_of
+from hudi_engine.spelling import no_such_column
+from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +50,37 @@ def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
         raise ConfigError(f"schema is {schema!r}; give a StructType, or text such as 'id int, name string'")
     with resolving(f"schema is {schema!r}, which is no list of columns"):
         return spark.createDataFrame([], schema).schema
+
+
+def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:
+    """Refuse assignments that no row could take, all in one error: unknown columns, key and partition columns.
+
+    Args:
+        base: The table.
+        assignments: Column to SQL expression, as the caller gave it.
+
+    Raises:
+        ConfigError: There are such.
+    """
+    if not isinstance(assignments, Mapping) or not assignments:
+        raise ConfigError(
+            f"assignments is {assignments!r}; it must be a dictionary such as {{'price': 'price * 2'}}"
+        )
+    config, schema = base.config, base.data_schema()
+    columns = [] if schema is None else schema.names
+    known = {name.lower() for name in columns}
+    fixed = {
+        name.lower()
+        for name in (*config.record_key_fields, *(field.name for field in config.partition_fields))
+    }
+    problems = [no_such_column(name, columns) for name in assignments if name.lower() not in known]
+    problems += [
+        f"column {name!r} is part of the key or the partition and cannot be set; delete the rows and insert them anew"
+        for name in assignments
+        if name.lower() in fixed
+    ]
+    if problems:
+        raise ConfigError("; ".join(problems), tuple(problems))
 
 
 @contextmanager

@@ -36,19 +36,19 @@ from hudi_engine.write.rows.settled import (
     OfTheWholeTable,
     settled,
 )
-from hudi_engine.write.rows.sides import Clause, Rows, Said, Sides, holds
+from hudi_engine.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 _KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
-_CONDITIONS: Mapping[str, Rows | None] = {
+_CONDITIONS: Mapping[str, ClauseRows | None] = {
     "on": None,
-    "matched_condition": Rows.MATCHED,
-    "not_matched_condition": Rows.NEW,
-    "by_source_condition": Rows.LEFT,
+    "matched_condition": ClauseRows.MATCHED,
+    "not_matched_condition": ClauseRows.NEW,
+    "by_source_condition": ClauseRows.LEFT,
 }
-_VALUES: Mapping[str, Rows] = {"update_set": Rows.MATCHED, "by_source": Rows.LEFT}
+_VALUES: Mapping[str, ClauseRows] = {"update_set": ClauseRows.MATCHED, "by_source": ClauseRows.LEFT}
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class MergeClauses(OfTheWholeTable):
         everything = replace(self, update_columns=None)
         kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
 
-        def values(rows: Rows) -> dict[str, Column]:
+        def values(rows: ClauseRows) -> dict[str, Column]:
             found = {
                 name: self._value(name, rows, name in stored).cast(kinds[name.lower()])
                 for name in (*batch.schema.names, *batch.marks)
@@ -206,12 +206,18 @@ class MergeClauses(OfTheWholeTable):
 
         found = []
         if not self.skip_matched:
-            found.append(Clause(Rows.MATCHED, UPDATE, _sql(self.matched_condition), values(Rows.MATCHED)))
+            found.append(
+                Clause(ClauseRows.MATCHED, UPDATE, _sql(self.matched_condition), values(ClauseRows.MATCHED))
+            )
         if not self.skip_not_matched:
-            found.append(Clause(Rows.NEW, INSERT, _sql(self.not_matched_condition), values(Rows.NEW)))
+            found.append(
+                Clause(ClauseRows.NEW, INSERT, _sql(self.not_matched_condition), values(ClauseRows.NEW))
+            )
         if self.by_source is not None:
             action = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
-            found.append(Clause(Rows.LEFT, action, _sql(self.by_source_condition), values(Rows.LEFT)))
+            found.append(
+                Clause(ClauseRows.LEFT, action, _sql(self.by_source_condition), values(ClauseRows.LEFT))
+            )
         return found
 
     def _inserts(self) -> Column:
@@ -239,19 +245,19 @@ class MergeClauses(OfTheWholeTable):
         always = deletes_always(config, kinds, new)
         return older if always is None else older & ~always
 
-    def _value(self, name: str, rows: Rows, is_stored: bool) -> Column:
+    def _value(self, name: str, rows: ClauseRows, is_stored: bool) -> Column:
         """Return a column's value in rows of a kind."""
         from pyspark.sql import functions as F
 
         mine = F.col(f"{self.source}.{quoted(name)}")
         theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
-        if rows is Rows.NEW:
+        if rows is ClauseRows.NEW:
             return mine
-        given = self._values("update_set" if rows is Rows.MATCHED else "by_source")
+        given = self._values("update_set" if rows is ClauseRows.MATCHED else "by_source")
         text = {each.lower(): text for each, text in given.items()}.get(name.lower())
         if text is not None:
             return F.expr(text)
-        if rows is Rows.LEFT:
+        if rows is ClauseRows.LEFT:
             return theirs
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
         return mine if taken else theirs

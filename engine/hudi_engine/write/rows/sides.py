@@ -28,7 +28,7 @@ STORED, CAME = "__hudi_stored", "__hudi_came"
 _NUMBER, _VALUE, _TARGET = "__hudi_clause", "__hudi_value_", "__hudi_target"
 
 
-class Rows(Enum):
+class ClauseRows(Enum):
     """The rows that a clause is about."""
 
     MATCHED = "WHEN MATCHED"
@@ -47,7 +47,7 @@ class Clause:
         values: What each column becomes.
     """
 
-    rows: Rows
+    rows: ClauseRows
     action: str
     condition: Column | None
     values: Mapping[str, Column]
@@ -63,7 +63,7 @@ class Said:
         column: Makes the expression; may raise what Spark's parser says.
     """
 
-    rows: Rows | None
+    rows: ClauseRows | None
     what: str
     column: Callable[[], Column]
 
@@ -106,22 +106,22 @@ class Sides:
         rows = target.withColumn(STORED, F.lit(True)).join(
             source.withColumn(CAME, F.lit(True)),
             on,
-            how.get((Rows.NEW in kinds, Rows.LEFT in kinds), "inner"),
+            how.get((ClauseRows.NEW in kinds, ClauseRows.LEFT in kinds), "inner"),
         )
         values = [f"{_VALUE}{number}" for number in range(len(names))]
         helpers = [STORED, CAME, _NUMBER, *values]
         rows = rows.withColumn(_NUMBER, F.lit(None).cast("int")).withColumns(
             dict.fromkeys(values, F.lit(None))
         )
-        rows = _with_clauses(rows, Rows.MATCHED, clauses, names)
+        rows = _with_clauses(rows, ClauseRows.MATCHED, clauses, names)
         shown = [F.col(f"{quoted(self.target)}.*")]
-        if Rows.NEW in kinds:
+        if ClauseRows.NEW in kinds:
             hidden = F.struct(*shown).alias(_TARGET)
             rows = rows.select(F.col(f"{quoted(self.source)}.*"), hidden, *helpers)
-            rows = _with_clauses(rows, Rows.NEW, clauses, names)
+            rows = _with_clauses(rows, ClauseRows.NEW, clauses, names)
             shown = [F.col(f"{_TARGET}.*")]
         rows = rows.select(*shown, *helpers).alias(self.target)
-        rows = _with_clauses(rows, Rows.LEFT, clauses, names).where(F.col(_NUMBER).isNotNull())
+        rows = _with_clauses(rows, ClauseRows.LEFT, clauses, names).where(F.col(_NUMBER).isNotNull())
         action = F.lit(None).cast("string")
         for number, each in enumerate(clauses):
             action = F.when(F.col(_NUMBER) == number, each.action).otherwise(action)
@@ -144,26 +144,27 @@ class Sides:
             yield
         except PySparkException:
             for each in said():
-                if target is not None or each.rows is Rows.NEW:
+                if target is not None or each.rows is ClauseRows.NEW:
                     self._try(each, target, source)
             with resolving("the clauses of the merge cannot be resolved together", self._legal(None)):
                 raise
 
     def _try(self, said: Said, target: DataFrame | None, source: DataFrame) -> None:
+        """Resolve one expression over the sides that its rows have; raises ConfigError where Spark refuses it."""
         from pyspark.errors import PySparkException
 
         own, other = source, target
-        if target is not None and said.rows is Rows.LEFT:
+        if target is not None and said.rows is ClauseRows.LEFT:
             own, other = target, source
-        elif target is not None and said.rows is not Rows.NEW:
+        elif target is not None and said.rows is not ClauseRows.NEW:
             own, other = source.crossJoin(target), None
         try:
             own.select(said.column())
         except PySparkException as error:
-            one_sided = said.rows in (Rows.NEW, Rows.LEFT)
+            one_sided = said.rows in (ClauseRows.NEW, ClauseRows.LEFT)
             name = _unresolved(error) if one_sided else None
-            if name is not None and self._is_of(name, other, of_source=said.rows is Rows.LEFT):
-                side = "source" if said.rows is Rows.LEFT else "table"
+            if name is not None and self._is_of(name, other, of_source=said.rows is ClauseRows.LEFT):
+                side = "source" if said.rows is ClauseRows.LEFT else "table"
                 reason = f"refers to {name.replace('`', '')}, a column of the {side}"
             else:
                 reason = f"cannot be resolved: {reason_of(error)}"
@@ -182,13 +183,13 @@ class Sides:
         except PySparkException:
             return False
 
-    def _legal(self, rows: Rows | None) -> str:
-        if rows is Rows.LEFT:
+    def _legal(self, rows: ClauseRows | None) -> str:
+        if rows is ClauseRows.LEFT:
             return (
                 "It is about rows of the table that the source has none for: use columns of the table only, as "
                 f"{self.target}.column"
             )
-        if rows is Rows.NEW:
+        if rows is ClauseRows.NEW:
             return f"It is about rows that only the source has: use columns of the source only, as {self.source}.column"
         return f"Use columns of the table as {self.target}.column and of the data as {self.source}.column"
 
@@ -200,7 +201,9 @@ def holds(condition: Column | None) -> Column:
     return F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
 
 
-def _with_clauses(rows: DataFrame, kind: Rows, clauses: Sequence[Clause], names: Sequence[str]) -> DataFrame:
+def _with_clauses(
+    rows: DataFrame, kind: ClauseRows, clauses: Sequence[Clause], names: Sequence[str]
+) -> DataFrame:
     """Return joined rows with the number of the clause about rows of a kind that takes each, and the values it gives."""
     from pyspark.sql import functions as F
 
@@ -208,7 +211,11 @@ def _with_clauses(rows: DataFrame, kind: Rows, clauses: Sequence[Clause], names:
     if not own:
         return rows
     stored, came = F.col(STORED).isNotNull(), F.col(CAME).isNotNull()
-    about = {Rows.MATCHED: stored & came, Rows.NEW: came & ~stored, Rows.LEFT: stored & ~came}[kind]
+    about = {
+        ClauseRows.MATCHED: stored & came,
+        ClauseRows.NEW: came & ~stored,
+        ClauseRows.LEFT: stored & ~came,
+    }[kind]
     chosen = F.col(_NUMBER)
     for number, each in reversed(own):
         chosen = F.when(about & holds(each.condition), F.lit(number)).otherwise(chosen)
