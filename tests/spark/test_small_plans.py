@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.frames.small_plans import estimated_bytes, interpreted_if_small
+from hudi_engine.frames.small_plans import interpreted_if_small, is_small
 
 STAGES, FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
 MOST = 1 << 20
@@ -21,8 +21,8 @@ def session(spark):
 
 def test_code_is_generated_again_after_the_last_of_several_users(session):
     before, frame = settings(session), session.range(10)
-    with interpreted_if_small(frame, estimated_bytes(frame), MOST):
-        with interpreted_if_small(frame, estimated_bytes(frame), MOST):
+    with interpreted_if_small(frame, MOST):
+        with interpreted_if_small(frame, MOST):
             assert settings(session) == ("false", "NO_CODEGEN")
         assert settings(session) == ("false", "NO_CODEGEN")
     assert settings(session) == before
@@ -30,7 +30,7 @@ def test_code_is_generated_again_after_the_last_of_several_users(session):
 
 def test_the_settings_come_back_after_a_query_that_fails(session):
     before, frame = settings(session), session.range(10).selectExpr("raise_error('boom')")
-    with pytest.raises(Exception, match="boom"), interpreted_if_small(frame, 80, MOST):
+    with pytest.raises(Exception, match="boom"), interpreted_if_small(frame, MOST):
         frame.collect()
     assert settings(session) == before
 
@@ -38,15 +38,33 @@ def test_the_settings_come_back_after_a_query_that_fails(session):
 @pytest.mark.parametrize("most", [0, 79], ids=["never", "larger-than-the-limit"])
 def test_other_queries_keep_generated_code(session, most):
     before, frame = settings(session), session.range(10)
-    with interpreted_if_small(frame, 80, most):
+    with interpreted_if_small(frame, most):
         assert settings(session) == before
 
 
 def test_settings_of_the_user_are_left_alone(session):
     session.conf.set(FACTORY, "CODEGEN_ONLY")
-    with interpreted_if_small(session.range(10), 80, MOST):
+    with interpreted_if_small(session.range(10), MOST):
         assert settings(session) == ("true", "CODEGEN_ONLY")
     assert settings(session) == ("true", "CODEGEN_ONLY")
+
+
+@pytest.mark.parametrize(
+    ("query", "small"),
+    [
+        (
+            "select a.id, b.id as more from range(100) a join range(100) b on a.id = b.id left join range(9) c on c.id = a.id",
+            True,
+        ),
+        ("select id from range(100) where id not in (select id from range(5))", True),
+        ("select explode(sequence(1, 1000000)) as id", False),
+        ("select a.id from range(100) a join range(100) b on a.id < b.id", False),
+        ("select id from range(1000000)", False),
+    ],
+    ids=["joins", "null-aware", "explode", "without-equality", "large"],
+)
+def test_a_query_that_reads_little_and_makes_no_more_of_it_is_small(session, query, small):
+    assert is_small(session.sql(query), MOST) is small
 
 
 QUERY = """

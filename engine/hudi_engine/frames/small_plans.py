@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_MULTIPLIERS = ("Generate ", "NestedLoopJoin", "CartesianProduct")
 _STAGES, _FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
 _changing = threading.Lock()
 _users: Counter[str] = Counter()
 
 
 @contextmanager
-def interpreted_if_small(frame: DataFrame, estimate: int, most: int) -> Iterator[None]:
-    """Run the queries of a block without generated code where Spark expects them to read little.
+def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
+    """Run the queries of a block without generated code where its rows are made of little data.
 
     Settings of the session that say otherwise are left alone, and it has its own again afterwards.
 
     Args:
         frame: The rows that the block collects.
-        estimate: Bytes that Spark expects its plan to give, see `estimated_bytes`.
         most: From more bytes on nothing changes; 0 for never.
     """
-    if estimate > most or not most:
+    if not most or not is_small(frame, most):
         yield
         return
     session = frame.sparkSession
@@ -44,10 +44,25 @@ def interpreted_if_small(frame: DataFrame, estimate: int, most: int) -> Iterator
             _end(session, known)
 
 
-def estimated_bytes(frame: DataFrame) -> int:
-    """Return Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
+def is_small(frame: DataFrame, most: int) -> bool:
+    """Tell whether a query reads little, by Spark's estimate, and makes no more of it: no `explode`, no join without equality.
+
+    Args:
+        frame: The query; nothing of it runs.
+        most: Bytes that all it reads may have.
+    """
     internal: Any = frame
-    return int(str(internal._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    execution = internal._jdf.queryExecution()
+    leaves = execution.optimizedPlan().collectLeaves()
+    sizes = (int(str(leaves.apply(number).stats().sizeInBytes())) for number in range(leaves.size()))
+    read = 0
+    for size in sizes:
+        read += size
+        if read > most:
+            return False
+    # This plan comes before the step that puts generated code into it.
+    plan = str(execution.sparkPlan().toString())
+    return not any(name in plan for name in _MULTIPLIERS)
 
 
 def _begin(session: SparkSession) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 from hudi_engine.config.declared.engine_options import EngineOptions
-from hudi_engine.frames.small_plans import estimated_bytes, interpreted_if_small
+from hudi_engine.frames.small_plans import interpreted_if_small
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import types as T
 
@@ -238,8 +238,7 @@ class HudiCursor:
         if frame is None:
             return []
         with self._handle.job(self._statement or "fetch"):
-            estimate = estimated_bytes(frame)
-            with interpreted_if_small(frame, estimate, EngineOptions.SMALL_PLAN_BYTES.default):
+            with interpreted_if_small(frame, EngineOptions.SMALL_PLAN_BYTES.default):
                 rows = frame.collect()
         converters = [_converter(column.dataType) for column in frame.schema.fields]
         if not any(converters):

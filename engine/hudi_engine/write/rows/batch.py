@@ -14,13 +14,13 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
-from hudi_engine.frames.small_plans import estimated_bytes, interpreted_if_small
+from hudi_engine.frames.small_plans import interpreted_if_small
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
 from hudi_engine.schema.meta_fields import DELETES, META_FIELDS, OPERATION
 from hudi_engine.schema.spark_types import spark_to_arrow
-from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
+from hudi_engine.write.rows.source_plan import estimated_bytes, estimated_rows, is_parquet_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -126,8 +126,9 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
         return None
     if estimate < UNKNOWN_SIZE and is_parquet_scan(batch.frame) and estimated_rows(batch.frame) > rows_limit:
         return None
-    with interpreted_if_small(batch.frame, estimate, options[EngineOptions.SMALL_PLAN_BYTES]):
-        table = _collected(batch.frame.limit(rows_limit + 1))
+    limited = batch.frame.limit(rows_limit + 1)
+    with interpreted_if_small(limited, options[EngineOptions.SMALL_PLAN_BYTES]):
+        table = _collected(limited)
     if table is None or table.num_rows > rows_limit or table.nbytes > bytes_limit:
         return None
     return cast_batch(table, batch.schema)

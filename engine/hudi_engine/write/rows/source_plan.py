@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.frames.small_plans import estimated_bytes
-
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -30,6 +28,11 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     if _name(plan) != "LogicalRelation" or _name(plan.relation()) != "HadoopFsRelation":
         return False
     return _name(plan.relation().fileFormat()) == "ParquetFileFormat"
+
+
+def estimated_bytes(frame: DataFrame) -> int:
+    """Return Spark's own estimate of a plan's size in bytes; very large when Spark does not know."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
 
 
 def estimated_rows(frame: DataFrame) -> int:
