@@ -120,7 +120,10 @@ class TestStatements:
     ) -> None:
         schema = project.test_schema
         project.run_sql(f"create or replace view {schema}.m as select 1 as id, 'a' as name, 'n' as note")
-        project.run_sql(statement.format(t=f"{schema}.orders", m=f"{schema}.m"))
+        try:
+            project.run_sql(statement.format(t=f"{schema}.orders", m=f"{schema}.m"))
+        finally:
+            project.run_sql(f"drop view {schema}.m")
         assert [row[:2] for row in self.rows(project)] == left
 
     def test_a_subquery_speaks_of_the_row_where_keys_stand_twice(self, project: Any) -> None:
