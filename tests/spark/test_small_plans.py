@@ -11,7 +11,7 @@ MOST = 1 << 20
 
 
 def settings(session):
-    return session.conf.get(STAGES), session.conf.get(FACTORY, None)
+    return session.conf.get(STAGES, None), session.conf.get(FACTORY, None)
 
 
 @pytest.fixture
@@ -19,7 +19,10 @@ def session(spark):
     return spark.newSession()
 
 
-def test_code_is_generated_again_after_the_last_of_several_users(session):
+@pytest.mark.parametrize("said", [None, "true"])
+def test_code_is_generated_again_after_the_last_of_several_users(session, said):
+    if said is not None:
+        session.conf.set(STAGES, said)
     before, frame = settings(session), session.range(10)
     with interpreted_if_small(frame, MOST):
         with interpreted_if_small(frame, MOST):
@@ -45,8 +48,8 @@ def test_other_queries_keep_generated_code(session, most):
 def test_settings_of_the_user_are_left_alone(session):
     session.conf.set(FACTORY, "CODEGEN_ONLY")
     with interpreted_if_small(session.range(10), MOST):
-        assert settings(session) == ("true", "CODEGEN_ONLY")
-    assert settings(session) == ("true", "CODEGEN_ONLY")
+        assert settings(session) == (None, "CODEGEN_ONLY")
+    assert settings(session) == (None, "CODEGEN_ONLY")
 
 
 @pytest.mark.parametrize(

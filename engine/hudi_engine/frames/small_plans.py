@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _MULTIPLIERS = ("Generate ", "NestedLoopJoin", "CartesianProduct")
-_STAGES, _FACTORY = "spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"
+_OFF = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+_USUAL = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 _changing = threading.Lock()
 _users: Counter[str] = Counter()
+_before: dict[str, dict[str, str | None]] = {}
+"""How many blocks a session has under way, and its settings from before them, by its id."""
 
 
 @contextmanager
@@ -71,13 +74,12 @@ def _begin(session: SparkSession) -> str | None:
     known = str(internal._jsparkSession.sessionUUID())
     with _changing:
         if not _users[known]:
-            if (
-                session.conf.get(_FACTORY, None) not in (None, "FALLBACK")
-                or session.conf.get(_STAGES) != "true"
-            ):
+            before = {name: session.conf.get(name, None) for name in _OFF}
+            if any(value not in (None, _USUAL[name]) for name, value in before.items()):
                 return None
-            session.conf.set(_STAGES, "false")
-            session.conf.set(_FACTORY, "NO_CODEGEN")
+            _before[known] = before
+            for name, value in _OFF.items():
+                session.conf.set(name, value)
         _users[known] += 1
     return known
 
@@ -86,7 +88,11 @@ def _end(session: SparkSession, known: str) -> None:
     """Give a session its settings back after its last user."""
     with _changing:
         _users[known] -= 1
-        if not _users[known]:
-            del _users[known]
-            session.conf.unset(_FACTORY)
-            session.conf.set(_STAGES, "true")
+        if _users[known]:
+            return
+        del _users[known]
+        for name, value in _before.pop(known).items():
+            if value is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, value)
