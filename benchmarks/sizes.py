@@ -39,23 +39,26 @@ class Form:
         master: Spark's master; ``standalone`` for two workers of one core each. With ``local[1]`` all processes are kept on one
             core, as one task alone keeps more than one busy: its Java and its Python work at the same time.
         driver: Memory of Java, or of driver and executors each.
-        times: How often each step is done; the last one counts. The first of a process compiles Java's code.
+        python: Memory that each Python worker may take, None for no limit.
+        times: How often each step is done; the last one counts. The first of a process compiles Java's code, and two workers
+            have to compile it both, each with half of the rows to learn from.
     """
 
     rows: int = ROWS
     partitions: int = 10
     master: str = "local[2]"
     driver: str = "4g"
-    times: int = 2
+    python: str | None = None
+    times: int = 4
 
 
 FORMS = {
     "one core": Form(master="local[1]"),
     "two cores": Form(),
     "two workers": Form(master="standalone", driver="2g"),
-    "20 M rows, one partition, 1 GiB": Form(rows=MORE, partitions=1, driver="1g", times=1),
-    "20 M rows, fifty partitions, 1 GiB": Form(rows=MORE, partitions=50, driver="1g", times=1),
-    "20 M rows": Form(rows=MORE),
+    "20 M rows, one partition, 1 GiB": Form(rows=MORE, partitions=1, driver="1g", python="1g", times=1),
+    "20 M rows, fifty partitions, 1 GiB": Form(rows=MORE, partitions=50, driver="1g", python="1g", times=1),
+    "20 M rows": Form(rows=MORE, times=2),
 }
 _Steps = dict[str, dict[str, float]]
 
@@ -210,6 +213,8 @@ def _session(form: Form, folder: Path) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
+    if form.python is not None:
+        conf["spark.executor.pyspark.memory"] = form.python
     builder = SparkSession.builder.master(form.master)
     for key, value in conf.items():
         builder = builder.config(key, value)

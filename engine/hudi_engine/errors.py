@@ -115,5 +115,9 @@ class StorageError(HudiError):
     """The storage failed, or lacks a guarantee that the call needs."""
 
 
+class TaskMemoryError(HudiError):
+    """A task needs more memory than its Python worker has."""
+
+
 class ServiceError(HudiError):
     """A table service failed; the commits before it stand."""

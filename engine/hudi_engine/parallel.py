@@ -12,12 +12,13 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hudi_engine import errors
-from hudi_engine.errors import HudiError, StorageError
-from hudi_engine.worker import settle_worker
+from hudi_engine.errors import HudiError, StorageError, TaskMemoryError
+from hudi_engine.worker import memory_limit, settle_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,6 +92,28 @@ class WorkerError(Exception):
         super().__init__(f"{error} {_BEGIN}{data}{_END}")
 
 
+@contextmanager
+def memory_errors_told() -> Iterator[None]:
+    """Turn the lack of memory in a worker into an error that says what to set.
+
+    Raises:
+        TaskMemoryError: Instead of Python's or Arrow's.
+    """
+    try:
+        yield
+    except TaskMemoryError:
+        raise
+    except MemoryError as error:
+        limit = memory_limit()
+        has = "the machine has left" if limit is None else f"its {limit // 2**20:,} MiB"
+        raise TaskMemoryError(
+            f"a task needs more memory than {has} ({error or 'MemoryError'}). Give Python workers more with "
+            "spark.executor.pyspark.memory, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size for files "
+            "that are written from now on, smaller hoodie.parquet.block.size, hoodie.memory.merge.max.size and "
+            "hoodie.memory.compaction.max.size; docs/sizing.md has figures. Nothing was committed"
+        ) from error
+
+
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
     """Call a function in a worker; returns its result or the error it raised.
 
@@ -98,7 +121,8 @@ def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
         WorkerError: The storage failed, so that Spark should try again.
     """
     try:
-        return function(item)
+        with memory_errors_told():
+            return function(item)
     except StorageError as error:
         raise WorkerError(error) from error
     except HudiError as error:
@@ -113,7 +137,8 @@ def typed_stage(
     def run(batches: Iterator[Item]) -> Iterator[Result]:
         settle_worker()
         try:
-            yield from function(batches)
+            with memory_errors_told():
+                yield from function(batches)
         except HudiError as error:
             raise WorkerError(error) from error
 

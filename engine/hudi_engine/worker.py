@@ -8,11 +8,16 @@ import sys
 from zipimport import zipimporter
 
 _ARCHIVES_OF_SPARK = ("pyspark.zip", "py4j-", "spark-core_")
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """Parameters of glibc's ``mallopt`` (malloc.h)."""
 _LARGE = 32 * 1024 * 1024
 """The largest value that glibc takes as the size from which blocks are the system's own."""
 _MOST = 2**31 - 1
+_SMALL = 1024 * 1024
+_SHARE = 4
+"""Rows that a task holds are a quarter of what is free where memory is limited: keys, a sorted or encoded copy and what a
+library reserves come on top."""
+_LEAST = 16 * 1024 * 1024
 
 
 def settle_worker() -> None:
@@ -24,7 +29,10 @@ def settle_worker() -> None:
     """
     if gc.get_freeze_count():
         return
-    keep_memory()
+    if memory_limit() is None:
+        keep_memory()
+    else:
+        spare_memory()
     gc.freeze()
     for finder in sys.path_importer_cache.values():
         if isinstance(finder, zipimporter) and os.path.basename(finder.archive).startswith(
@@ -43,23 +51,68 @@ def keep_memory() -> bool:
         Whether it does so: only under glibc, not where the memory of workers is limited (``spark.executor.pyspark.memory``),
         and not where ``ARROW_DEFAULT_MEMORY_POOL`` names an allocator.
     """
-    if os.environ.get("ARROW_DEFAULT_MEMORY_POOL") or not _has_glibc() or _has_limit():
+    if memory_limit() is not None:
+        return False
+    return _use_system_memory({_M_MMAP_THRESHOLD: _LARGE, _M_TRIM_THRESHOLD: _MOST})
+
+
+def spare_memory() -> bool:
+    """Let the process take no more of the system's memory than it uses, where ``spark.executor.pyspark.memory`` limits it.
+
+    The limit counts what is reserved (``RLIMIT_AS``): Arrow's own allocators reserve a gigabyte at their first use, and glibc
+    64 MiB for each thread that allocates.
+
+    Returns:
+        Whether it does so: only under glibc, and not where ``ARROW_DEFAULT_MEMORY_POOL`` names an allocator.
+    """
+    return _use_system_memory({_M_MMAP_THRESHOLD: _SMALL, _M_TRIM_THRESHOLD: _SMALL, _M_ARENA_MAX: 1})
+
+
+def memory_limit() -> int | None:
+    """Return the bytes of address space that the process may have, None when nothing limits them."""
+    import resource
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def rows_at_once(usual: int) -> int:
+    """Return the bytes of rows that a task may hold at once.
+
+    Args:
+        usual: Bytes where nothing limits them.
+
+    Returns:
+        ``usual``, or a share of what is left to the process where its memory is limited (``spark.executor.pyspark.memory``),
+        at least 16 MiB.
+    """
+    limit = memory_limit()
+    if limit is None:
+        return usual
+    return max(_LEAST, min(usual, (limit - _reserved()) // _SHARE))
+
+
+def _use_system_memory(settings: dict[int, int]) -> bool:
+    if os.environ.get("ARROW_DEFAULT_MEMORY_POOL") or not _has_glibc():
         return False
     import ctypes
 
     import pyarrow as pa
 
     allocator = ctypes.CDLL(None)
-    if not (allocator.mallopt(_M_MMAP_THRESHOLD, _LARGE) and allocator.mallopt(_M_TRIM_THRESHOLD, _MOST)):
+    if not all(allocator.mallopt(name, value) for name, value in settings.items()):
         return False
     pa.set_memory_pool(pa.system_memory_pool())
     return True
 
 
-def _has_limit() -> bool:
-    import resource
-
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+def _reserved() -> int:
+    """Return the bytes of address space that the process has taken; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as counts:
+            return int(counts.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def _has_glibc() -> bool:

@@ -6,7 +6,7 @@ from hudi_engine.catalog.foreign import register_foreign
 from hudi_engine.catalog.function_file import FunctionDefinition, function_names
 from hudi_engine.catalog.plain_files import FORMATS, PlainFiles, mark_of, register_files
 from hudi_engine.catalog.session import session_conf, sidecar_runner
-from hudi_engine.catalog.spark_entry import find_entry, list_entries
+from hudi_engine.catalog.spark_entry import find_entry, list_entries, listed_schemas
 from hudi_engine.catalog.spark_table import (
     drop_table,
     is_internal,
@@ -37,6 +37,7 @@ __all__ = [
     "is_current",
     "is_internal",
     "list_entries",
+    "listed_schemas",
     "literal",
     "live_manifest_files",
     "mark_of",

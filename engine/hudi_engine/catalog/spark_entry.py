@@ -141,6 +141,12 @@ def list_entries(spark: SparkSession, database: str) -> list[CatalogEntry]:
     return [_entry(handles.apply(position), database) for position in range(handles.size())]
 
 
+def listed_schemas(spark: SparkSession) -> list[str]:
+    """Return the names of all schemas, without a query of Spark's."""
+    names = _catalog(spark).listDatabases()
+    return [str(names.apply(position)) for position in range(names.size())]
+
+
 def listed_names(spark: SparkSession, database: str) -> list[str]:
     """Return the names of a schema that is there, without what stands behind them."""
     names = _catalog(spark).listTables(database, "*", False)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
 UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
+_ROWS_SENT = 65536
 _TASKS_SENT = 32
 """So many tasks go with the function itself; of more a worker reads the list once."""
 _Item = TypeVar("_Item")
@@ -239,7 +240,9 @@ def map_slices(
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 table = function(items[number])
-                yield from table.combine_chunks().to_batches(max_chunksize=65536)
+                # piece by piece: a copy of all rows would be as much again
+                for start in range(0, max(table.num_rows, 1), _ROWS_SENT):
+                    yield from table.slice(start, _ROWS_SENT).combine_chunks().to_batches()
 
     parallel = min(count, max(1, spark.sparkContext.defaultParallelism * 4), at_most or count)
     return spark.range(0, count, 1, parallel).mapInArrow(run, arrow_to_spark(schema))

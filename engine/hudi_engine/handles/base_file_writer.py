@@ -26,6 +26,7 @@ from hudi_engine.schema.coded import coded_like, with_used_values
 from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 from hudi_engine.storage.base import Storage
+from hudi_engine.worker import rows_at_once
 
 __all__ = [
     "BaseFileInfo",
@@ -92,14 +93,19 @@ def write_base_file(
     collector = KeyCollector(options, reuse_bloom)
     with storage.open_output(path, before_publish=before_publish) as sink:
         rows = 0
-        groups = _row_groups(chain((first,), tables), schema, options.row_group_bytes)
-        head = list(islice(groups, 1))
-        told = leaves_with_statistics(schema, _all_rows(head, schema))
+        groups = _row_groups(chain((first,), tables), schema, rows_at_once(options.row_group_bytes))
+        held = list(islice(groups, 1))
+        told = leaves_with_statistics(schema, _all_rows(held, schema))
         with open_writer(sink, schema, first, options, told) as writer:
-            for part, _ in chain(head, groups):
+            # Nothing keeps rows that are written, while those that follow are gathered.
+            del table, first
+            while held:
+                part, _ = held.pop()
                 collector.add(part.column(RECORD_KEY))
                 writer.write_table(with_used_values(part), row_group_size=max(part.num_rows, 1))
                 rows += part.num_rows
+                del part
+                held.extend(islice(groups, 1))
             writer.add_key_value_metadata(footer_entries(collector, avro_schema_with_meta))
         size = sink.tell()
     return BaseFileInfo(path, size, rows, collector.min_key, collector.max_key)

@@ -72,7 +72,7 @@ def read_log_records(
         parts.append(part)
         total += len(part)
         size += part.nbytes
-        if size > context.memory_limit_bytes:
+        if size > context.log_bytes_at_once:
             return _spilled(context, scan, combine, parts, stream)
     if not parts:
         return LogRecords(_nothing(wanted), 0, scan)
@@ -102,7 +102,7 @@ def _spilled(
 ) -> LogRecords:
     total = 0
     stored = sum(block.place.content_length for block in scan.blocks)
-    partitions = min(_MOST_PARTITIONS, max(2, 4 * stored // context.memory_limit_bytes + 2))
+    partitions = min(_MOST_PARTITIONS, max(2, 4 * stored // context.log_bytes_at_once + 2))
     with SpillStore(context.spill_dir, partitions) as store:
         while parts:
             total += len(parts[0])

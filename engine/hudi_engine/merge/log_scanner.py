@@ -80,7 +80,7 @@ def scan_slice(context: ReadContext, file_slice: FileSlice) -> LogScan:
         UnsupportedTableError: A block is of a kind that this engine does not know.
     """
     files = [log for log in file_slice.log_files if not log.is_cdc]
-    in_memory = sum(log.size for log in files) <= context.memory_limit_bytes
+    in_memory = sum(log.size for log in files) <= context.log_bytes_at_once
     found = [block for log in files for block in _file_blocks(context, log, in_memory)]
     found = _before_the_end(found, context.stops_after)
     corrupt = sum(block.place.kind is BlockType.CORRUPT for block in found)

@@ -12,6 +12,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.schema.internal_schema import SchemaHistory
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 from hudi_engine.storage.base import Storage
+from hudi_engine.worker import rows_at_once
 
 InstantRange = tuple[str | None, str | None] | frozenset[str]
 """(start, end], either end open; or the instants themselves, where requested times do not say it."""
@@ -48,6 +49,11 @@ class ReadContext:
     instant_range: InstantRange | None = None
     schema_history: SchemaHistory | None = None
     stops_after: str | None = None
+
+    @property
+    def log_bytes_at_once(self) -> int:
+        """Bytes of log records that this process may hold: those asked for, less where its memory is limited."""
+        return rows_at_once(self.memory_limit_bytes)
 
     def is_visible(self, instant: str) -> bool:
         """Tell whether log blocks of ``instant`` count in this read."""

@@ -99,6 +99,9 @@ def base_session(
 
 def _wait_for(start: Future[None]) -> None:
     """Wait until Spark has started; not on, once dbt was interrupted."""
+    if not start.done():
+        # now, as dbt has nothing to do but wait; sooner, it would wait for this
+        threading.Thread(target=_load_modules, name="modules of the first write", daemon=True).start()
     while not start.done():
         wait((start,), timeout=_LOOK_EVERY_S)
         if is_interrupted():
@@ -197,13 +200,22 @@ def early_session(
             done.set_exception(error)
             return
         done.set_result(None)
-        _load_classes(session)
+        if (os.cpu_count() or 1) > _FEW_CORES:
+            _load_classes(session)
 
     threading.Thread(target=words.run, args=(start,), name="spark's start", daemon=True).start()
 
 
+def _load_modules() -> None:
+    """Import what the first write needs, while Java starts: most of it is pandas, which pyarrow looks for at its first value."""
+    import pyarrow as pa
+    import pyarrow.acero
+
+    pa.scalar(0)
+
+
 def _load_classes(session: SparkSession) -> None:
-    """Have Java load what every query needs, while dbt is still at its own work."""
+    """Have Java load what every query needs, while dbt is still at its own work and a core is free for it."""
     try:
         session.newSession().sql("select sum(id) from range(1) group by id % 2").collect()
     except Exception as error:

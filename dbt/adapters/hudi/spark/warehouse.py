@@ -20,6 +20,7 @@ from hudi_engine.catalog import (
     drop_table,
     find_entry,
     list_entries,
+    listed_schemas,
     literal,
     mark_of,
     register_files,
@@ -234,7 +235,7 @@ class Warehouse:
 
     def schemas(self, session: SparkSession) -> list[str]:
         """Names of all schemas."""
-        return [row[0] for row in session.sql("show databases").collect()]
+        return listed_schemas(session)
 
     def create_schema(self, session: SparkSession, schema: str, keep: bool = True) -> None:
         """Make a schema below the location root when it is not there; only Spark learns of one that is not to be kept."""

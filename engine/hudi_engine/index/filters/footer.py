@@ -110,7 +110,8 @@ class KeyCollector:
             if len(chunk):
                 self._widen(*key_range(chunk))
         if self._options.bloom_enabled and self._bloom is None:
-            self._keys.extend(keys.chunks)
+            # A copy: rows that came as one message are one block of memory, which a column of theirs would keep.
+            self._keys.append(pa.concat_arrays([*keys.chunks, pa.array([], keys.type)]))
 
     def footer(self) -> dict[str, str]:
         """Return the footer entries for all keys taken."""

@@ -15,6 +15,7 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes
+from hudi_engine.write.spread.file_sample import sampled_partitions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,7 +78,7 @@ def _left_where_they_are(
     """Return rows whose partitions need not be brought together; without a word from the user the file sizes decide.
 
     They can be told beforehand when the rows come straight from Parquet files: then a look at the partition columns, and at
-    those of a filter, is cheap.
+    those of a filter, is cheap; of many files a few are looked at.
     """
     gathers = context.options[WriteOptions.BULK_INSERT_SHUFFLE_BY_PARTITION]
     tasks = context.options[WriteOptions.BULK_INSERT_PARALLELISM]
@@ -85,20 +86,30 @@ def _left_where_they_are(
         return frame.repartition(tasks) if tasks else frame
     if gathers or tasks or source is None or not is_parquet_scan(source):
         return None
+    readers = tasks_of(source)
     if is_parquet_scan(source, whole=True):
-        most = estimated_bytes(source) // tasks_of(source) // UNSHUFFLED_FILE_BYTES
-        if most and len(frame.select(PARTITION_PATH).distinct().limit(most + 1).collect()) <= most:
-            return frame
-        return None
-    return _of_fewer_tasks(frame, context, tasks_of(source))
+        most = estimated_bytes(source) // readers // UNSHUFFLED_FILE_BYTES
+        return frame if most and len(_rows_by_partition(frame, source, readers, most)) <= most else None
+    return _of_fewer_tasks(frame, context, source, readers)
 
 
-def _of_fewer_tasks(frame: DataFrame, context: WriteContext, tasks: int) -> DataFrame | None:
+def _rows_by_partition(frame: DataFrame, source: DataFrame, tasks: int, most: int) -> dict[str, int]:
+    """Return rows by partition path, of one path more than ``most`` at most, about."""
+    sampled = sampled_partitions(frame, source, tasks, most)
+    if sampled is not None:
+        return sampled
+    counted = frame.groupBy(PARTITION_PATH).count().limit(most + 1).collect()
+    return {row[PARTITION_PATH]: row["count"] for row in counted}
+
+
+def _of_fewer_tasks(
+    frame: DataFrame, context: WriteContext, source: DataFrame, tasks: int
+) -> DataFrame | None:
     """Return the rows that a filter leaves in as few tasks as use the machine; None where files would be small even then."""
-    counted = frame.groupBy(PARTITION_PATH).count().limit(_MOST_PARTITIONS + 1).collect()
+    counted = _rows_by_partition(frame, source, tasks, _MOST_PARTITIONS)
     if not 0 < len(counted) <= _MOST_PARTITIONS:
         return None
-    size = sum(row["count"] for row in counted) * min(context.file_size.row_bytes, usual_row_bytes(frame))
+    size = sum(counted.values()) * min(context.file_size.row_bytes, usual_row_bytes(frame))
     cores = frame.sparkSession.sparkContext.defaultParallelism
     tasks = min(tasks, max(cores, -(-size // context.file_size.max_bytes)))
     return frame.coalesce(tasks) if size >= UNSHUFFLED_FILE_BYTES * tasks * len(counted) else None

@@ -30,6 +30,7 @@ from hudi_engine.parallel import RunTasks, run_in_spark
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
+from hudi_engine.worker import rows_at_once
 from hudi_engine.write.place.shares import shares_of
 from hudi_engine.write.place.unit import write_unit
 
@@ -67,22 +68,29 @@ def run_buckets(
         if not held:
             return
         own_context, own_plan, own_units, own_keys = shared.value
-        table = pa.Table.from_batches(held)
-        table = cast_batch(table, _data_schema(own_context, table.column_names))
         task = current_task(own_context)
-        for bucket, rows in split_by_partition(table, BUCKET):
+        buckets = _by_bucket(own_context, held)
+        while buckets:
+            bucket, rows = buckets.pop(0)
             partition = (
                 rows.column(PARTITION_PATH)[0].as_py() if PARTITION_PATH in rows.column_names else bucket
             )
             unit = own_units.get(bucket) or PartitionUnit(partition)
-            keyed = in_order(_with_record_keys(rows.drop_columns([BUCKET]), own_keys))
-            tagged = tag_unit(own_context, own_plan, unit, keyed)
-            yield stats_batch(write_unit(task, own_plan, tagged))
+            rows = in_order(_with_record_keys(rows.drop_columns([BUCKET]), own_keys))
+            yield stats_batch(write_unit(task, own_plan, tag_unit(own_context, own_plan, unit, rows)))
 
     try:
         return collect_stats(frame, write)
     finally:
         shared.unpersist()
+
+
+def _by_bucket(context: WriteContext, held: list[pa.RecordBatch]) -> list[tuple[str, pa.Table]]:
+    """Divide the rows of a task by their bucket; the list is emptied, so that rows which are divided are not kept twice."""
+    table = pa.Table.from_batches(held)
+    held.clear()
+    table = cast_batch(table, _data_schema(context, table.column_names))
+    return split_by_partition(table, BUCKET)
 
 
 def run_small_batch(
@@ -169,6 +177,7 @@ class _PartitionBuffer:
         self._keys = keys
         self._held: dict[str, list[pa.Table]] = {}
         self._bytes: dict[str, int] = {}
+        self._most = rows_at_once(BULK_BUFFER_BYTES)
         self.stats: list[WriteStat] = []
 
     def add(self, rows: pa.Table) -> None:
@@ -178,7 +187,7 @@ class _PartitionBuffer:
                 check_new_partition(partition)
             self._held.setdefault(partition, []).append(part)
             self._bytes[partition] = self._bytes.get(partition, 0) + part.nbytes
-        while sum(self._bytes.values()) > BULK_BUFFER_BYTES:
+        while sum(self._bytes.values()) > self._most:
             self._flush(max(self._bytes, key=lambda each: self._bytes[each]))
 
     def finish(self) -> None:

@@ -1,0 +1,65 @@
+"""What a few of the Parquet files that rows come from say of the rows of all of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hudi_engine.schema.meta_fields import PARTITION_PATH
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_FILE = "_metadata.file_path"
+_FEWEST_FILES = 8
+_SHARE = 4
+"""A sample is at most one file in so many; with more than that it would cost about as much as all of them."""
+_EVEN = 2
+"""Files whose counts differ by more than this factor say nothing of the others: rows are sorted then, or grow over time."""
+
+
+def sampled_partitions(frame: DataFrame, source: DataFrame, tasks: int, most: int) -> dict[str, int] | None:
+    """Return the rows of each partition path, as many as there would be if all files were like those looked at.
+
+    As many files are looked at as a task reads, and two at least, so that their partitions are those that one task meets. It
+    is for decisions on the number of files alone, which no reader sees in the rows.
+
+    Args:
+        frame: Rows with column ``_hoodie_partition_path``, by columns and filters of ``source``.
+        source: A scan of Parquet files, with or without filters.
+        tasks: Tasks that read it.
+        most: Partition paths of interest; more are not counted.
+
+    Returns:
+        None when there are too few files to choose from, or those chosen are not alike.
+    """
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    jsource: Any = source._jdf
+    files = jsource.inputFiles()
+    count = len(files)
+    chosen = max(2, -(-count // tasks))
+    if count < _FEWEST_FILES or chosen * _SHARE > count:
+        return None
+    named = [str(files[(2 * place + 1) * count // (2 * chosen)]) for place in range(chosen)]
+    # The list of files and the column write local paths in different ways.
+    paths = [*named, *(path.replace("file:///", "file:/", 1) for path in named)]
+    try:
+        counted = (
+            frame.where(F.col(_FILE).isin(paths))
+            .groupBy(F.col(_FILE).alias("file"), PARTITION_PATH)
+            .count()
+            .coalesce(1)
+            .limit(chosen * most + 1)
+            .collect()
+        )
+    except AnalysisException:
+        return None  # A column of that name hides where rows come from.
+    by_file: dict[str, int] = {}
+    rows: dict[str, int] = {}
+    for row in counted:
+        by_file[row["file"]] = by_file.get(row["file"], 0) + row["count"]
+        rows[row[PARTITION_PATH]] = rows.get(row[PARTITION_PATH], 0) + row["count"]
+    if len(by_file) < chosen or max(by_file.values()) > _EVEN * min(by_file.values()):
+        return None
+    return {path: seen * count // chosen for path, seen in rows.items()}
