@@ -14,8 +14,8 @@ _LARGE = 32 * 1024 * 1024
 """The largest value that glibc takes as the size from which blocks are the system's own."""
 _MOST = 2**31 - 1
 _SMALL = 1024 * 1024
-_SHARE = 4
-"""Rows that a task holds are a quarter of what is free where memory is limited: keys, a sorted or encoded copy and what a
+_SHARE = 5
+"""Rows that a task holds are a fifth of what is free where memory is limited: keys, a sorted or encoded copy and what a
 library reserves come on top."""
 _LEAST = 16 * 1024 * 1024
 
@@ -84,12 +84,12 @@ def rows_at_once(usual: int) -> int:
 
     Returns:
         ``usual``, or a share of what is left to the process where its memory is limited (``spark.executor.pyspark.memory``),
-        at least 16 MiB.
+        of which 16 MiB are always taken.
     """
     limit = memory_limit()
     if limit is None:
         return usual
-    return max(_LEAST, min(usual, (limit - _reserved()) // _SHARE))
+    return min(usual, max(_LEAST, (limit - _reserved()) // _SHARE))
 
 
 def _use_system_memory(settings: dict[int, int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from hudi_engine.errors import (
     ConfigError,
@@ -10,6 +11,7 @@ from hudi_engine.errors import (
     InvalidKeyError,
     PathEscapeError,
     StorageError,
+    TaskMemoryError,
 )
 from hudi_engine.parallel import (
     Failure,
@@ -63,6 +65,23 @@ def test_an_error_of_the_storage_is_raised_so_that_the_task_is_tried_again() -> 
     with pytest.raises(WorkerError) as raised:
         attempt(fail, 1)
     with pytest.raises(StorageError, match="^disk$"):
+        raise_worker_error(raised.value)
+
+
+@pytest.mark.parametrize(
+    "lack", [MemoryError(), pa.ArrowMemoryError("malloc of size 134217728 failed")], ids=str
+)
+def test_a_lack_of_memory_is_told_with_what_to_set(lack: MemoryError) -> None:
+    def fail(item: object) -> list[int]:
+        raise lack
+
+    failure = attempt(fail, 1)
+    assert isinstance(failure, Failure)
+    with pytest.raises(TaskMemoryError, match=r"spark\.executor\.pyspark\.memory.*Nothing was committed"):
+        raise failure.error()
+    with pytest.raises(WorkerError) as raised:
+        list(typed_stage(fail)(iter([])))
+    with pytest.raises(TaskMemoryError, match="more memory than"):
         raise_worker_error(raised.value)
 
 

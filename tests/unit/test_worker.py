@@ -53,6 +53,24 @@ rounds = [faults() for _ in range(6)]
 print(rounds[0], rounds[-1])
 """
 
+HOLDS_LESS = """
+import resource
+import pyarrow as pa
+from hudi_engine.worker import memory_limit, rows_at_once, settle_worker
+
+assert memory_limit() is None and rows_at_once(10**9) == 10**9
+resource.setrlimit(resource.RLIMIT_AS, (2**30, resource.RLIM_INFINITY))
+settle_worker()
+assert pa.default_memory_pool().backend_name == "system", "others reserve a gigabyte"
+first = rows_at_once(10**9)
+assert 2**24 < first < 2**28, first
+assert rows_at_once(1000) == 1000
+held = pa.allocate_buffer(2**28)
+assert rows_at_once(10**9) <= first - 2**28 // 5 + 2**20, "what is taken is not there a second time"
+resource.setrlimit(resource.RLIMIT_AS, (2**20, resource.RLIM_INFINITY))
+assert rows_at_once(10**9) == 2**24
+"""
+
 
 def _run(code: str, folder: Path | None = None, **variables: str) -> str:
     done = subprocess.run(
@@ -92,3 +110,8 @@ def test_a_worker_with_a_limit_gives_its_memory_back():
 
 def test_an_allocator_that_the_user_names_stays():
     _run(KEEPS.replace("KEPT", "False"), ARROW_DEFAULT_MEMORY_POOL="system")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+def test_a_worker_with_a_limit_holds_a_share_of_what_is_left():
+    _run(HOLDS_LESS, ARROW_DEFAULT_MEMORY_POOL="")

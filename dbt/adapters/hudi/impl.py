@@ -56,6 +56,7 @@ from dbt.adapters.hudi.spark import catalog_rows, functions
 from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
+from dbt.adapters.hudi.spark.memory import warn_of_memory
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.shown import check_query
@@ -433,6 +434,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             probe_writable(self._warehouse.places.location_root)
             session.sql("select 1 as id").collect()
             told = described(self._warehouse, session)
+            warn_of_memory(session)
         logger.info("{}", told)
 
     @classmethod

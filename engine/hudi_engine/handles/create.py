@@ -8,10 +8,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.filegroup.base_file import base_file_name
-from hudi_engine.handles.base_file_writer import BaseFileInfo, attach_meta_columns, write_base_file
+from hudi_engine.handles.base_file_writer import BaseFileInfo, attach_meta_columns, constant, write_base_file
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.progress import note_file
-from hudi_engine.schema.meta_fields import INSERTED, META_FIELDS, OPERATION, RECORD_KEY
+from hudi_engine.schema.meta_fields import (
+    COMMIT_TIME,
+    FILE_NAME,
+    INSERTED,
+    META_FIELDS,
+    OPERATION,
+    PARTITION_PATH,
+    RECORD_KEY,
+)
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, WriteStat
 
 
@@ -51,7 +59,7 @@ def create_file(task: WriteTask, partition: str, rows: pa.Table, file_id: str) -
     context = task.context
     name = base_file_name(file_id, task.write_token, context.instant)
     task.announce(partition, name, "CREATE")
-    stamped = stamp_rows(task, partition, rows, name)
+    stamped = stamp_rows(task, partition, rows, name, coded=True)
     path = f"{partition}/{name}" if partition else name
     info = write_base_file(
         context.storage,
@@ -80,9 +88,18 @@ def stat_of_new(file_id: str, partition: str, info: BaseFileInfo) -> WriteStat:
 
 
 def stamp_rows(
-    task: WriteTask, partition: str, rows: pa.Table, file_name: str, *, in_log: bool = False
+    task: WriteTask,
+    partition: str,
+    rows: pa.Table,
+    file_name: str,
+    *,
+    in_log: bool = False,
+    coded: bool = False,
 ) -> pa.Table:
-    """Fill the meta columns of new rows (Hudi table format, meta columns); columns end in schema order."""
+    """Fill the meta columns of new rows (Hudi table format, meta columns); columns end in schema order.
+
+    Those of one value are coded on demand, which the writer of base files takes.
+    """
     context = task.context
     start = task.take_row_numbers(rows.num_rows, in_log=in_log)
     keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else None
@@ -97,10 +114,18 @@ def stamp_rows(
         commit_time=context.instant,
         seqno_prefix_task=task.partition_id,
         keys=keys,
-        partition=partition,
-        file_name=file_name,
+        partition="" if coded else partition,
+        file_name="" if coded else file_name,
         start_row=start,
     )
+    if coded:
+        # plain, the file name alone is often more than the row
+        for name, text in (
+            (COMMIT_TIME, context.instant),
+            (PARTITION_PATH, partition),
+            (FILE_NAME, file_name),
+        ):
+            stamped = stamped.set_column(META_FIELDS.index(name), name, constant(text, rows.num_rows))
     return stamped.select(context.schema.names)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import io
 import json
 import pickle
+import random
 from dataclasses import replace
 
 import pyarrow as pa
@@ -189,6 +191,30 @@ def test_row_groups_have_about_the_size_asked_for(storage):
     write(storage, rows, options=made_with(row_group_bytes=rows.nbytes // 4))
     metadata = read(storage).metadata
     assert [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)] == [1250] * 4
+
+
+def sent(rows: pa.Table) -> pa.RecordBatch:
+    """Return rows as a worker of Spark gets them: all columns of a message are one block of memory."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return next(iter(pa.ipc.open_stream(sink.getvalue()).read_all().to_batches()))
+
+
+def test_rows_that_are_written_are_not_kept(storage):
+    group, most = 4 * 2**20, []
+    before = pa.total_allocated_bytes()
+
+    def batches():
+        for number in range(64):
+            keys = [f"{number}-{row}" for row in range(1000)]
+            filler = pa.array([random.Random(number).randbytes(1000)] * 1000)
+            yield sent(stamped(keys, pa.table({"id": pa.array(keys), "filler": filler})))
+            most.append(pa.total_allocated_bytes() - before)
+
+    write(storage, batches(), options=made_with(row_group_bytes=group))
+    assert read(storage).metadata.num_rows == 64_000
+    assert max(most[32:]) < 6 * group, "64 MiB went by"
 
 
 def bounded(file: pq.ParquetFile) -> set[str]:

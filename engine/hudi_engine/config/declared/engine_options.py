@@ -115,6 +115,14 @@ class EngineOptions:
         ENGINE,
         "A batch whose query reads up to this many bytes by Spark's estimate is evaluated without generating code for it; 0 never.",
     )
+    TASK_BYTES = int_option(
+        "hoodie.engine.write.task.max.bytes",
+        384 * 1024 * 1024,
+        ENGINE,
+        "Bytes of rows that a task of a bulk load or an overwrite holds before it writes the partition with most of them; fewer "
+        "where spark.executor.pyspark.memory limits workers.",
+        minimum=1,
+    )
     DRIVER_MERGE_BYTES = int_option(
         "hoodie.engine.driver.merge.bytes",
         512 * 1024 * 1024,

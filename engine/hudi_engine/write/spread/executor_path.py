@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.errors import InvalidKeyError
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
@@ -37,7 +38,6 @@ from hudi_engine.write.place.unit import write_unit
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-BULK_BUFFER_BYTES = 384 * 1024 * 1024
 MANY_ROWS = 8192
 """Pieces with fewer rows are put together before they are written: hashing and encoding cost more by the piece than a copy."""
 
@@ -177,7 +177,7 @@ class _PartitionBuffer:
         self._keys = keys
         self._held: dict[str, list[pa.Table]] = {}
         self._bytes: dict[str, int] = {}
-        self._most = rows_at_once(BULK_BUFFER_BYTES)
+        self._most = rows_at_once(task.context.options[EngineOptions.TASK_BYTES])
         self.stats: list[WriteStat] = []
 
     def add(self, rows: pa.Table) -> None:
