@@ -70,7 +70,10 @@ def spare_memory() -> bool:
 
 def memory_limit() -> int | None:
     """Return the bytes of address space that the process may have, None when nothing limits them."""
-    import resource
+    try:
+        import resource
+    except ImportError:
+        return None  # Windows
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     return None if limit == resource.RLIM_INFINITY else limit

@@ -19,7 +19,7 @@ LEAST_WORKER_BYTES = 896 * MIB
 """Below it loads of files of the default size do not end."""
 
 _JAVA_BESIDE_HEAP = 0.25
-_PHYSICAL = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 _UNITS = {"": MIB, "k": 2**10, "m": MIB, "g": GIB, "t": 2**40}
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _LEAST_OVERHEAD = 384 * MIB
@@ -55,7 +55,7 @@ def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int |
         )
     if master.startswith("local"):
         heap = _bytes(conf.get("spark.driver.memory", "")) or GIB
-        java, worker = int(heap * (1 + _JAVA_BESIDE_HEAP)), limit or WORKER_BYTES
+        java, worker = int(heap * (1 + _JAVA_BESIDE_HEAP)), limit // sharing or WORKER_BYTES
         if machine is not None and java + cores * worker > machine:
             told.append(
                 f"Spark may take more memory than the {_text(machine)} there is: Java {_text(java)}, and {cores} Python "
@@ -100,7 +100,7 @@ def _fitting(room: int, worker: int) -> int:
 
 def _bytes(text: str) -> int:
     """Read a size as Spark writes it, in MiB without a unit; 0 for none."""
-    found = _PHYSICAL.fullmatch(text.strip())
+    found = _SIZE.fullmatch(text.strip())
     return int(found[1]) * _UNITS[found[2].lower()] if found else 0
 
 

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -209,9 +210,10 @@ def early_session(
 def _load_modules() -> None:
     """Import what the first write needs, while Java starts: most of it is pandas, which pyarrow looks for at its first value."""
     import pyarrow as pa
-    import pyarrow.acero
 
     pa.scalar(0)
+    with suppress(ImportError):
+        import pyarrow.acero  # noqa: F401
 
 
 def _load_classes(session: SparkSession) -> None:
