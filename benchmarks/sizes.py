@@ -169,7 +169,7 @@ def _run(form: Form, folder: Path, scale: float) -> None:
         _land(spark, rows, form.partitions, folder)
         table: Any = None
 
-        def load() -> None:
+        def load(_: int) -> None:
             nonlocal table
             shutil.rmtree(folder / "t", ignore_errors=True)
             table = HudiTable.create(
@@ -178,10 +178,17 @@ def _run(form: Form, folder: Path, scale: float) -> None:
             table.bulk_insert(spark.read.parquet(str(folder / "load")))
 
         _step(LOAD, load, form.times)
-        _step(UPSERT, lambda: table.upsert(spark.read.parquet(str(folder / "batch"))), form.times)
+        _step(UPSERT, lambda number: table.upsert(_batch(spark, folder, number)), form.times)
         assert table.snapshot().count() == rows + rows // 100
     finally:
         spark.stop()
+
+
+def _batch(spark: SparkSession, folder: Path, number: int) -> DataFrame:
+    """Return the rows to upsert, with other values each time: columns that stay are not written again."""
+    from pyspark.sql import functions as F
+
+    return spark.read.parquet(str(folder / "batch")).withColumn("status", F.col("status") + F.lit(number))
 
 
 def _land(spark: SparkSession, rows: int, partitions: int, folder: Path) -> None:
@@ -221,12 +228,12 @@ def _session(form: Form, folder: Path) -> SparkSession:
     return builder.getOrCreate()
 
 
-def _step(name: str, work: Callable[[], object], times: int) -> None:
-    """Do it so often and print what the last time took."""
+def _step(name: str, work: Callable[[int], object], times: int) -> None:
+    """Do it so often and print what the last time took; the work is told which time it is."""
     for number in range(times):
         begun, cpu = time.monotonic(), cpu_seconds()
         with peaks() as memory:
-            work()
+            work(number)
         found = {"step": name, "seconds": time.monotonic() - begun, "cpu": cpu_seconds() - cpu, **memory}
         if number == times - 1:
             print(json.dumps(found), flush=True)
