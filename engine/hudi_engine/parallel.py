@@ -109,8 +109,8 @@ def memory_errors_told() -> Iterator[None]:
         raise TaskMemoryError(
             f"a task needs more memory than {has} ({error or 'MemoryError'}). Give Python workers more with "
             "spark.executor.pyspark.memory, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size for files "
-            "that are written from now on, smaller hoodie.parquet.block.size, hoodie.memory.merge.max.size and "
-            "hoodie.memory.compaction.max.size; docs/sizing.md has figures. Nothing was committed"
+            "that are written from now on, smaller hoodie.engine.write.task.max.bytes (bulk loads), hoodie.parquet.block.size, "
+            "hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md has figures. Nothing was committed"
         ) from error
 
 
