@@ -18,6 +18,8 @@ _SHARE = 5
 """Rows that a task holds are a fifth of what is free where memory is limited: keys, a sorted or encoded copy and what a
 library reserves come on top."""
 _LEAST = 16 * 1024 * 1024
+_SETTLED: set[int] = set()
+"""The process, once it has settled; to count what is left out of collections takes longer with all that was loaded."""
 
 
 def settle_worker() -> None:
@@ -27,8 +29,9 @@ def settle_worker() -> None:
     in, which never change, are not listed anew, which Python below 3.12 does whenever a task begins. And memory stays with
     the process.
     """
-    if gc.get_freeze_count():
+    if os.getpid() in _SETTLED:
         return
+    _SETTLED.add(os.getpid())
     if memory_limit() is None:
         keep_memory()
     else:
