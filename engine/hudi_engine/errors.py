@@ -57,13 +57,14 @@ class SchemaError(DataError):
 
 
 class PathEscapeError(HudiError, ValueError):
-    """A path taken from data or metadata would leave the table folder."""
+    """A path taken from data or metadata would leave the table folder, or cannot be a folder of it."""
 
-    def __init__(self, path: str, base: str = "") -> None:
+    def __init__(self, path: str, base: str = "", problem: str = "") -> None:
         where = f" below {base}" if base else " below the table folder"
+        said = f"cannot be a folder{where}: it {problem}" if problem else f"does not stay{where}"
         super().__init__(
-            f"path {path!r} does not stay{where}; nothing was read or written there. "
-            "Paths must be relative, without '..', '.' or empty parts."
+            f"path {path!r} {said}; nothing was read or written there. "
+            "Paths must be relative, without '..', '.', empty parts or control characters."
         )
         self.path = path
         self.base = base

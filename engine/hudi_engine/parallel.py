@@ -107,7 +107,7 @@ def memory_errors_told() -> Iterator[None]:
         limit = memory_limit()
         has = "the machine has left" if limit is None else f"its {limit // 2**20:,} MiB"
         raise TaskMemoryError(
-            f"a task needs more memory than {has} ({error or 'MemoryError'}). Give Python workers more with "
+            f"a task needs more memory than {has} ({str(error) or type(error).__name__}). Give Python workers more with "
             "spark.executor.pyspark.memory, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size for files "
             "that are written from now on, smaller hoodie.engine.write.task.max.bytes (bulk loads), hoodie.parquet.block.size, "
             "hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md has figures. Nothing was committed"

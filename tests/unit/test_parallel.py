@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 from hudi_engine.errors import (
@@ -77,7 +79,10 @@ def test_a_lack_of_memory_is_told_with_what_to_set(lack: MemoryError) -> None:
 
     failure = attempt(fail, 1)
     assert isinstance(failure, Failure)
-    with pytest.raises(TaskMemoryError, match=r"spark\.executor\.pyspark\.memory.*Nothing was committed"):
+    said = re.escape(str(lack) or "MemoryError")
+    with pytest.raises(
+        TaskMemoryError, match=rf"\({said}\).*spark\.executor\.pyspark\.memory.*Nothing was committed"
+    ):
         raise failure.error()
     with pytest.raises(WorkerError) as raised:
         list(typed_stage(fail)(iter([])))

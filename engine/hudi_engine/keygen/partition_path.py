@@ -103,7 +103,7 @@ def check_partition_path(path: str) -> str:
     """
     problem = partition_path_problem(path)
     if problem is not None:
-        raise PathEscapeError(path)
+        raise PathEscapeError(path, problem=problem)
     return path
 
 

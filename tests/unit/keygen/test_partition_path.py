@@ -129,5 +129,10 @@ def test_ordinary_paths_pass(path):
     ],
 )
 def test_escaping_paths_are_refused(path):
-    with pytest.raises(PathEscapeError, match="does not stay"):
+    with pytest.raises(PathEscapeError, match="cannot be a folder below the table folder: it"):
         check_partition_path(path)
+
+
+def test_refusal_says_what_is_wrong_with_a_path():
+    with pytest.raises(PathEscapeError, match=r"'a\\tb' .* it holds a control character"):
+        check_partition_path("a\tb")
