@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hudi_engine import errors
 from hudi_engine.errors import HudiError, StorageError, TaskMemoryError
-from hudi_engine.worker import memory_limit, settle_worker
+from hudi_engine.worker import LEAST_MEMORY, memory_limit, settle_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,6 +28,10 @@ Result = TypeVar("Result")
 
 WAITING_THREADS = 16
 _BEGIN, _END = "<hudi-engine-error:", ">"
+_LOADS_NOTHING = ("failed to map segment from shared object", "cannot allocate memory in static TLS block")
+"""What the system's loader says of a library where a process may have no more memory."""
+_HELPLESS = 600 * 2**20
+"""With less memory a worker cannot do without, however few rows a task holds."""
 _KINDS: dict[str, type[HudiError]] = {
     name: kind
     for name, kind in vars(errors).items()
@@ -106,12 +110,22 @@ def memory_errors_told() -> Iterator[None]:
     except MemoryError as error:
         limit = memory_limit()
         has = "the machine has left" if limit is None else f"its {limit // 2**20:,} MiB"
-        raise TaskMemoryError(
-            f"a task needs more memory than {has} ({str(error) or type(error).__name__}). Give Python workers more with "
-            "spark.executor.pyspark.memory, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size for files "
-            "that are written from now on, smaller hoodie.engine.write.task.max.bytes (bulk loads), hoodie.parquet.block.size, "
-            "hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md has figures. Nothing was committed"
-        ) from error
+        what = f"a task needs more memory than {has} ({str(error) or type(error).__name__}). "
+        raise TaskMemoryError(what + _advice(limit)) from error
+
+
+def _advice(limit: int | None) -> str:
+    """Say what to do where a task lacks memory."""
+    more = "Give Python workers more with spark.executor.pyspark.memory"
+    least = f", {LEAST_MEMORY // 2**20}m at least for files of the default size"
+    if limit is not None and limit < _HELPLESS:
+        return f"{more}{least}; with so little nothing else helps. Nothing was committed"
+    return (
+        f"{more}{least if limit is not None and limit < LEAST_MEMORY else ''}, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size (files that are there keep their size "
+        "until they are clustered or the table is built anew), smaller hoodie.engine.write.task.max.bytes (bulk loads), "
+        "hoodie.parquet.block.size, hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md says "
+        "which bounds what. Nothing was committed"
+    )
 
 
 def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
@@ -146,11 +160,21 @@ def typed_stage(
 
 
 def raise_worker_error(error: BaseException) -> None:
-    """Raise the engine's error that a worker met, if an exception of Spark carries one."""
+    """Raise the engine's error that a worker met, if an exception of Spark carries one, or tells that it could not begin.
+
+    Raises:
+        HudiError: That error.
+        TaskMemoryError: The worker's memory is too little for its libraries.
+    """
     _, begin, rest = str(error).partition(_BEGIN)
     data, end, _ = rest.partition(_END)
     if begin and end:
         raise Failure.from_json(base64.b64decode(data).decode()).error() from error
+    if any(each in str(error) for each in _LOADS_NOTHING):
+        raise TaskMemoryError(
+            "a Python worker has too little memory to load its libraries: spark.executor.pyspark.memory must be "
+            f"{LEAST_MEMORY // 2**20}m at least. Nothing was committed"
+        ) from error
 
 
 def in_turn(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -18,6 +18,8 @@ _SHARE = 5
 """Rows that a task holds are a fifth of what is free where memory is limited: keys, a sorted or encoded copy and what a
 library reserves come on top."""
 _LEAST = 16 * 1024 * 1024
+LEAST_MEMORY = 900 * 2**20
+"""Bytes of memory that a worker needs for files of the default size (docs/sizing.md)."""
 _SETTLED: set[int] = set()
 """The process, once it has settled; to count what is left out of collections takes longer with all that was loaded."""
 

@@ -171,6 +171,46 @@ def test_a_broken_view_is_left_out_with_a_warning_and_the_others_come_back(spark
         assert any(name in each for each in report.warnings)
 
 
+@pytest.mark.parametrize("now", ["name, id", "id, more, name", "id, name, more", "name, more, id"])
+def test_a_view_of_all_columns_keeps_its_own_whatever_its_source_has_by_now(spark, warehouse, now):
+    def land(columns):
+        spark.sql("drop table if exists dirs.landed")
+        told = {"id": "1 as id", "name": "'a' as name", "more": "'m' as more"}
+        spark.sql(
+            f"create table dirs.landed using parquet as select {', '.join(told[each] for each in columns.split(', '))}"
+        )
+
+    spark.sql("create database dirs")
+    land("id, name")
+    spark.sql("create view dirs.v (number comment 'n', text) as select * from dirs.landed -- all of it")
+    spark.sql("create view dirs.w as select * from dirs.v")
+    for view in ("v", "w"):
+        warehouse.save_view(spark, "dirs", view)
+    for view in ("v", "w"):
+        spark.sql(f"drop view dirs.{view}")
+    land(now)
+    for _ in range(2):
+        report = warehouse.load(spark)
+        assert (len(report.views), report.warnings) == (2, ())
+    for view in ("v", "w"):
+        assert spark.table(f"dirs.{view}").columns == ["number", "text"]
+        assert read(spark, f"select number, text from dirs.{view}") == [(1, "a")]
+
+
+def test_a_view_is_left_out_when_a_column_that_it_shows_is_gone_though_another_stands_there(spark, warehouse):
+    spark.sql("create database dirs")
+    spark.sql("create table dirs.landed using parquet as select 1 as id, 'a' as name")
+    spark.sql("create view dirs.v as select * from dirs.landed")
+    warehouse.save_view(spark, "dirs", "v")
+    forget(spark)
+    spark.sql("create database dirs")
+    spark.sql("create table dirs.landed using parquet as select 1 as id, 'a' as label")
+    report = warehouse.load(spark)
+    assert report.views == ()
+    assert "name" in report.warnings[0]
+    assert not spark.catalog.tableExists("dirs.v")
+
+
 def test_a_view_over_a_table_of_another_writer_comes_back_with_it(spark, warehouse, tmp_path):
     outside = HandmadeTable(tmp_path / "lake", SCHEMA, merge_on_read=True)
     outside.commit({"": {"f-0": rows(1)}})

@@ -90,6 +90,35 @@ def test_a_lack_of_memory_is_told_with_what_to_set(lack: MemoryError) -> None:
         raise_worker_error(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("limit", "advice"),
+    [
+        (450, "900m at least for files of the default size; with so little nothing else helps"),
+        (700, "900m at least for files of the default size, or let a task hold fewer rows"),
+        (1024, "spark.executor.pyspark.memory, or let a task hold fewer rows"),
+    ],
+)
+def test_a_lack_of_memory_below_what_any_write_needs_is_told_without_options_that_do_not_help(
+    limit: int, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudi_engine.parallel.memory_limit", lambda: limit * 2**20)
+
+    def fail(item: object) -> None:
+        raise MemoryError
+
+    failure = attempt(fail, 1)
+    assert isinstance(failure, Failure)
+    assert advice in failure.message and ("max.bytes" in failure.message) is (limit > 600)
+
+
+def test_a_worker_that_cannot_load_its_libraries_is_told_as_a_lack_of_memory() -> None:
+    said = (
+        "ImportError: /x/_compute.cpython-311-x86_64-linux-gnu.so: failed to map segment from shared object"
+    )
+    with pytest.raises(TaskMemoryError, match=r"spark\.executor\.pyspark\.memory must be 900m at least"):
+        raise_worker_error(RuntimeError(f"Job aborted: Traceback ...\n{said}\n"))
+
+
 def test_threads_give_results_in_the_order_of_the_items_and_raise_the_first_error() -> None:
     assert run_in_threads(lambda each: each * 2, list(range(20)), most=3) == list(range(0, 40, 2))
     with pytest.raises(ZeroDivisionError):

@@ -251,7 +251,7 @@ class HudiCredentials(SparkCredentials):
         yield "engine", f"hudi_engine {hudi_engine.__version__}"
         yield "spark", f"PySpark {pyspark.__version__}"
         yield "java", _java()
-        yield "options", shown_options(self.options) or "none: Hudi's own defaults"
+        yield "options", shown_options(self.options) or "none: the defaults of docs/configuration.md"
 
     def resolve_location_root(self, project_root: str | None) -> str:
         """Make ``location_root`` absolute, in place.

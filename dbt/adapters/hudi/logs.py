@@ -7,7 +7,24 @@ from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
 
-logger = AdapterLogger("Hudi")
+
+class _Sentences(AdapterLogger):
+    """Puts values into their sentence itself: as values of an event they come out as protobuf prints them, numbers as floats."""
+
+    def debug(self, msg: str, *args: object) -> None:
+        super().debug("{}", msg.format(*args) if args else msg)
+
+    def info(self, msg: str, *args: object) -> None:
+        super().info("{}", msg.format(*args) if args else msg)
+
+    def warning(self, msg: str, *args: object) -> None:
+        super().warning("{}", msg.format(*args) if args else msg)
+
+    def error(self, msg: str, *args: object) -> None:
+        super().error("{}", msg.format(*args) if args else msg)
+
+
+logger = _Sentences("Hudi")
 
 
 class _ToDbtLog(logging.Handler):

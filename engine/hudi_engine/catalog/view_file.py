@@ -8,8 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.catalog.spark_entry import FINGERPRINT_PROPERTY, Column, ViewSpec, find_entry, put_view
-from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.catalog.entry import CatalogEntry
+from hudi_engine.catalog.spark_entry import (
+    FINGERPRINT_PROPERTY,
+    Column,
+    ViewSpec,
+    drop_entry,
+    find_entry,
+    put_view,
+)
+from hudi_engine.catalog.sql_text import TableName, identifier
 from hudi_engine.errors import ConfigError, CorruptTableError
 
 if TYPE_CHECKING:
@@ -30,6 +38,7 @@ class ViewDefinition:
         comment: View comment, ``""`` for none.
         properties: The user's properties.
         database: Schema in which unqualified names of the query are looked up.
+        selects: Names of the query's own columns, in the order of `columns`; none where they are not known.
     """
 
     name: TableName
@@ -38,6 +47,7 @@ class ViewDefinition:
     comment: str
     properties: Mapping[str, str]
     database: str
+    selects: Sequence[str] = ()
 
     @classmethod
     def of(cls, spark: SparkSession, name: TableName) -> ViewDefinition:
@@ -69,6 +79,7 @@ class ViewDefinition:
                 if not key.startswith("view.") and key != FINGERPRINT_PROPERTY
             },
             namespace[-1] if namespace else name.database,
+            _selected(entry),
         )
 
     def to_json(self) -> bytes:
@@ -80,6 +91,7 @@ class ViewDefinition:
             "comment": self.comment,
             "properties": dict(self.properties),
             "database": self.database,
+            "selects": list(self.selects),
         }
         return json.dumps(raw, indent=2).encode()
 
@@ -101,6 +113,7 @@ class ViewDefinition:
                 raw["comment"],
                 dict(raw["properties"]),
                 raw["database"],
+                tuple(raw.get("selects", ())),
             )
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptTableError(
@@ -108,19 +121,50 @@ class ViewDefinition:
             ) from error
 
     def create(self, spark: SparkSession) -> None:
-        """Create the view in a session unless it is there; fails as Spark does when the query is broken."""
-        columns = [Column(name, "", comment) for name, comment in self.columns]
-        spec = ViewSpec(self.name, columns, self.query, self.comment, self.properties)
-        existing = find_entry(spark, self.name)
+        """Create the view in a session unless it is there; fails as Spark does when the query is broken.
+
+        Its columns are those that the query's columns of these names give, wherever they stand by now: what the query takes all
+        columns of may have got more of them, or the same in another order, and Spark goes by place here.
+        """
         before = spark.catalog.currentDatabase()
         if before == self.database:
-            put_view(spark, spec, existing)
+            self._create(spark)
             return
         spark.catalog.setCurrentDatabase(self.database)
         try:
-            put_view(spark, spec, existing)
+            self._create(spark)
         finally:
             spark.catalog.setCurrentDatabase(before)
+
+    def _create(self, spark: SparkSession) -> None:
+        from pyspark.errors import AnalysisException
+
+        as_told, by_name = self._spec(self.query), self._spec(self._query_by_name())
+        existing = find_entry(spark, self.name)
+        if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == by_name.fingerprint:
+            return
+        try:
+            put_view(spark, as_told, existing)
+        except AnalysisException:
+            if not self.selects:
+                raise
+            put_view(spark, by_name, existing)
+            return
+        made = find_entry(spark, self.name)
+        if made is None or not self.selects or _selected(made) == self.selects:
+            return
+        try:
+            put_view(spark, by_name, made)
+        except AnalysisException:
+            drop_entry(spark, made)
+            raise
+
+    def _spec(self, query: str) -> ViewSpec:
+        columns = [Column(name, "", comment) for name, comment in self.columns]
+        return ViewSpec(self.name, columns, query, self.comment, self.properties)
+
+    def _query_by_name(self) -> str:
+        return f"SELECT {', '.join(map(identifier, self.selects))} FROM (\n{self.query}\n)"
 
     def names_read(self, spark: SparkSession) -> set[tuple[str, str]]:
         """Return (schema, name), lower case, of every relation the query names."""
@@ -130,6 +174,14 @@ class ViewDefinition:
             parts = [part.strip().strip("`").lower() for part in match.split(",")]
             found.add((parts[-2] if len(parts) > 1 else self.database.lower(), parts[-1]))
         return found
+
+
+def _selected(view: CatalogEntry) -> tuple[str, ...]:
+    """Return the names of the columns that a view takes from its query, as Spark keeps them."""
+    kept = view.properties
+    return tuple(
+        kept[f"view.query.out.col.{place}"] for place in range(int(kept.get("view.query.out.numCols", "0")))
+    )
 
 
 def in_dependency_order(spark: SparkSession, views: Iterable[ViewDefinition]) -> list[ViewDefinition]:

@@ -72,7 +72,22 @@ def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts
     """
     state.timeline.check_readable(as_of)
     slices = state.view(as_of=as_of).latest_slices()
-    return [facts for each in slices for facts in facts_of(state.storage, each)]
+    later = set() if as_of is None else _begun_after(state, as_of)
+    return [facts for each in slices for facts in facts_of(state.storage, each) if facts.path not in later]
+
+
+def _begun_after(state: TableState, as_of: str) -> set[str]:
+    """Return the files that only writes after an instant wrote.
+
+    A log may have the name of its slice alone, from which it cannot be told. One that was there before stays, whatever was
+    appended to it later.
+    """
+    paths: tuple[set[str], set[str]] = set(), set()
+    for instant in state.timeline.completed_writes:
+        stats = state.timeline.commit_metadata(instant).write_stats()
+        paths[instant.requested_time > as_of].update(stat.path for _, stat in stats if stat.path)
+    until, after = paths
+    return after - until
 
 
 def check_partition(wanted: str, known: Collection[str], *, asked: str = "partition") -> None:

@@ -34,8 +34,11 @@ class InstantFacts:
 
     @property
     def seconds(self) -> float | None:
-        """Seconds from begin to completion, None while it is pending or when a time is missing."""
-        if self.requested_at is None or self.completed_at is None:
+        """Seconds from begin to completion, None while it is pending or when a time is missing.
+
+        None for a savepoint too: its requested time is that of the write which it saves.
+        """
+        if self.action == "savepoint" or self.requested_at is None or self.completed_at is None:
             return None
         return max(0.0, (self.completed_at - self.requested_at).total_seconds())
 

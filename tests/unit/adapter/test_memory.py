@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dbt.adapters.hudi.spark.memory import GIB, MIB, machine_bytes, warnings_of
+from dbt.adapters.hudi.spark.memory import GIB, MIB, machine_bytes, warn_of_limit, warnings_of
 
 LIMIT, CORES = "spark.executor.pyspark.memory", "spark.executor.cores"
 OVERHEAD, HEAP = "spark.executor.memoryOverhead", "spark.executor.memory"
@@ -18,7 +18,8 @@ def told(conf=None, *, master="local[*]", cores=2, machine=16 * GIB):
     ("conf", "cores", "machine", "part"),
     [
         ({}, 2, 16 * GIB, ""),
-        ({}, 8, 8 * GIB, "master: local[6]"),
+        ({}, 8, 8 * GIB, "Take fewer cores (master: local[6]), a smaller"),
+        ({"spark.driver.memory": "40g"}, 2, 16 * GIB, "Take a smaller spark.driver.memory"),
         ({"spark.driver.memory": "14g"}, 2, 16 * GIB, "Java 17.5 GiB, and 2 Python workers of up to 1.0 GiB"),
         ({"spark.driver.memory": "14336"}, 2, 16 * GIB, "Java 17.5 GiB"),
         ({LIMIT: "4g"}, 4, 16 * GIB, "up to 4.0 GiB"),
@@ -35,9 +36,13 @@ def test_a_local_spark_is_compared_with_the_machine(conf, cores, machine, part):
     ("conf", "part"),
     [
         ({LIMIT: "300m"}, "is 300 MiB, of which libraries"),
-        ({LIMIT: "1g", CORES: "4"}, "shared by 4 workers of an executor"),
+        (
+            {LIMIT: "1g", CORES: "4"},
+            "shared by 4 workers of an executor, of which libraries reserve about 350 MiB a worker; set it to 3600m",
+        ),
         ({LIMIT: "4g", CORES: "4"}, ""),
-        ({LIMIT: "896m"}, ""),
+        ({LIMIT: "899m"}, "set it to 900m at least"),
+        ({LIMIT: "900m"}, ""),
     ],
 )
 def test_a_limit_that_leaves_a_worker_little_is_told(conf, part):
@@ -60,6 +65,15 @@ def test_a_limit_that_leaves_a_worker_little_is_told(conf, part):
 def test_a_container_must_have_room_for_its_workers(master, conf, part):
     said = told(conf, master=master)
     assert part in said and bool(part) is bool(said)
+
+
+def test_a_start_of_spark_tells_of_a_small_limit_once(monkeypatch):
+    said = []
+    monkeypatch.setattr("dbt.adapters.hudi.spark.memory.logger.warning", lambda _, text: said.append(text))
+    for _ in range(2):
+        warn_of_limit({LIMIT: "301m"})
+    warn_of_limit({LIMIT: "1g"})
+    assert [text.partition(",")[0] for text in said] == ["spark.executor.pyspark.memory is 301 MiB"]
 
 
 def test_the_memory_of_this_machine_is_known():

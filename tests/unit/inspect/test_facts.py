@@ -19,6 +19,7 @@ from hudi_engine.inspect import (
     partition_facts,
     table_stats,
 )
+from hudi_engine.logformat.reader import read_blocks
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 
@@ -37,6 +38,11 @@ def golden(name: str, folder: Path) -> TableState:
     return TableState.load(open_storage(str(unpack(name, folder))))
 
 
+def first_instant(log: Path) -> str:
+    """The instant of the first block of a log."""
+    return next(read_blocks(log.read_bytes())).instant_time
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_of_a_snapshot_are_those_that_hudi_rs_reads(name: str, tmp_path: Path) -> None:
     state = golden(name, tmp_path)
@@ -45,6 +51,19 @@ def test_the_files_of_a_snapshot_are_those_that_hudi_rs_reads(name: str, tmp_pat
     theirs = {each.base_file_relative_path() for each in slices if each.base_file_name}
 
     assert {each.path for each in file_facts(state) if each.kind == "base"} == theirs
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "mor" in name])
+def test_the_logs_of_an_earlier_state_are_those_with_a_block_of_it(name: str, tmp_path: Path) -> None:
+    state = golden(name, tmp_path)
+    logs = [each.path for each in file_facts(state) if each.kind == "log"]
+    first = {path: first_instant(tmp_path / name / path) for path in logs}
+
+    for write in state.timeline.completed_writes:
+        listed = {each.path for each in file_facts(state, as_of=write.requested_time) if each.kind == "log"}
+        assert not {path for path in listed & set(logs) if first[path] > write.requested_time}
+        same_slices = {path for path in logs if first[path] <= write.requested_time}
+        assert same_slices <= listed
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -21,6 +21,7 @@ from dbt.adapters.hudi.rows.nested_types import nested_cast
 META_PREFIX = "_hoodie_"
 # Mark a row as deleted in an upsert: a model may select the first, and the table keeps it; the other is never stored.
 _MARKS = (IS_DELETED, DELETES)
+_ADVICE = ". Select a value that does, or give the column another type: on_schema_change: sync_all_columns, or --full-refresh"
 
 
 def drop_meta_columns(frame: DataFrame) -> DataFrame:
@@ -135,7 +136,7 @@ def exact_cast(
         F.lit("value "),
         column.cast("string"),
         F.lit(f" of column {name} does not fit its type {wanted.simpleString()}"),
-        *([] if place is None else [place]),
+        F.lit(_ADVICE) if place is None else place,
     )
     failed = F.raise_error(problem).cast(wanted)
     return F.when(column.isNull() | tried.isNotNull(), tried).otherwise(failed).alias(name)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from dbt.adapters.events.logging import AdapterLogger
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.arguments import resolving
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-logger = AdapterLogger("Hudi")
 _SHOWN = 300
 
 
@@ -48,7 +46,9 @@ def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
             met = F.coalesce(F.expr(constraint.condition), F.lit(True))
             frame.where(met)
         told = F.concat(
-            F.lit(f"constraint violated: {constraint.name}: {constraint.condition}; a row that breaks it: "),
+            F.lit(
+                f"constraint violated: {constraint.name}: {constraint.condition}; nothing was written; a row that breaks it: "
+            ),
             F.substring(
                 F.to_json(F.struct(*map(quoted, frame.columns)), {"ignoreNullFields": "false"}), 1, _SHOWN
             ),

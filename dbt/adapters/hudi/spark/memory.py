@@ -1,12 +1,13 @@
-"""What the processes of Spark may take beside the memory there is, for ``dbt debug``."""
+"""What the processes of Spark may take beside the memory there is, for ``dbt debug`` and the start of Spark."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from hudi_engine.worker import LEAST_MEMORY
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
@@ -15,8 +16,6 @@ MIB = 2**20
 GIB = 2**30
 WORKER_BYTES = GIB
 """What a Python worker takes at most with files of the default size (docs/sizing.md has figures)."""
-LEAST_WORKER_BYTES = 896 * MIB
-"""Below it loads of files of the default size do not end."""
 
 _JAVA_BESIDE_HEAP = 0.25
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
@@ -27,12 +26,26 @@ _OVERHEAD = {"yarn": 0.1, "k8s": 0.4}
 """Part of an executor's memory that its container has beside Java's heap (Spark's defaults for Python programs)."""
 
 
+_told: set[str] = set()
+
+
 def warn_of_memory(session: SparkSession) -> None:
     """Log a sentence for each setting by which a session may run out of memory."""
     context = session.sparkContext
     conf = dict(context.getConf().getAll())
-    for warning in warnings_of(conf, str(context.master), context.defaultParallelism, machine_bytes()):
-        logger.warning("{}", warning)
+    _warn(warnings_of(conf, str(context.master), context.defaultParallelism, machine_bytes()))
+
+
+def warn_of_limit(conf: Mapping[str, str]) -> None:
+    """Log a sentence when the settings of a session to be leave Python workers less than any write needs."""
+    _warn(_limit_warnings(conf))
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        if warning not in _told:
+            _told.add(warning)
+            logger.warning("{}", warning)
 
 
 def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int | None) -> list[str]:
@@ -44,23 +57,18 @@ def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int |
         cores: Tasks that run at once here, with a local master.
         machine: Bytes of memory that this machine or container has, None where it does not say.
     """
-    told = []
-    limit = _bytes(conf.get("spark.executor.pyspark.memory", ""))
-    sharing = int(conf.get("spark.executor.cores") or 1)
-    if limit and limit // sharing < LEAST_WORKER_BYTES:
-        shared = f"shared by {sharing} workers of an executor, " if sharing > 1 else ""
-        told.append(
-            f"spark.executor.pyspark.memory is {_text(limit)}, {shared}of which libraries take about 350 MiB a worker; "
-            f"give each worker {_text(LEAST_WORKER_BYTES)} at least, {_text(LEAST_WORKER_BYTES * sharing)} here"
-        )
+    told = _limit_warnings(conf)
+    limit, sharing = _limit_of(conf)
     if master.startswith("local"):
         heap = _bytes(conf.get("spark.driver.memory", "")) or GIB
         java, worker = int(heap * (1 + _JAVA_BESIDE_HEAP)), limit // sharing or WORKER_BYTES
         if machine is not None and java + cores * worker > machine:
+            fitting = (machine - java) // worker
+            fewer = f"fewer cores (master: local[{fitting}]), " if fitting > 0 else ""
             told.append(
                 f"Spark may take more memory than the {_text(machine)} there is: Java {_text(java)}, and {cores} Python "
-                f"workers of up to {_text(worker)}. Take fewer cores (master: local[{_fitting(machine - java, worker)}]), a "
-                "smaller spark.driver.memory, or smaller files (hoodie.parquet.max.file.size)"
+                f"workers of up to {_text(worker)}. Take {fewer}a smaller spark.driver.memory, or smaller files "
+                "(hoodie.parquet.max.file.size)"
             )
         return told
     kind = next((kind for kind in _OVERHEAD if master.startswith(kind)), None)
@@ -69,13 +77,30 @@ def warnings_of(conf: Mapping[str, str], master: str, cores: int, machine: int |
         given = _bytes(conf.get("spark.executor.memoryOverhead", ""))
         part = float(conf.get("spark.executor.memoryOverheadFactor") or _OVERHEAD[kind])
         overhead = given or max(_LEAST_OVERHEAD, int(memory * part))
-        if overhead < sharing * LEAST_WORKER_BYTES:
+        if overhead < sharing * LEAST_MEMORY:
             told.append(
                 f"Python workers of an executor take from its spark.executor.memoryOverhead, {_text(overhead)} here for "
                 f"{sharing} of them; a container that takes more is killed. Give it {_text(sharing * WORKER_BYTES)}, or set "
                 "spark.executor.pyspark.memory, which is added to it and keeps them below"
             )
     return told
+
+
+def _limit_warnings(conf: Mapping[str, str]) -> list[str]:
+    limit, sharing = _limit_of(conf)
+    if not limit or limit // sharing >= LEAST_MEMORY:
+        return []
+    shared = f"shared by {sharing} workers of an executor, " if sharing > 1 else ""
+    return [
+        f"spark.executor.pyspark.memory is {_text(limit)}, {shared}of which libraries reserve about 350 MiB a worker; "
+        f"set it to {LEAST_MEMORY * sharing // MIB}m at least"
+    ]
+
+
+def _limit_of(conf: Mapping[str, str]) -> tuple[int, int]:
+    """Return the bytes that the Python workers of an executor may take, 0 for no limit, and how many share them."""
+    sharing = int(conf.get("spark.executor.cores") or 1)
+    return _bytes(conf.get("spark.executor.pyspark.memory", "")), sharing
 
 
 def machine_bytes() -> int | None:
@@ -92,10 +117,6 @@ def machine_bytes() -> int | None:
         if text.isdigit():
             found = min(found, int(text))
     return found
-
-
-def _fitting(room: int, worker: int) -> int:
-    return max(1, room // worker)
 
 
 def _bytes(text: str) -> int:

@@ -27,6 +27,7 @@ from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_options
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
+from dbt.adapters.hudi.spark.memory import warn_of_limit
 
 # PySpark says it at every conversion; what is used of pandas here works with either version
 warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
@@ -278,6 +279,7 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
     _said_at_start = _said(credentials, engine_conf)
     java, version = check_java()
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
+    warn_of_limit(conf)
     start = time.perf_counter()
     if credentials.class_archive and conf.get("spark.master", "local").startswith("local"):
         options = archive_options(java, version, conf, _given_java_options(conf))
