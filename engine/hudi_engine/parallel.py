@@ -121,10 +121,11 @@ def _advice(limit: int | None) -> str:
     if limit is not None and limit < _HELPLESS:
         return f"{more}{least}; with so little nothing else helps. Nothing was committed"
     return (
-        f"{more}{least if limit is not None and limit < LEAST_MEMORY else ''}, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size (files that are there keep their size "
-        "until they are clustered or the table is built anew), smaller hoodie.engine.write.task.max.bytes (bulk loads), "
-        "hoodie.parquet.block.size, hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md says "
-        "which bounds what. Nothing was committed"
+        f"{more}{least if limit is not None and limit < LEAST_MEMORY else ''}, or let a task hold fewer rows: a smaller "
+        "hoodie.parquet.max.file.size (files that are there keep their size until they are clustered or the table is built "
+        "anew), smaller hoodie.engine.write.task.max.bytes (bulk loads), hoodie.parquet.block.size, "
+        "hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md says which bounds what. Nothing "
+        "was committed"
     )
 
 
