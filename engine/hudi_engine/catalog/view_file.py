@@ -137,6 +137,7 @@ class ViewDefinition:
             spark.catalog.setCurrentDatabase(before)
 
     def _create(self, spark: SparkSession) -> None:
+        """Create it as it was told, and again by the names of its columns where that gave others."""
         from pyspark.errors import AnalysisException
 
         as_told, by_name = self._spec(self.query), self._spec(self._query_by_name())
