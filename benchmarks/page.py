@@ -30,13 +30,14 @@ _STEPS = {
     "tiny upsert": "upsert of 110 rows into 100,000",
     "upsert 0.1 %": "upsert of 0.1 %",
     "upsert 10 %": "upsert of 10 %",
-    "scan": "count and two sums, 10 % updated twice",
+    "first scan": "count and two sums, 10 % updated twice, first of the process",
+    "scan": "the same after forty",
     "all columns": "all columns",
     "overwrite 1 of 10 partitions": "overwrite of one partition of ten",
     "bulk_insert into one partition": "`bulk_insert` into one partition",
     "insert into one partition": "`insert` into one partition",
     "compaction": "compaction",
-    "scan after compaction": "count and two sums after compaction",
+    "scan after compaction": "count and two sums after compaction and forty",
 }
 
 
