@@ -77,17 +77,17 @@ def file_facts(state: TableState, *, as_of: str | None = None) -> list[FileFacts
 
 
 def _begun_after(state: TableState, as_of: str) -> set[str]:
-    """Return the files that only writes after an instant wrote.
+    """Return the files that writes after an instant began: a log may have the name of its slice alone, which does not tell.
 
-    A log may have the name of its slice alone, from which it cannot be told. One that was there before stays, whatever was
-    appended to it later.
+    One that such a write appended to was there before, and stays (source: Hudi table format, ``logOffset`` of a write stat).
     """
-    paths: tuple[set[str], set[str]] = set(), set()
-    for instant in state.timeline.completed_writes:
-        stats = state.timeline.commit_metadata(instant).write_stats()
-        paths[instant.requested_time > as_of].update(stat.path for _, stat in stats if stat.path)
-    until, after = paths
-    return after - until
+    return {
+        stat.path
+        for write in state.timeline.completed_writes
+        if write.requested_time > as_of
+        for _, stat in state.timeline.commit_metadata(write).write_stats()
+        if stat.path and not stat.log_offset
+    }
 
 
 def check_partition(wanted: str, known: Collection[str], *, asked: str = "partition") -> None:

@@ -66,6 +66,21 @@ def test_the_logs_of_an_earlier_state_are_those_with_a_block_of_it(name: str, tm
         assert same_slices <= listed
 
 
+def test_a_log_that_a_later_write_appended_to_is_there_before(tmp_path: Path) -> None:
+    state = golden("v6_mor_simple_deletes_h0150", tmp_path)
+    first, *later = state.timeline.completed_writes
+
+    def logs() -> set[str]:
+        facts = file_facts(TableState.load(state.storage), as_of=first.requested_time)
+        return {each.path for each in facts if each.kind == "log"}
+
+    assert logs() == set()
+    for write in later:
+        told = Path(state.storage.base) / ".hoodie" / write.file_name
+        told.write_text(told.read_text().replace('"logOffset" : 0', '"logOffset" : 100'))
+    assert logs()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_files_and_partitions_and_stats_count_the_same_bytes_as_the_disk(name: str, tmp_path: Path) -> None:
     state = golden(name, tmp_path)
