@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -28,8 +29,10 @@ Result = TypeVar("Result")
 
 WAITING_THREADS = 16
 _BEGIN, _END = "<hudi-engine-error:", ">"
-_LOADS_NOTHING = ("failed to map segment from shared object", "cannot allocate memory in static TLS block")
-"""What the system's loader says of a library where a process may have no more memory."""
+_LOADS_NOTHING = re.compile(
+    "ImportError: .*(failed to map segment from shared object|cannot allocate memory in static TLS block)"
+)
+"""What Python says of a library where its process may have no more memory; Java says the like of folders without execute rights."""
 _HELPLESS = 600 * 2**20
 """With less memory a worker cannot do without, however few rows a task holds."""
 _KINDS: dict[str, type[HudiError]] = {
@@ -110,22 +113,24 @@ def memory_errors_told() -> Iterator[None]:
     except MemoryError as error:
         limit = memory_limit()
         has = "the machine has left" if limit is None else f"its {limit // 2**20:,} MiB"
-        what = f"a task needs more memory than {has} ({str(error) or type(error).__name__}). "
-        raise TaskMemoryError(what + _advice(limit)) from error
+        lacks = str(error) or type(error).__name__
+        raise TaskMemoryError(
+            f"a task needs more memory than {has} ({lacks}). {_advice(limit)}. Nothing was committed"
+        ) from error
 
 
 def _advice(limit: int | None) -> str:
     """Say what to do where a task lacks memory."""
     more = "Give Python workers more with spark.executor.pyspark.memory"
-    least = f", {LEAST_MEMORY // 2**20}m at least for files of the default size"
-    if limit is not None and limit < _HELPLESS:
-        return f"{more}{least}; with so little nothing else helps. Nothing was committed"
+    if limit is not None and limit < LEAST_MEMORY:
+        more += f", {LEAST_MEMORY // 2**20}m at least for files of the default size"
+        if limit < _HELPLESS:
+            return f"{more}; with so little nothing else helps"
     return (
-        f"{more}{least if limit is not None and limit < LEAST_MEMORY else ''}, or let a task hold fewer rows: a smaller "
-        "hoodie.parquet.max.file.size (files that are there keep their size until they are clustered or the table is built "
-        "anew), smaller hoodie.engine.write.task.max.bytes (bulk loads), hoodie.parquet.block.size, "
-        "hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md says which bounds what. Nothing "
-        "was committed"
+        f"{more}, or let a task hold fewer rows: a smaller hoodie.parquet.max.file.size (files that are there keep their size "
+        "until they are clustered or the table is built anew), smaller hoodie.engine.write.task.max.bytes (bulk loads), "
+        "hoodie.parquet.block.size, hoodie.memory.merge.max.size and hoodie.memory.compaction.max.size; docs/sizing.md says "
+        "which bounds what"
     )
 
 
@@ -171,7 +176,7 @@ def raise_worker_error(error: BaseException) -> None:
     data, end, _ = rest.partition(_END)
     if begin and end:
         raise Failure.from_json(base64.b64decode(data).decode()).error() from error
-    if any(each in str(error) for each in _LOADS_NOTHING):
+    if _LOADS_NOTHING.search(str(error)):
         raise TaskMemoryError(
             "a Python worker has too little memory to load its libraries: spark.executor.pyspark.memory must be "
             f"{LEAST_MEMORY // 2**20}m at least. Nothing was committed"

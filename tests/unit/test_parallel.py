@@ -119,6 +119,14 @@ def test_a_worker_that_cannot_load_its_libraries_is_told_as_a_lack_of_memory() -
         raise_worker_error(RuntimeError(f"Job aborted: Traceback ...\n{said}\n"))
 
 
+def test_a_library_that_java_may_not_load_is_no_lack_of_memory() -> None:
+    raise_worker_error(
+        RuntimeError(
+            "java.lang.UnsatisfiedLinkError: /tmp/libzstd-jni.so: failed to map segment from shared object"
+        )
+    )
+
+
 def test_threads_give_results_in_the_order_of_the_items_and_raise_the_first_error() -> None:
     assert run_in_threads(lambda each: each * 2, list(range(20)), most=3) == list(range(0, 40, 2))
     with pytest.raises(ZeroDivisionError):

@@ -12,16 +12,20 @@ class _Sentences(AdapterLogger):
     """Puts values into their sentence itself: as values of an event they come out as protobuf prints them, numbers as floats."""
 
     def debug(self, msg: str, *args: object) -> None:
-        super().debug("{}", msg.format(*args) if args else msg)
+        super().debug("{}", _sentence(msg, args))
 
     def info(self, msg: str, *args: object) -> None:
-        super().info("{}", msg.format(*args) if args else msg)
+        super().info("{}", _sentence(msg, args))
 
     def warning(self, msg: str, *args: object) -> None:
-        super().warning("{}", msg.format(*args) if args else msg)
+        super().warning("{}", _sentence(msg, args))
 
     def error(self, msg: str, *args: object) -> None:
-        super().error("{}", msg.format(*args) if args else msg)
+        super().error("{}", _sentence(msg, args))
+
+
+def _sentence(msg: str, args: tuple[object, ...]) -> str:
+    return msg.format(*args) if args else msg
 
 
 logger = _Sentences("Hudi")

@@ -145,14 +145,14 @@ class ViewDefinition:
         if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == by_name.fingerprint:
             return
         try:
-            put_view(spark, as_told, existing)
+            fresh = put_view(spark, as_told, existing)
         except AnalysisException:
             if not self.selects:
                 raise
             put_view(spark, by_name, existing)
             return
-        made = find_entry(spark, self.name)
-        if made is None or not self.selects or _selected(made) == self.selects:
+        made = find_entry(spark, self.name) if fresh and self.selects else None
+        if made is None or _selected(made) == self.selects:
             return
         try:
             put_view(spark, by_name, made)
