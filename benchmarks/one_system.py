@@ -15,14 +15,14 @@ from pathlib import Path
 from benchmarks.processes import cpu_seconds
 from benchmarks.services import clean_seconds, pyarrow_copy_seconds
 from benchmarks.systems import SYSTEMS, DbtHudi, System
-from benchmarks.workload import SCAN, batch_folder, batches, prepare
+from benchmarks.workload import SCAN, TINY_BATCHES, batch_folder, batches, prepare
 
 CLEANED_FILES = 10_000
 _LOADS = 3
 _SCANS = 15
 """So many of each, of which the median counts: the first of a process compile Java's code, in every system.
 
-Upserts and the overwrite are done once before on a table that is then loaded anew, which is not counted either."""
+Larger upserts and the overwrite are done once before on a table that is then loaded anew, which is not counted either."""
 
 _WARM_SCANS = 40
 _WARM_SECONDS = 20.0
@@ -84,7 +84,7 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
         lambda: system.load("small", spark.read.parquet(str(data / "small"))),
         report=False,
     )
-    for number in range(repeats):
+    for number in range(TINY_BATCHES):
         batch = spark.read.parquet(str(data / batch_folder("tiny", number)))
         _step(system, "tiny upsert", lambda batch=batch: system.upsert("small", batch), report=number > 0)
     for number in range(_LOADS):
@@ -108,7 +108,8 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
         )
     if type(system).compact is not System.compact:
         _services(system, rows)
-    _step(system, "overwrite 1 of 10 partitions", lambda: _overwrite(system, data))
+    for _ in range(_LOADS):
+        _step(system, "overwrite 1 of 10 partitions", lambda: _overwrite(system, data))
     if type(system) is DbtHudi:
         one = spark.read.parquet(str(data / "load")).drop("dt")
         for operation in ("bulk_insert", "insert"):
