@@ -78,15 +78,7 @@ def _session(system: type[System], jars: str, folder: Path):  # type: ignore[no-
 
 def _run(system: System, data: Path, rows: int, repeats: int) -> None:
     spark = system.spark
-    _step(
-        system,
-        "load 100 k",
-        lambda: system.load("small", spark.read.parquet(str(data / "small"))),
-        report=False,
-    )
-    for number in range(TINY_BATCHES):
-        batch = spark.read.parquet(str(data / batch_folder("tiny", number)))
-        _step(system, "tiny upsert", lambda batch=batch: system.upsert("small", batch), report=number > 0)
+    _tiny_upserts(system, data)
     for number in range(_LOADS):
         _step(system, "load", lambda: system.load("big", spark.read.parquet(str(data / "load"))))
         if number == _LOADS - 2:
@@ -115,6 +107,14 @@ def _run(system: System, data: Path, rows: int, repeats: int) -> None:
         for operation in ("bulk_insert", "insert"):
             table = system.create(f"one_{operation}", ["id"], [])
             _step(system, f"{operation} into one partition", partial(getattr(table, operation), one))
+
+
+def _tiny_upserts(system: System, data: Path) -> None:
+    read = system.spark.read
+    _step(system, "load 100 k", lambda: system.load("small", read.parquet(str(data / "small"))), report=False)
+    for number in range(TINY_BATCHES):
+        batch = read.parquet(str(data / batch_folder("tiny", number)))
+        _step(system, "tiny upsert", partial(system.upsert, "small", batch), report=number > 0)
 
 
 def _scans(system: System, name: str) -> None:

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.blocks import Block, with_rows_at, without_rows
 from hudi_engine.handles.change_data import ChangeImages
 from hudi_engine.handles.create import stamp_rows
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.merge.merge_rows import merge_rows
+from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.coded import decoded
 from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS
 
@@ -46,19 +46,19 @@ class Updates:
     """The rows that meet rows of the file, in the file's order.
 
     Args:
+        task: The running write task.
+        partition: Partition path of the file.
         touched: Row numbers of the file, ascending.
-        incoming: The row for each of them, ready for the file but without its name; None where all are deleted.
-        deletes: Which of them delete, None for none.
+        picks: The number of the batch's row for each of them; None where all are deleted.
         changes: What they are part of.
-        config: The table's settings.
         images: Collects changes for a changelog, None where there is none.
     """
 
+    task: WriteTask
+    partition: str
     touched: npt.NDArray[np.int64]
-    incoming: pa.Table | None
-    deletes: pa.BooleanArray | None
+    picks: pa.Array | None
     changes: FileChanges
-    config: TableConfig
     images: ChangeImages | None
 
     @classmethod
@@ -73,16 +73,12 @@ class Updates:
             changes: What happens to it.
             images: Collects changes for a changelog, None where there is none.
         """
-        config = task.context.config
         if changes.batch_rows is None or changes.updates is None:
-            return cls(np.empty(0, dtype=np.int64), None, None, changes, config, images)
+            return cls(task, partition, np.empty(0, dtype=np.int64), None, changes, images)
         touched = np.flatnonzero(np.asarray(changes.batch_rows.is_valid()))
         if changes.delete_always or len(touched) == 0:
-            return cls(touched, None, None, changes, config, images)
-        picks = changes.batch_rows.drop_null()
-        deletes = None if changes.deletes is None else changes.deletes.take(picks)
-        incoming = stamp_rows(task, partition, changes.updates.take(picks), "").drop_columns([FILE_NAME])
-        return cls(touched, incoming, deletes, changes, config, images)
+            return cls(task, partition, touched, None, changes, images)
+        return cls(task, partition, touched, changes.batch_rows.drop_null(), changes, images)
 
     def touches(self, first_row: int, rows: int) -> bool:
         """Tell whether a row meets one of the batch."""
@@ -95,16 +91,15 @@ class Updates:
         if low == high:
             return Block.untouched(block)
         places = self.touched[low:high] - first_row
-        if self.incoming is None:
+        if self.picks is None:
             if self.images is not None:
                 self.images.deleted(decoded(block.take(pa.array(places))))
             return without_rows(block, places)
-        incoming = self.incoming.slice(low, high - low)
+        incoming, deletes = self._incoming(self.picks.slice(low, high - low))
         before = decoded(block.take(pa.array(places)))
         if self.changes.update_columns is not None:
             incoming = replace_columns(incoming, before, self.changes.update_columns)
-        deletes = None if self.deletes is None else self.deletes.slice(low, high - low)
-        outcome = merge_rows(before, incoming, self.config, deletes)
+        outcome = merge_rows(before, incoming, self.task.context.config, deletes)
         changed = np.asarray(pc.or_(outcome.changed, outcome.deleted))
         gone = np.asarray(outcome.deleted)
         if not changed.any():
@@ -117,6 +112,16 @@ class Updates:
         return with_rows_at(
             block, places[stays], before.filter(kept), outcome.rows.filter(kept), places[gone]
         )
+
+    def _incoming(self, picks: pa.Array) -> tuple[pa.Table, pa.BooleanArray | None]:
+        """Return rows of the batch, ready for the file but without its name, and which of them delete.
+
+        They are taken block by block, as all of a file's rows may be in the batch, which would be in memory twice.
+        """
+        assert self.changes.updates is not None
+        rows = stamp_rows(self.task, self.partition, taken(self.changes.updates, np.asarray(picks)), "")
+        deletes = None if self.changes.deletes is None else self.changes.deletes.take(picks)
+        return rows.drop_columns([FILE_NAME]), deletes
 
 
 def replace_columns(incoming: pa.Table, before: pa.Table, update_columns: tuple[str, ...]) -> pa.Table:

@@ -19,6 +19,7 @@ from hudi_engine.index.filters.footer import read_key_footer, within_range
 from hudi_engine.index.lookup.key_cache import KeysOf, keys_of_file
 from hudi_engine.index.lookup.key_form import check_key_form
 from hudi_engine.merge.base_reader import read_base_file
+from hudi_engine.merge.key_sets import places_in
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -139,8 +140,7 @@ def stored_keys_of(
 def _batch_rows(read: ReadContext, stored: pa.ChunkedArray, keys: pa.Array) -> pa.Array:
     """For each stored key the number of the batch row that has it, null for none."""
     check_key_form(read, stored[0].as_py() if len(stored) else None, keys)
-    found = pc.index_in(stored.combine_chunks(), value_set=keys)
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return places_in(stored, keys)
 
 
 def _footer_admits(read: ReadContext, path: str, keys: pa.Array, pruning: KeyPruning) -> bool:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.index.lookup.tagging import StoredKeys
+from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.txn.clustered import PlannedBy, refuse_closed
 
@@ -134,6 +135,6 @@ def in_order(rows: pa.Table) -> pa.Table:
     if ORDER not in rows.column_names:
         return rows
     keys = rows.column(RECORD_KEY) if RECORD_KEY in rows.column_names else None
-    if keys is not None and pc.count_distinct(keys, mode="all").as_py() < rows.num_rows:
+    if keys is not None and not are_distinct(keys):
         rows = rows.take(pc.sort_indices(rows.column(ORDER)))
     return rows.drop_columns([ORDER])

@@ -16,7 +16,8 @@ from hudi_engine.config.trusted_rules import RULE_PROPERTY
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.entries import plain_entries
-from hudi_engine.merge.modes.fold import fold, key_codes
+from hudi_engine.merge.key_sets import are_distinct
+from hudi_engine.merge.modes.fold import fold
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.ordering import is_default, ordering_ranks
 from hudi_engine.merge.user_rules.load import load_rule
@@ -113,8 +114,7 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
     """
     rule = merge_rule(config)
     keys = table.column(RECORD_KEY)
-    codes, distinct = key_codes(keys)
-    if distinct == table.num_rows:
+    if are_distinct(keys):
         return table
     fields = [name for name in config.ordering_fields if name in table.column_names]
     if len(fields) < len(config.ordering_fields):
