@@ -276,6 +276,7 @@ class TestWrongUses:
             "wrong_mode.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), mode='some', max_commits=0, skip_compaction=false, keep_for='long', latest=1) }}",
             "earlier.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of(ref('orders'), 'latest') }} o",
             "all.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), begin='earliest') }} c",
+            "before.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), end='2020-01-01') }} c",
             "text.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes('orders') }}",
             "text_as_of.sql": "{{ config(materialized='table') }} select * from {{ hudi_as_of('orders', 'latest') }}",
             "backwards.sql": "{{ config(materialized='table') }} select * from {{ hudi_changes(ref('orders'), begin='2026-02-01', end='2026-01-01') }}",
@@ -284,7 +285,9 @@ class TestWrongUses:
 
     def test_they_are_refused_by_name(self, project: Any) -> None:
         results = {result.node.name: result for result in run_dbt(["run"], expect_pass=False)}
-        assert results["earlier"].status == results["all"].status == "success"
+        assert results["earlier"].status == results["all"].status == results["before"].status == "success"
+        assert results["all"].adapter_response["rows_inserted"] > 0
+        assert results["before"].adapter_response["rows_inserted"] == 0, "the table had no rows then"
         assert "materialized as 'view'" in results["as_view"].message
         wrong = results["wrong_mode"].message
         for said in (

@@ -273,6 +273,8 @@ class TestRebuild:
             "shaped.sql": "{{ config(materialized='table', unique_key=var('key', 'id'), table_type=var('type', 'cow'),"
             " partition_by=var('parts', none)) }} select 1 as id, 'a' as name, 'x' as dt",
             "grown.sql": model(unique_key="id"),
+            "folders.sql": "{{ config(materialized='incremental', unique_key='id', partition_by='dt',"
+            " hive_style_partitioning=var('style', none)) }} select 1 as id, 'x' as dt",
         }
 
     def test_key_type_and_partitions_follow_the_config(self, project: Any) -> None:
@@ -303,6 +305,16 @@ class TestRebuild:
         assert columns == ["id", "name", "ts", "dt"], "a refused run changes no schema"
         (result,) = run_dbt(["run", "-s", "grown", "--full-refresh"])
         assert result.adapter_response["rows_inserted"] == 2
+
+    def test_other_names_of_partition_folders_are_refused_where_they_are_asked_for(
+        self, project: Any
+    ) -> None:
+        first = "{style: false}"
+        run_dbt(["run", "-s", "folders", "--vars", first])
+        for style in ("{}", first):
+            run_dbt(["run", "-s", "folders", "--vars", style])
+        (result,) = run_dbt(["run", "-s", "folders", "--vars", "{style: true}"], expect_pass=False)
+        assert "hive_style_partitioning is True, but the table has False" in result.message
 
 
 class TestRefusals:

@@ -8,8 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, read
+from hudi_engine.changes.checkpoint import next_window
 from hudi_engine.errors import HistoryGapError, TimelineError, UnsupportedTableError
 from hudi_engine.storage.local import LocalStorage
+from hudi_engine.table_state import TableState
 
 from tests.helpers.fault import SimulatedCrash
 
@@ -83,3 +85,33 @@ def test_changes_of_a_table_with_a_column_of_their_name_are_refused(spark, tmp_p
     for start in (None, str(first)):
         with pytest.raises(UnsupportedTableError, match=f"column '{name}' .* Rename the column"):
             table.changes(start)
+
+
+def test_all_rows_of_an_archived_end_are_those_of_that_end(spark, tmp_path: Path) -> None:
+    table, instants = made(spark, tmp_path / "t", 7)
+    archived = table.archive(3, 4).instants
+    assert {f"{each}.commit" for each in instants[:3]} <= set(archived)
+    for number, end in enumerate(instants):
+        for changes in (
+            table.changes(None, end),
+            table.changes(None, end, mode="latest"),
+            table.changes(instants[0], end, on_gap="snapshot") if number else table.changes(None, end),
+        ):
+            assert sorted(each["v"] for each in changes.collect()) == list(range(number + 1))
+    state = TableState.load(table.storage)
+    assert next_window(state, None, end=instants[1]).end == instants[1]
+    assert next_window(state, instants[0], end=instants[1]).end == instants[1]
+    assert next_window(state, None, end="2020-01-01").end is None
+    assert table.changes(None, "2020-01-01").count() == 0
+
+
+def test_all_rows_of_an_archived_end_whose_files_are_cleaned_are_refused(spark, tmp_path: Path) -> None:
+    table, instants = made(spark, tmp_path / "t", 7)
+    table.clean(retain_commits=1)
+    assert f"{instants[1]}.commit" in table.archive(3, 4).instants
+    with pytest.raises(TimelineError, match="cleaned up to"):
+        table.as_of(instants[1])
+    with pytest.raises(TimelineError, match="cleaned up to"):
+        table.changes(None, instants[1])
+    with pytest.raises(TimelineError, match="cleaned up to"):
+        table.changes(instants[0], instants[1], on_gap="snapshot")

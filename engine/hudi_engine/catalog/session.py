@@ -44,10 +44,23 @@ def sidecar_runner(spark: SparkSession) -> RunTasks:
     return run
 
 
+def query_loggers() -> list[logging.Logger]:
+    """Return the loggers in which PySpark 4 prints each SQL error as one line of JSON with the whole Java stack.
+
+    PySpark makes them: what it tells a logger of another class under their names is a TypeError instead of the error.
+    """
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # PySpark 3.5 prints nothing
+        return [logging.getLogger(name) for name in names]
+    return [PySparkLogger.getLogger(name) for name in names]
+
+
 @contextmanager
 def sql_errors_untold() -> Iterator[None]:
-    """Keep PySpark 4 from printing the Java stack of each SQL error, for those that become a warning of one sentence."""
-    loggers = [logging.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    """Keep PySpark 4 from printing SQL errors, for those that become a warning of one sentence."""
+    loggers = query_loggers()
     levels = [each.level for each in loggers]
     for each in loggers:
         each.setLevel(logging.CRITICAL)

@@ -16,7 +16,7 @@ from hudi_engine.changes.columns import ALL
 from hudi_engine.changes.frame import Reading
 from hudi_engine.changes.group import Comparison, matched_rows
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
-from hudi_engine.changes.window import Span, point_at, position_of
+from hudi_engine.changes.window import Span, state_at
 from hudi_engine.config.options import Options
 from hudi_engine.frames.spark_read import map_slices
 from hudi_engine.logformat.change_records import AFTER, BEFORE, OPERATION, TIME, Change
@@ -46,7 +46,7 @@ def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Sp
         HistoryGapError: The changes cannot be told in full.
         TimelineError: A point in time that is none, or an end before the start.
     """
-    last = point_at(state.timeline, None if span.end is None else position_of(state, span.end))
+    last = state_at(state, span.end)
     reading = Reading.of(spark, state, options, last)
     if reading is None:
         return spark.createDataFrame(

@@ -150,7 +150,16 @@ def next_window(
                 break
             taken.take(metadata)
         taken.end = instant
+    if taken.end is None and last is not None:
+        return _archived_window(state, begin, last)
     return NextWindow(None if taken.end is None else taken.end.requested_time, taken.commits)
+
+
+def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:
+    """Return what lies before the active timeline; whether it can still be told is for those to say who read it."""
+    inside = [each for each in state.timeline.archived.completed_writes if begin < order_of(each) <= last]
+    newest = max(inside, key=order_of, default=None)
+    return NextWindow(None if newest is None else newest.requested_time, len(inside))
 
 
 def _is_readable(state: TableState, taken: _Taken) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.changes.columns import ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
 from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.changes.window import Span, point_at, position_of
+from hudi_engine.changes.window import Span, state_at
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.table_state import TableState
@@ -69,7 +69,7 @@ def changes_between(
         TimelineError: A point in time that is none, or an end before the start.
     """
     start, end = span
-    last = point_at(state.timeline, None if end is None else position_of(state, end))
+    last = state_at(state, end)
     reading = Reading.of(spark, state, options, last)
     if reading is None:
         return None

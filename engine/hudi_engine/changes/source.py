@@ -28,7 +28,7 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.slices import slices_of_whole
-from hudi_engine.changes.window import EARLIEST, point_at, position_of, start_of
+from hudi_engine.changes.window import EARLIEST, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
@@ -170,7 +170,7 @@ class ChangeSource:
 
 
 def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
-    last = point_at(state.timeline, position_of(state, end))
+    last = state_at(state, end)
     data = state.data_schema(last.newest)
     assert data is not None, "a table with commits has columns"
     read = state.read_context(data, resolve_options({}))

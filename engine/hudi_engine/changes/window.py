@@ -130,6 +130,29 @@ def point_at(timeline: Timeline, position: str | None) -> Point:
     return point_without(timeline, (each for each in timeline.completed_writes if order_of(each) > position))
 
 
+def state_at(state: TableState, end: Moment | None) -> Point:
+    """Return the state after the writes up to a moment, also one behind which writes have been archived.
+
+    Args:
+        state: The table.
+        end: The moment, included; None for now.
+
+    Raises:
+        TimelineError: It is no point in time.
+    """
+    if end is None:
+        return point_at(state.timeline, None)
+    position = position_of(state, end)
+    point = point_at(state.timeline, position)
+    if state.config.layout_version == 1 and point.newest is not None:
+        return point  # what has been archived was requested, and so is ordered, before what has not
+    archived = state.timeline.archived.completed_writes
+    later = frozenset(each.requested_time for each in archived if order_of(each) > position)
+    inside = (each.requested_time for each in archived if order_of(each) <= position)
+    newest = point.newest or max(inside, default=None)
+    return Point(replace(point.visible, pending=point.visible.pending | later), newest)
+
+
 def point_without(timeline: Timeline, later: Iterable[Instant]) -> Point:
     """Return the state of now as it was without some writes."""
     hidden = frozenset(instant.requested_time for instant in later)

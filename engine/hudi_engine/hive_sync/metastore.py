@@ -151,8 +151,8 @@ def check_hive(spark: SparkSession) -> None:
     catalog = spark._jsparkSession.sharedState().externalCatalog().unwrapped()
     if catalog.getClass().getSimpleName() != "HiveExternalCatalog":
         raise ConfigError(
-            "hoodie.datasource.hive_sync.enable is true, and this Spark session has no Hive metastore; start it with "
-            "enableHiveSupport(), in dbt with catalog: hive in the profile, or leave the option out"
+            "an entry in a Hive metastore was asked for (sync_hive, or hoodie.datasource.hive_sync.enable), and this Spark session "
+            "has none; start it with enableHiveSupport(), in dbt with catalog: hive in the profile, or do not ask"
         )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
+from hudi_engine.catalog.session import query_loggers
 
 from dbt.adapters.hudi.spark.errors import shorten
 
@@ -60,3 +63,15 @@ def test_a_sentence_that_spark_was_given_comes_without_its_wrapping(text: str) -
 def test_the_failed_task_is_left_out() -> None:
     text = "Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times (host executor driver): java.lang.X: why"
     assert shorten(text) == "java.lang.X: why"
+
+
+def test_loggers_of_spark_s_errors_are_of_spark_s_own_class() -> None:
+    own = pytest.importorskip("pyspark.logger", reason="PySpark 3.5 has no loggers of its own").PySparkLogger
+    loggers = query_loggers()
+    assert loggers == [
+        logging.getLogger("SQLQueryContextLogger"),
+        logging.getLogger("DataFrameQueryContextLogger"),
+    ]
+    assert all(isinstance(each, own) for each in loggers), (
+        "what is told others is a TypeError instead of the error"
+    )

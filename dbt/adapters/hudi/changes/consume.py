@@ -76,7 +76,9 @@ def _checked(kind: str) -> Column:
     legal = ", ".join(CHANGE_TYPES)
     problem = F.concat(F.lit(f"{CHANGE_TYPE} is '"), _column(kind), F.lit(f"'; legal are {legal}"))
     given = _column(kind)
-    return F.when(given.isNull() | given.isin(*CHANGE_TYPES), given).otherwise(F.raise_error(problem))
+    return F.when(given.isNull() | given.cast("string").isin(*CHANGE_TYPES), given).otherwise(
+        F.raise_error(problem)
+    )
 
 
 def _column(name: str) -> Column:

@@ -229,7 +229,9 @@ def _line(reader: Consumer) -> str:
 
 def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:
     wanted = Wanted(wish.mode, known=wish.begin is None, skip_insert_overwrite=wish.skip_insert_overwrite)
-    frame = changes_between(session, state, resolve_options({}), Span(taken.since, taken.end), wanted)
+    # an end before the first commit is the end of no commit
+    span = Span(taken.since, taken.end or wish.end)
+    frame = changes_between(session, state, resolve_options({}), span, wanted)
     if frame is None:
         raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
     return frame

@@ -68,18 +68,18 @@ class ModelTable:
         record_key: Key columns; empty for a table with automatic keys.
         precombine_field: Columns that order versions of a row by event time, the first counting most; none means commit time.
         partition_by: Partition columns.
-        hive_style: Partition folders are named ``column=value``.
+        hive_style: Partition folders are named ``column=value``; None where the config does not say, and then a new table's are.
     """
 
     table_type: str = "cow"
     record_key: tuple[str, ...] = ()
     precombine_field: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
-    hive_style: bool = True
+    hive_style: bool | None = None
 
     def options(self) -> dict[str, str]:
         """Options of table creation that follow from the shape."""
-        return {_HIVE_STYLE: option_text(self.hive_style), _URL_ENCODE: "true"}
+        return {_HIVE_STYLE: option_text(self.hive_style is not False), _URL_ENCODE: "true"}
 
 
 class RawConfig:
@@ -151,13 +151,13 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
     mode = choice("merge_mode", raw.value("merge_mode", _MERGE_MODE), _MERGE_MODES, problems)
     if mode is not None:
         raw.options[_MERGE_MODE] = mode
-    hive_style = boolean("hive_style_partitioning", raw.value(*_HIVE_KEYS), problems, True)
+    hive_style = boolean("hive_style_partitioning", raw.value(*_HIVE_KEYS), problems, None)
     return ModelTable(
         table_type=table_type,
         record_key=record_key if key_override is None else key_override,
         precombine_field=ordering,
         partition_by=_partitions(raw),
-        hive_style=bool(hive_style),
+        hive_style=hive_style,
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtBaseException, DbtDatabaseError, DbtRuntimeError
+from hudi_engine.catalog.session import query_loggers
 from hudi_engine.errors import HudiError
 from hudi_engine.storage.read_only import is_refusal
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
@@ -16,9 +17,9 @@ from pyspark.errors import PySparkException
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.java import how_java_ended
 
-# PySpark 4 prints every SQL error as one line of JSON with the whole Java stack; dbt reports it itself
-for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-    logging.getLogger(_name).setLevel(logging.CRITICAL)
+# dbt reports SQL errors itself
+for _told_by in query_loggers():
+    _told_by.setLevel(logging.CRITICAL)
 
 _CANCEL_MARKS = (
     "cancelled part of cancelled job group",

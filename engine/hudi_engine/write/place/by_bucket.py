@@ -51,7 +51,8 @@ def slices_by_bucket(unit: PartitionUnit, count: int) -> dict[int, FileSlice]:
         if bucket < 0 or bucket in found:
             raise ConfigError(
                 f"file group {each.file_id!r} of partition {unit.partition!r} is no bucket of {count}: the table was written with "
-                "another index or another hoodie.bucket.index.num.buckets. Use the index it was made with, or rebuild it"
+                "another index or another hoodie.bucket.index.num.buckets. Use the index it was made with, or rebuild the table "
+                "(in dbt with --full-refresh)"
             )
         found[bucket] = each
     return found
