@@ -46,8 +46,8 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         if place >= 0 and not can_change(old.field(place).type, field.type):
             problems.append(
                 f"column {field.name!r} cannot change from {_spoken(old.field(place).type)} to {_spoken(field.type)}; only "
-                "widening is allowed (int to bigint, float or double, bigint to double, any number to string, new fields at the end "
-                "of a struct). Cast it to the type it has, or build the table anew (in dbt with --full-refresh)"
+                "widening is allowed (int to bigint, float or double, bigint to double, any number to string, new fields at "
+                "the end of a struct). Cast it to the type it has, or build the table anew (in dbt with --full-refresh)"
             )
     if problems:
         raise SchemaError("; ".join(problems))
