@@ -44,7 +44,9 @@ class TestConflictRetries:
 
         monkeypatch.setattr(pipeline, "inspect", overtaken)
         others[:] = [10]
-        assert "WriteConflictError" in self.run(0, passes=False)
+        told = self.run(0, passes=False)
+        assert "WriteConflictError" in told
+        assert "With conflict_retries in its config a model is evaluated again" in told
         assert self.rows(project) == [(1, 10)]
         others[:] = [20]
         self.run(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from hudi_engine.errors import WriteConflictError
 from hudi_engine.txn.retry import retried
 
 Result = TypeVar("Result")
@@ -30,4 +31,11 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
         tried = True
         return write()
 
-    return retried(attempt, retries)
+    try:
+        return retried(attempt, retries)
+    except WriteConflictError as error:
+        if retries:
+            raise
+        raise WriteConflictError(
+            f"{error}\nWith conflict_retries in its config a model is evaluated again by itself, that often"
+        ) from error
