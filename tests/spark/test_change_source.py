@@ -61,6 +61,21 @@ def test_a_batch_tells_what_changes_tells(spark, tmp_path, source):
     assert told(ended) == [("update_after", 1, "ONE", second)]
 
 
+def test_a_batch_without_changes_has_no_rows(spark, tmp_path, source):
+    table = make(spark, tmp_path / "t")
+    commits = [upsert(spark, table, (1, number, f"v{number}")) for number in range(3)]
+    for options in (
+        {"end": "2020-01-01"},
+        {"start": "latest"},
+        {"start": commits[2]},
+        {"start": commits[1], "end": commits[1]},
+    ):
+        assert told(spark.read.format("hudi_changes").options(**options).load(table.path)) == []
+    backwards = spark.read.format("hudi_changes").options(start=commits[1], end=commits[0])
+    with pytest.raises(Exception, match="before they start"):
+        backwards.load(table.path).collect()
+
+
 def test_wrong_options_are_told_together(spark, tmp_path, source):
     table = make(spark, tmp_path / "t")
     reader = (

@@ -28,7 +28,7 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.slices import slices_of_whole
-from hudi_engine.changes.window import EARLIEST, start_of, state_at
+from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
@@ -128,6 +128,7 @@ class ChangeSource:
         if self._start == NEWEST:
             return next_window(state, None).end or ""
         check_start(state, self._start)
+        check_order(state, self._start, self._end)
         reached = next_window(state, None, end=self._start).end
         if reached is None:
             raise ConfigError(

@@ -53,9 +53,10 @@ def partitions_of(source: ChangeSource, start: str, end: str, columns: pa.Schema
 
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Yield the changes of a partition; runs in a Spark task."""
-    piece: Piece = partition.value
-    yield from piece.rows().combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
+    """Yield the changes of a partition; runs in a Spark task. Where there are no partitions Spark makes one of None."""
+    piece: Piece | None = partition.value
+    if piece is not None:
+        yield from piece.rows().combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
 
 
 class _BatchReader(DataSourceReader):
