@@ -115,3 +115,17 @@ def test_all_rows_of_an_archived_end_whose_files_are_cleaned_are_refused(spark, 
         table.changes(None, instants[1])
     with pytest.raises(TimelineError, match="cleaned up to"):
         table.changes(instants[0], instants[1], on_gap="snapshot")
+
+
+def test_a_savepoint_that_archiving_left_behind_has_the_rows_of_its_commit(spark, tmp_path: Path) -> None:
+    table, instants = made(spark, tmp_path / "t", 3)
+    table.savepoint(instants[1])
+    instants += [str(table.upsert(row(number)).instant) for number in range(3, 9)]
+    table.archive(3, 4, options={"hoodie.archive.beyond.savepoint": "true"})
+    active = {each.requested_time for each in table.timeline()}
+    assert instants[1] in active and instants[3] not in active
+    state = TableState.load(table.storage)
+    for number, end in enumerate(instants):
+        found = sorted(each["v"] for each in table.changes(None, end).collect())
+        assert found == list(range(number + 1)) == sorted(each["v"] for each in table.as_of(end).collect())
+        assert next_window(state, None, end=end).end == end

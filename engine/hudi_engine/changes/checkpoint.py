@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 
-from hudi_engine.changes.window import moves_rows, order_of, position_of
+from hudi_engine.changes.window import is_before_active, moves_rows, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.table_state import TableState
@@ -150,16 +150,16 @@ def next_window(
                 break
             taken.take(metadata)
         taken.end = instant
-    if taken.end is None and last is not None:
+    if last is not None and is_before_active(state, last):
         return _archived_window(state, begin, last)
     return NextWindow(None if taken.end is None else taken.end.requested_time, taken.commits)
 
 
 def _archived_window(state: TableState, begin: str, last: str) -> NextWindow:
     """Return what lies before the active timeline; whether it can still be told is for those to say who read it."""
-    inside = [each for each in state.timeline.archived.completed_writes if begin < order_of(each) <= last]
-    newest = max(inside, key=order_of, default=None)
-    return NextWindow(None if newest is None else newest.requested_time, len(inside))
+    writes = (*state.timeline.archived.completed_writes, *state.timeline.completed_writes)
+    inside = {each.requested_time: order_of(each) for each in writes if begin < order_of(each) <= last}
+    return NextWindow(max(inside, key=inside.__getitem__, default=None), len(inside))
 
 
 def _is_readable(state: TableState, taken: _Taken) -> bool:

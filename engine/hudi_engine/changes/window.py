@@ -130,6 +130,12 @@ def point_at(timeline: Timeline, position: str | None) -> Point:
     return point_without(timeline, (each for each in timeline.completed_writes if order_of(each) > position))
 
 
+def is_before_active(state: TableState, position: str) -> bool:
+    """Tell whether writes after a position may be archived; savepointed writes are left behind by archiving."""
+    first = state.timeline.first_write_time
+    return first is None or position < first
+
+
 def state_at(state: TableState, end: Moment | None) -> Point:
     """Return the state after the writes up to a moment, also one behind which writes have been archived.
 
@@ -144,12 +150,12 @@ def state_at(state: TableState, end: Moment | None) -> Point:
         return point_at(state.timeline, None)
     position = position_of(state, end)
     point = point_at(state.timeline, position)
-    if state.config.layout_version == 1 and point.newest is not None:
-        return point  # what has been archived was requested, and so is ordered, before what has not
+    if state.config.layout_version == 1 and not is_before_active(state, position):
+        return point
     archived = state.timeline.archived.completed_writes
     later = frozenset(each.requested_time for each in archived if order_of(each) > position)
-    inside = (each.requested_time for each in archived if order_of(each) <= position)
-    newest = point.newest or max(inside, default=None)
+    inside = {each.requested_time for each in archived if order_of(each) <= position}
+    newest = max(inside if point.newest is None else {*inside, point.newest}, default=None)
     return Point(replace(point.visible, pending=point.visible.pending | later), newest)
 
 
