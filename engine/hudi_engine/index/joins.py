@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -32,6 +31,7 @@ from hudi_engine.index.lookup.unit import (
 )
 from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.index.owners import Owners, owners
+from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.parallel import typed_stage
@@ -83,7 +83,7 @@ def combined(frame: DataFrame, config: TableConfig, schema: pa.Schema, *, everyw
             return
         table = in_order(cast_batch(pa.Table.from_batches(held), data))
         parts = [table]
-        if not everywhere and pc.count_distinct(table.column(RECORD_KEY)).as_py() < table.num_rows:
+        if not everywhere and not are_distinct(table.column(RECORD_KEY)):
             parts = [rows for _, rows in split_by_partition(table, PARTITION_PATH)]
         for part in parts:
             yield from combine_batch(part, config).select(names).combine_chunks().to_batches()

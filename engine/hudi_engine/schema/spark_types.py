@@ -62,6 +62,11 @@ def spark_to_arrow(schema: StructType) -> pa.Schema:
     return arrow
 
 
+def spark_name(kind: pa.DataType) -> str:
+    """Return a type as Spark's SQL spells it."""
+    return str(arrow_to_spark(pa.schema([("value", kind)])).fields[0].dataType.simpleString())
+
+
 def arrow_to_spark(schema: pa.Schema) -> StructType:
     """Return Spark schema of an Arrow schema, all fields nullable.
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hudi_engine.errors import SchemaError, WriteConflictError
 from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.evolution import can_change
-from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.table_state import TableState
 from hudi_engine.write.operation import NOTHING
 from hudi_engine.write.request import WriteRequest
@@ -45,18 +45,13 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         place = old.get_field_index(field.name)
         if place >= 0 and not can_change(old.field(place).type, field.type):
             problems.append(
-                f"column {field.name!r} cannot change from {_spoken(old.field(place).type)} to {_spoken(field.type)}; only "
+                f"column {field.name!r} cannot change from {spark_name(old.field(place).type)} to {spark_name(field.type)}; only "
                 "widening is allowed (int to bigint, float or double, bigint to double, any number to string, new fields at "
                 "the end of a struct). Cast it to the type it has, or build the table anew (in dbt with --full-refresh)"
             )
     if problems:
         raise SchemaError("; ".join(problems))
     check_returning(state, old, new, replaces)
-
-
-def _spoken(kind: pa.DataType) -> str:
-    """Return a type by Spark's name."""
-    return arrow_to_spark(pa.schema([("it", kind)])).fields[0].dataType.simpleString()
 
 
 def with_columns(state: TableState, request: WriteRequest) -> TableState:

@@ -224,20 +224,17 @@ def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None
 def check_shape(plan: ModelPlan, table: HudiTable) -> None:
     """Refuse an incremental run whose config no longer fits the table; all differences in one message."""
     config = table.config
-    folders_matter = plan.table.hive_style is not None and config.partition_fields
+    compared: list[tuple[str, object, object]] = [
+        ("unique_key", plan.table.record_key, tuple(config.record_key_fields)),
+        ("partition_by", _names(plan.table.partition_by), tuple(f.name for f in config.partition_fields)),
+        ("table_type", plan.table.table_type, TABLE_WORDS[config.table_type]),
+        ("precombine_field", plan.table.precombine_field, tuple(config.ordering_fields)),
+    ]
+    if plan.table.hive_style is not None and config.partition_fields:
+        compared.append(("hive_style_partitioning", plan.table.hive_style, config.hive_style))
     different = [
         f"  * {key} is {_shown(wanted)}, but the table has {_shown(found)}"
-        for key, wanted, found in (
-            ("unique_key", plan.table.record_key, tuple(config.record_key_fields)),
-            ("partition_by", _names(plan.table.partition_by), tuple(f.name for f in config.partition_fields)),
-            ("table_type", plan.table.table_type, TABLE_WORDS[config.table_type]),
-            ("precombine_field", plan.table.precombine_field, tuple(config.ordering_fields)),
-            (
-                "hive_style_partitioning",
-                plan.table.hive_style if folders_matter else config.hive_style,
-                config.hive_style,
-            ),
-        )
+        for key, wanted, found in compared
         if _folded(wanted) != _folded(found)
     ]
     if not different:

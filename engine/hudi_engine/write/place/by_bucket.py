@@ -23,6 +23,7 @@ from hudi_engine.index.buckets import bucket_ids, bucket_of_file
 from hudi_engine.index.lookup.repeated_keys import refuse_repeated
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
+from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.changelog import append_changes, log_target
@@ -139,7 +140,7 @@ def _goes_to_log(
         plan.index.pruning(task.context.options),
         StoredKeys.BASE_AND_LOGS,
     )
-    if stored is None and pc.count_distinct(keys).as_py() == len(keys):
+    if stored is None and are_distinct(keys):
         return True
     check_rewritable(unit, file_slice)
     return False

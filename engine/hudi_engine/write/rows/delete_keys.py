@@ -12,7 +12,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.schema.fit import FitPolicy, quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch, align, select_columns
 
@@ -75,7 +75,7 @@ def _as_stored(batch: AlignedBatch, stored: pa.Schema) -> AlignedBatch:
                 f"the keys to delete have column {field.name!r} as {field.type}, and the table has it as {wanted}, which may "
                 f"read otherwise as a key; cast it to {wanted}"
             )
-        kind = arrow_to_spark(pa.schema([pa.field("value", wanted)])).fields[0].dataType.simpleString()
+        kind = spark_name(wanted)
         given = F.col(quoted(field.name))
         held = F.expr(f"try_cast({quoted(field.name)} as {kind})")
         frame = frame.where(given.isNull() | (held == given)).withColumn(field.name, held)
