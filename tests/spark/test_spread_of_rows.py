@@ -7,6 +7,8 @@ from hudi_engine import HudiTable
 from hudi_engine.index.lookup.unit import BUCKET
 from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.write.spread.shuffle import shuffle_by_bucket
+from pyspark.sql import functions as F
 
 QUIET = {"hoodie.engine.publish.manifest": "false", "hoodie.clean.automatic": "false"}
 EXECUTORS = {**QUIET, "hoodie.engine.small.batch.rows": "0"}
@@ -204,3 +206,32 @@ def test_a_batch_that_is_larger_than_spark_thinks_is_not_written_from_the_driver
         == "driver"
     )
     assert table.snapshot().count() == 40
+
+
+ODD_NAMES = [
+    "plain",
+    "",
+    "it's",
+    'a "quoted" one',
+    "back\\slash",
+    "tab\there",
+    "a=1/b=2",
+    "üñí/名前",
+    "\U0001f600",
+    "null",
+    "{}",
+    "x,y:z",
+    " ",
+]
+
+
+def test_every_partition_gets_a_task_of_its_own_whatever_its_name(spark):
+    rows = spark.createDataFrame(
+        [(name,) for name in ODD_NAMES for _ in range(5)], f"{BUCKET} string"
+    ).repartition(3)
+    shuffled = shuffle_by_bucket(rows, ODD_NAMES, 0)
+    assert shuffled.columns == [BUCKET]
+    found = shuffled.groupBy(F.spark_partition_id().alias("task"), BUCKET).count().collect()
+    assert sorted((row["task"], row[BUCKET], row["count"]) for row in found) == [
+        (task, name, 5) for task, name in enumerate(ODD_NAMES)
+    ]

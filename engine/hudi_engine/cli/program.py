@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING, format="%(message)s")
     try:
         storage = open_storage(given.table)
-        options = resolve_options(dict(_option(each) for each in given.option))
+        options = resolve_options(dict(_option(each) for each in (*given.option_before, *given.option)))
         TableConfig.load(storage)
         answer = command.run(Call(storage, options, given))
         text = as_json(answer) if given.json else as_text(answer)
@@ -93,26 +93,41 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    shared = _Parser(add_help=False)
-    shared.add_argument("--json", action="store_true", help="print JSON")
-    shared.add_argument("-v", "--verbose", action="store_true", help="tell what is going on")
-    shared.add_argument(
-        "-o",
-        "--option",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a hoodie.* option; may be repeated",
-    )
     parser = _Parser(
         prog="hudi-engine",
         description="Look at an Apache Hudi table and keep it, without Spark and without a JVM.",
     )
     parser.add_argument("--version", action="version", version=f"hudi-engine {__version__}")
+    _add_shared(parser, "option_before", unless_given=False)
     parser.add_argument("table", metavar="TABLE", help="base path of the table: a folder or a URI")
+    shared = _Parser(add_help=False)
+    _add_shared(shared, "option", unless_given=argparse.SUPPRESS)
     words = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS:
         own = words.add_parser(command.name, help=command.help, description=command.help, parents=[shared])
         command.arguments(own)
         own.set_defaults(command=command)
     return parser
+
+
+def _add_shared(parser: argparse.ArgumentParser, options: str, *, unless_given: object) -> None:
+    """Declare what may stand before the table and behind the command.
+
+    Args:
+        parser: Where to.
+        options: Where options are collected: what stands behind the command does not add to what stands before it.
+        unless_given: Value of the switches that are not given here.
+    """
+    parser.add_argument("--json", action="store_true", default=unless_given, help="print JSON")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", default=unless_given, help="tell what is going on"
+    )
+    parser.add_argument(
+        "-o",
+        "--option",
+        action="append",
+        default=[],
+        dest=options,
+        metavar="KEY=VALUE",
+        help="a hoodie.* option; may be repeated",
+    )

@@ -201,6 +201,26 @@ def test_a_moment_to_come_is_the_newest_state_and_that_is_said(
     assert "'2999-01-01', which lies in the future: it is the newest state" in caplog.text
 
 
+def test_json_and_options_may_stand_before_the_table_too(
+    table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    behind = run(capsys, table, "stats", "--json", "-o", "hoodie.cleaner.commits.retained=2")
+    before = run(capsys, "--json", "-o", "hoodie.cleaner.commits.retained=2", table, "stats")
+    assert before == behind and json.loads(before[1])
+    assert run(capsys, "--json", table, "stats") == run(capsys, table, "stats", "--json")
+
+    code, _, err = run(
+        capsys,
+        "-o",
+        "hoodie.cleaner.policy=NO_SUCH",
+        table,
+        "stats",
+        "-o",
+        "hoodie.cleaner.commits.retained=2",
+    )
+    assert code == 2 and "NO_SUCH" in err
+
+
 def test_a_restore_takes_back_what_its_dry_run_says(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     timeline = answer(capsys, table, "timeline")
     assert isinstance(timeline, list)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,9 +30,9 @@ def shuffle_by_bucket(frame: DataFrame, buckets: Sequence[str], tasks: int) -> D
         wanted = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
         return frame.repartition(wanted, BUCKET)
     count = len(buckets)
-    slots = _slots(count)
-    pairs = [F.lit(value) for number, bucket in enumerate(buckets) for value in (bucket, slots[number])]
-    slot = F.create_map(*pairs)[F.col(BUCKET)] if count > 1 else F.lit(slots[0])
+    # One literal: a call of Java for each bucket would take a second where they are many.
+    slots = json.dumps(dict(zip(buckets, _slots(count), strict=True)))
+    slot = F.from_json(F.lit(slots), "map<string,int>")[F.col(BUCKET)]
     return frame.withColumn("__hudi_slot", slot).repartition(count, "__hudi_slot").drop("__hudi_slot")
 
 
