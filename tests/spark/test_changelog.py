@@ -99,18 +99,32 @@ def test_changes_that_the_rows_name_are_kept_and_others_refused(spark, tmp_path)
         table.upsert(named(spark, *changes), options={"hoodie.engine.small.batch.rows": "0"})
 
 
-def test_a_global_index_leaves_keys_in_their_partition(spark, tmp_path):
-    table = create(spark, tmp_path, **{"hoodie.index.type": "GLOBAL_SIMPLE"})
-    first = table.upsert(frame(spark, (1, 10, "a", "one")))
-    table.upsert(frame(spark, (1, 20, "b", "moved")))
+@pytest.mark.parametrize("limit", ["1000", "0"], ids=["small", "distributed"])
+@pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
+def test_a_key_that_moves_is_a_delete_and_an_insert(spark, tmp_path, index, limit):
+    table = create(spark, tmp_path, **{"hoodie.index.type": index, "hoodie.engine.small.batch.rows": limit})
+    first = table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "a", "two"), (3, 30, "a", "newer")))
+    table.upsert(frame(spark, (1, 20, "b", "moved"), (2, 20, "a", "TWO"), (3, 20, "b", "late")))
 
-    assert told(table.changelog(start=first.instant)) == [("-U", 1, 10, "one"), ("U", 1, 20, "moved")]
-    assert [row["_hoodie_partition_path"] for row in table.snapshot().collect()] == ["a"]
-    with pytest.raises(ConfigError, match="changelog mode"):
-        table.upsert(
-            frame(spark, (1, 30, "b", "moved")),
-            options={"hoodie.simple.index.update.partition.path": "true"},
-        )
+    moved = [("D", 1, 10, "one"), ("I", 1, 20, "moved"), ("-U", 2, 10, "two"), ("U", 2, 20, "TWO")]
+    assert sorted(told(table.changelog(start=first.instant))) == sorted(moved)
+    check_rows(table, [(1, 20, "b", "moved"), (2, 20, "a", "TWO"), (3, 30, "a", "newer")])
+
+    table.upsert(frame(spark, (1, 30, "a", "back")))
+    after = [(1, 30, "a", "back"), (2, 20, "a", "TWO"), (3, 30, "a", "newer")]
+    check_rows(table, after)
+    table.compact()
+    check_rows(table, after)
+
+
+def test_a_global_index_leaves_keys_in_their_partition_where_it_is_told_to(spark, tmp_path):
+    stays = {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.simple.index.update.partition.path": "false"}
+    table = create(spark, tmp_path, **stays)
+    first = table.upsert(frame(spark, (1, 10, "a", "one")))
+    table.upsert(frame(spark, (1, 20, "b", "stays")))
+
+    assert told(table.changelog(start=first.instant)) == [("-U", 1, 10, "one"), ("U", 1, 20, "stays")]
+    check_rows(table, [(1, 20, "a", "stays")])
 
 
 def test_conditions_update_and_delete_with_the_rows_before(spark, tmp_path):

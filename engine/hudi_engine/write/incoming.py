@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import WriteConflictError
-from hudi_engine.index.lookup.kinds import IndexKind, index_of
+from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.evolution import cast_table
 from hudi_engine.schema.fit import fit_frame, fit_schema
@@ -124,7 +124,7 @@ def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -
     if request.changes is not None:
         if not request.changes.by_key:
             return KeyScope.PARTITION
-        index = index_of(config, request.options)
+        index = index_kind(request.options)
     if not config.record_key_fields:
         return KeyScope.NONE
     return KeyScope.TABLE if index.is_global else KeyScope.PARTITION

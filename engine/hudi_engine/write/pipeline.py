@@ -25,7 +25,7 @@ from hudi_engine.frames.session import prepare_session
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.across_partitions import resolve_globally
-from hudi_engine.index.lookup.kinds import IndexKind, index_of
+from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import build_key_generator
@@ -123,7 +123,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
     request = replace(request, options=options)
-    index = index_of(config, options)
+    index = index_kind(options)
     check_request(config, request, index)
     with phase("prepare"):
         incoming = _incoming(spark, state, request, index)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import Options
-from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError
 from hudi_engine.index.lookup.tagging import KeyPruning
 
 MOVES = {
@@ -52,17 +50,3 @@ def index_kind(options: Options) -> IndexKind:
         options[IndexOptions.BUCKETS] if kind is IndexType.BUCKET else None,
         options[MOVES[kind]] if is_global else True,
     )
-
-
-def index_of(config: TableConfig, options: Options) -> IndexKind:
-    """Return the index of the write; in changelog mode a global one leaves keys in their partition, as Hudi does."""
-    index = index_kind(options)
-    if not (config.keeps_operations and index.is_global and index.moves_partition):
-        return index
-    option = MOVES[index.name]
-    if options.is_set(option):
-        raise ConfigError(
-            f"{option} is true, but table {config.name!r} is in changelog mode, in which keys stay in their partition; legal "
-            "value: false. Leave the option out, or delete the row and write it anew"
-        )
-    return replace(index, moves_partition=False)

@@ -12,7 +12,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.joins import combined
-from hudi_engine.index.lookup.kinds import IndexKind, index_of
+from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.index.lookup.unit import ORDER
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
@@ -95,7 +95,7 @@ class MergeClauses(OfTheWholeTable):
             ConfigError: A clause that Spark cannot resolve, that names a side it cannot see, or that sets a key column.
         """
         self._check(state.config, batch)
-        index = index_of(state.config, options)
+        index = index_kind(options)
         incoming = self._one_a_key(keyed(state, batch, options), state, index, batch)
         sides = Sides(self.source, self.target)
         plain = incoming.drop(RECORD_KEY, PARTITION_PATH).alias(self.source)

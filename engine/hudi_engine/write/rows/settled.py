@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.spark_read import snapshot_frame
-from hudi_engine.index.lookup.kinds import IndexKind, index_of
+from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG
 from hudi_engine.merge.modes.registry import keeps_newer_rows, merge_rule
 from hudi_engine.schema.fit import quoted
@@ -67,7 +67,7 @@ class Decided(OfTheWholeTable):
         stored = snapshot_frame(spark, state, options)
         placed = with_keys_of(state, self.decide(stored), batch.schema, options)
         return AlignedBatch(
-            settled(placed, stored, batch, state.config, index_of(state.config, options)),
+            settled(placed, stored, batch, state.config, index_kind(options)),
             batch.schema,
             (RECORD_KEY, PARTITION_PATH, *batch.marks),
         )
