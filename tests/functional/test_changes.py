@@ -210,6 +210,93 @@ class TestChainOfModels:
         chain.check()
 
 
+REPLAYED = """
+{{{{ config(materialized='incremental', {config}) }}}}
+select c.id, amount, c._change_type, c._commit_time from {{{{ hudi_changes(ref('orders'), mode='{mode}',
+    begin=var('begin', none), end=var('end', none)) }}}} c
+"""
+
+
+class TestWindowsOfTheirOwn:
+    """A model that asks for another window than the one after its checkpoint is what its input is, or is refused."""
+
+    keyed = {"net": "unique_key='id'", "all": "unique_key='id', table_type='mor'"}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        models = {name: REPLAYED.format(config=config, mode=name) for name, config in self.keyed.items()}
+        log = REPLAYED.format(config="incremental_strategy='append'", mode="net")
+        return {"orders.sql": ORDERS, "log.sql": log} | {f"{name}.sql": sql for name, sql in models.items()}
+
+    @pytest.fixture(scope="class")
+    def chain(self, project: Any) -> Chain:
+        run_dbt(["run"])
+        return Chain(project)
+
+    def instant(self, chain: Chain, statement: str) -> str:
+        """Change the input, and return the commit that did."""
+        chain.sql(statement)
+        return chain.state("orders").timeline.completed_writes[-1].requested_time
+
+    def follow(self, *args: str, **variables: str) -> Any:
+        said = ", ".join(f"{name}: '{value}'" for name, value in variables.items())
+        return run_dbt(["run", "--exclude", "orders", "--vars", f"{{{said}}}", *args])
+
+    def check(self, chain: Chain) -> None:
+        orders = chain.rows("orders", "id, amount")
+        assert {name: chain.rows(name, "id, amount") for name in self.keyed} == dict.fromkeys(
+            self.keyed, orders
+        )
+
+    @pytest.mark.parametrize("begin", ["earliest", "before"])
+    def test_a_replay_takes_out_what_was_deleted_since_its_begin(self, chain: Chain, begin: str) -> None:
+        before = self.instant(chain, "update orders set amount = amount + 1 where id = 1")
+        chain.sql("insert into orders values (90, 1, 5, 1), (91, 1, 5, 1)")
+        chain.sql("update orders set amount = amount + 7 where id = 2")
+        self.follow()
+        chain.sql("delete from orders where id = 90")
+        chain.sql("update orders set amount = amount - 7 where id = 2")
+        self.follow(begin=before if begin == "before" else begin)
+        self.check(chain)
+        chain.sql("delete from orders where id = 91")
+        self.follow()
+        self.check(chain)
+
+    def test_a_keyed_model_is_not_taken_back_to_older_rows(self, chain: Chain) -> None:
+        oldest = self.instant(chain, "update orders set amount = amount + 1 where id = 2")
+        older = self.instant(chain, "update orders set amount = amount + 1 where id = 1")
+        chain.sql("insert into orders values (95, 1, 5, 1)")
+        self.follow()
+        noted = read_checkpoint(chain.state("log"))
+        for begin in ("earliest", oldest):
+            _, told = run_dbt_and_capture(
+                ["run", "-s", "net", "all", "--vars", f"{{begin: {begin}, end: '{older}'}}"],
+                expect_pass=False,
+            )
+            assert told.count(f"and the window ends at {older}: its rows would become older ones") >= 2
+        self.check(chain)
+        rows = len(chain.rows("log", "id"))
+        self.follow("-s", "log", begin="earliest", end=older)
+        assert len(chain.rows("log", "id")) == rows + len(chain.rows("orders", "id")) - 1
+        assert read_checkpoint(chain.state("log")) == noted, "what it had taken it has not to take again"
+
+    def test_a_window_that_leaves_changes_out_is_refused(self, chain: Chain) -> None:
+        self.follow()
+        skipping = self.instant(chain, "update orders set amount = amount + 1 where id = 1")
+        chain.sql("update orders set amount = amount + 1 where id = 2")
+        said = ["--exclude", "orders", "--vars", f"{{begin: '{skipping}'}}"]
+        results = run_dbt(["run", *said], expect_pass=False)
+        assert all("would never reach it. Leave begin out" in result.message for result in results)
+        assert {result.status for result in run_dbt(["compile", *said])} == {"success"}
+        self.follow()
+        self.check(chain)
+        for name in ("net", "all", "log"):
+            chosen = f"{{table: {name}, input: orders, set: '{skipping}'}}"
+            run_dbt(["run-operation", "hudi_checkpoint", "--args", chosen])
+        self.follow(begin=skipping)
+        self.check(chain)
+
+
 MIRROR = """
 {{{{ config({keyed}, table_type='{kind}', on_schema_change='{change}') }}}}
 select c.id, c.amount, c._change_type, c._commit_time from {{{{ hudi_changes(ref('orders')) }}}} c

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import format_checkpoint
 from hudi_engine.config.other_keys import CHECKPOINT
 
+from dbt.adapters.hudi.model.merge import MERGING
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 
@@ -19,11 +21,13 @@ class Taken:
         since: Instant or moment it begins after, None for all rows.
         end: Instant up to which rows are read, None for a table without commits.
         commits: Commits of the window.
+        is_early: It ends before the checkpoint.
     """
 
     since: str | None
     end: str | None
     commits: int
+    is_early: bool = False
 
 
 @dataclass
@@ -79,9 +83,31 @@ class Feed:
         Args:
             plan: The model's plan.
             rebuilds: The table is built anew, so what it consumed before counts no more.
+
+        Raises:
+            DbtRuntimeError: Rows of the table would become older ones, for good.
         """
-        consumed = {name: taken.end for name, taken in self.inputs.items() if taken.end is not None}
+        if not rebuilds:
+            self._check_ends(plan)
+        consumed = {
+            name: taken.end
+            for name, taken in self.inputs.items()
+            if taken.end is not None and (rebuilds or not taken.is_early)
+        }
         checkpoint = consumed if rebuilds else {**self.noted, **consumed}
         if self.is_sample or not (self.inputs or (rebuilds and self.noted)):
             return plan
         return replace(plan, given_options={**plan.given_options, CHECKPOINT: format_checkpoint(checkpoint)})
+
+    def _check_ends(self, plan: ModelPlan) -> None:
+        early = {name: taken.end for name, taken in self.inputs.items() if taken.is_early}
+        if early and plan.table.record_key and plan.merge.strategy in MERGING:
+            said = ", ".join(
+                f"{name} up to {self.noted_for(name)}, and the window ends at {end or 'nothing'}"
+                for name, end in early.items()
+            )
+            raise DbtRuntimeError(
+                f"{plan.schema}.{plan.name} has taken {said}: its rows would become older ones, and rows that were deleted later "
+                "would stay. Leave end (or the limit) out, so that the window goes on to the newest commit, or build the model "
+                "with --full-refresh"
+            )

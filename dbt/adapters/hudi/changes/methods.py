@@ -32,6 +32,7 @@ from dbt.adapters.hudi.changes.compared import compared_with
 from dbt.adapters.hudi.changes.consume import consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.changes.noted import CheckpointWish
+from dbt.adapters.hudi.changes.replay import check_begin, ends_early, with_later_changes
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -71,11 +72,15 @@ class ChangeFeeds(metaclass=AdapterMeta):
             state = TableState.load(table.storage)
             feed = self._feed(session, target)
             taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, wish)
+            noted = None if fresh else feed.noted_for(source)
+            self._check_window(state, source, noted, taken, wish)
             try:
                 frame = _told(session, state, taken, wish)
             except HistoryGapError as gap:
                 taken = replace(taken, since=None)
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
+            if wish.begin is not None and noted is not None:
+                frame = with_later_changes(session, state, frame, taken, noted, wish)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
             held = taken.since or taken.end
@@ -86,6 +91,19 @@ class ChangeFeeds(metaclass=AdapterMeta):
             if limit is not None:
                 feed.is_sample, frame = True, frame.limit(limit)
             return self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
+
+    def _check_window(
+        self, state: TableState, source: str, noted: str | None, taken: Taken, wish: Asked
+    ) -> None:
+        """Refuse a begin that leaves out changes which the model lacks; what is only compiled is warned of."""
+        if noted is None or wish.begin is None or taken.since is None:
+            return
+        try:
+            check_begin(state, source, noted, taken.since)
+        except DbtRuntimeError as error:
+            if not self.connections.only_compiles:
+                raise
+            logger.warning("{}. A run will fail", error.msg)
 
     def _beyond_gap(
         self,
@@ -243,4 +261,5 @@ def _taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked)
     if wish.begin is not None and since is not None and wish.end is not None:
         check_order(state, since, wish.end)
     window = next_window(state, since, end=wish.end, limits=wish.limits)
-    return Taken(since, window.end or since, window.commits)
+    last = window.end or since
+    return Taken(since, last, window.commits, noted is not None and ends_early(state, noted, last))
