@@ -6,7 +6,8 @@ import pytest
 from hudi_engine import ConfigError, HudiTable, read
 from hudi_engine.errors import InvalidKeyError
 
-from tests.helpers.forms import in_turn
+from tests.helpers.forms import forms, in_turn
+from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.helpers.keyed import keyed_table
 from tests.spark.orders import FIRST, HIVE, check_readers, create, frame, one_shape, rows_of
 
@@ -74,6 +75,64 @@ def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
     table.delete(frame(spark, FIRST[0]))
     table.upsert(frame(spark, (1, 20, "a", "back"), (2, 20, "a", "ignored")), update_columns=["ts"])
     check_readers(table, [(1, 20, "a", "back"), (2, 20, "a", "two"), FIRST[2]])
+
+
+PARTIAL = "id int, ts int, dt string, name string, note string, __hudi_is_deleted boolean"
+LATE_WAYS = {
+    "cow": ("cow", {}),
+    "mor": ("mor", {}),
+    "cow-executors": ("cow", {"hoodie.engine.small.batch.rows": "0"}),
+    "mor-executors": ("mor", {"hoodie.engine.small.batch.rows": "0"}),
+    "mor-bucket": ("mor", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}),
+    "cow-bucket": ("cow", {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}),
+    "changelog": ("mor", {"hoodie.allow.operation.metadata.field": "true"}),
+    "cow-global": ("cow", {"hoodie.index.type": "GLOBAL_SIMPLE"}),
+    "mor-global-executors": (
+        "mor",
+        {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": "0"},
+    ),
+    "cow-unchanged": ("cow", {"hoodie.engine.skip.unchanged": "true"}),
+}
+
+
+@pytest.mark.parametrize("taken", [["name"], ["name", "dt"], ["name", "ts"]], ids=" ".join)
+@pytest.mark.parametrize("way", forms(LATE_WAYS, ("cow", "mor", "mor-bucket", "mor-global-executors")))
+def test_a_late_row_of_a_partial_update_is_late_whether_its_time_is_taken_or_not(spark, tmp_path, way, taken):
+    table_type, options = LATE_WAYS[way]
+    parted = "dt" in taken and "global" in way
+    table = create(
+        spark,
+        tmp_path,
+        precombine_field="ts",
+        partition_by=["dt"] if parted else [],
+        table_type=table_type,
+        options=options,
+    )
+    stored = [(number, 5, "a", "stored", "kept", False) for number in range(1, 7)]
+    table.upsert(spark.createDataFrame(stored, PARTIAL))
+    batch = [
+        (1, 4, "b", "late", "x", False),
+        (2, 4, "b", "late", "x", True),
+        (3, 5, "b", "equal", "x", False),
+        (4, 6, "b", "newer", "x", False),
+        (5, 6, "b", "gone", "x", True),
+        (6, None, "b", "no claim", "x", True),
+        (7, 1, "b", "new", "x", False),
+    ]
+    result = table.upsert(spark.createDataFrame(batch, PARTIAL), update_columns=taken)
+    day, time = "b" if "dt" in taken else "a", 6 if "ts" in taken else 5
+    expected = [
+        (1, 5, "a", "stored", "kept"),
+        (2, 5, "a", "stored", "kept"),
+        (3, 5, day, "equal", "kept"),
+        (4, time, day, "newer", "kept"),
+        (7, 1, "b", "new", "x"),
+    ]
+    names = ["id", "ts", "dt", "name", "note"]
+    assert sorted(map(tuple, table.snapshot().select(*names).collect())) == expected
+    assert rows_by_hudi_rs(table.path, names) == expected
+    if taken != ["name", "ts"] and not parted:
+        assert (result.rows_inserted, result.rows_updated, result.rows_deleted) == (1, 2, 2)
 
 
 @pytest.mark.parametrize("path", ["driver", "joined"])

@@ -20,6 +20,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.updates import replace_columns
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.key_cache import DRIVER_KEYS
+from hudi_engine.index.lookup.late import compared_apart, late_rows
 from hudi_engine.index.lookup.tagging import SliceTag, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan, lookup_keys
 from hudi_engine.keygen.generator import build_key_generator
@@ -134,6 +135,8 @@ def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     """Return each row as it is after the merge with its stored one, in the partition that gives, and which rows lose."""
     rule = merge_rule(context.config)
     names = [name for name in stored.column_names if name != PARTITION_PATH]
+    fields = compared_apart(context.config, plan, rows)
+    late = late_rows(context.config, fields, stored, rows) if fields else np.zeros(rows.num_rows, dtype=bool)
     if plan.update_columns is not None:
         rows = replace_columns(rows, stored, plan.update_columns)
     if len(names) == 1:
@@ -146,7 +149,7 @@ def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     if rule.fills or plan.update_columns is not None:
         generator = build_key_generator(context.config, options=context.options)
         rows = _with_partitions(rows, generator.partition_paths(rows))
-    return rows, ~np.asarray(outcome.changed)
+    return rows, ~np.asarray(outcome.changed) | late
 
 
 def _stored_rows(context: WriteContext, plan: UnitPlan, file_slice: FileSlice, rows: pa.Table) -> pa.Table:

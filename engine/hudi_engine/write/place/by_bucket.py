@@ -20,6 +20,8 @@ from hudi_engine.handles.merge import compose_partial, merge_file
 from hudi_engine.handles.updates import FileChanges
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.buckets import bucket_ids, bucket_of_file
+from hudi_engine.index.lookup.late import without_late
+from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.repeated_keys import refuse_repeated
 from hudi_engine.index.lookup.tagging import SliceTag, StoredKeys, tag_slice
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, PartitionUnit, UnitPlan, lookup_keys
@@ -82,9 +84,8 @@ def _run_bucket(
     if OPERATION in rows.column_names:
         yield from append_changes(task, plan, log_target(unit, file_slice), rows, deletes)
         return
-    pruning = plan.index.pruning(task.context.options)
-    tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, StoredKeys.LIVE)
-    refuse_repeated(task.context.read, plan, unit.partition, rows, [tag] if tag is not None else [])
+    rows, tag = _looked_up(task, plan, unit, file_slice, rows)
+    deletes = deletes_of(rows, plan, task.context.config)
     known = np.zeros(rows.num_rows, dtype=bool)
     if tag is not None:
         known[np.asarray(tag.matched)] = True
@@ -102,6 +103,19 @@ def _run_bucket(
     stat = merge_file(task, file_slice, changes)
     if stat is not None:
         yield stat
+
+
+def _looked_up(
+    task: WriteTask, plan: UnitPlan, unit: PartitionUnit, file_slice: FileSlice, rows: pa.Table
+) -> tuple[pa.Table, SliceTag | None]:
+    """Return the rows of a bucket that may do something, and which stored rows they meet."""
+    pruning = plan.index.pruning(task.context.options)
+    tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, StoredKeys.LIVE)
+    refuse_repeated(task.context.read, plan, unit.partition, rows, [tag] if tag is not None else [])
+    if tag is None:
+        return rows, None
+    kept = without_late(task.context, plan, TaggedUnit(unit, rows, (tag,)))
+    return kept.batch, next(iter(kept.tags), None)
 
 
 def _goes_to_log(

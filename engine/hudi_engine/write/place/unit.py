@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.handles.write_task import WriteTask
+from hudi_engine.index.lookup.late import without_late
 from hudi_engine.index.lookup.partition import TaggedUnit
 from hudi_engine.index.lookup.unit import UnitPlan
 from hudi_engine.schema.meta_fields import OPERATION
@@ -19,6 +20,7 @@ from hudi_engine.write.place.unchanged import without_unchanged
 
 def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[WriteStat]:
     """Write one partition's tagged rows; returns the write stats of the files written, possibly none."""
+    tagged = without_late(task.context, plan, tagged)
     if plan.skip_unchanged and OPERATION not in tagged.batch.column_names:
         tagged = without_unchanged(task.context, plan, tagged)
     unit, batch = tagged.unit, tagged.batch
