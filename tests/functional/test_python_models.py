@@ -75,3 +75,42 @@ class TestOtherFrames:
         told = str(raised.value)
         assert "arrow is a Python model" in told
         assert "dbt show --inline \"select * from {{ ref('arrow') }}\"" in told
+
+
+_PANDAS = """
+import datetime
+import pandas
+def model(dbt, session):
+    dbt.config(materialized='incremental', unique_key='id')
+    rows = {'id': [1, 2], 'name': ['a', None], 'day': [datetime.date(2026, 1, 1)] * 2, 'at': pandas.to_datetime(['2026-01-01'] * 2)}
+    found = pandas.DataFrame(rows)
+    return found[found['id'] > 2] if dbt.is_incremental else found
+"""
+
+
+class TestPandasWithoutRows:
+    """An increment that a Python model has no rows for is one, whatever the types of its columns."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        """A model whose increments are empty."""
+        return {"frame.py": _PANDAS}
+
+    def test_columns_have_the_types_of_the_table(self, project: Any) -> None:
+        """Each run succeeds, and the table keeps its rows and types."""
+        query = f"select id, name, day, cast(at as string) as at, typeof(day) as kind from {project.test_schema}.frame order by id"
+        run_dbt(["run"])
+        before = project.run_sql(query, fetch="all")
+        assert [tuple(row)[:2] for row in before] == [(1, "a"), (2, None)] and before[0][4] == "date"
+        for words in ([], ["--empty"]):
+            run_dbt(["run", *words])
+            assert project.run_sql(query, fetch="all") == before
+
+    def test_a_first_build_without_rows_makes_text_of_what_has_no_type(self, project: Any) -> None:
+        """As Spark would of a column of texts."""
+        run_dbt(["run", "--empty", "--full-refresh"])
+        columns = project.run_sql(f"describe {project.test_schema}.frame", fetch="all")
+        assert {row[0]: row[1] for row in columns if row[0] in ("id", "name")} == {
+            "id": "bigint",
+            "name": "string",
+        }

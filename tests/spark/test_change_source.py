@@ -143,6 +143,46 @@ def test_a_stream_takes_each_commit_once_over_restarts_within_its_limits(spark, 
     assert numbers[-1] == numbers[-2], "under its old number"
 
 
+@pytest.mark.parametrize("done", [0, 1], ids=["in its first batch", "later"])
+def test_a_stream_whose_batch_was_cleaned_says_how_to_begin_anew(spark, tmp_path, source, done):
+    table = make(spark, tmp_path / "t")
+    for number in range(3):
+        upsert(spark, table, (1, number, f"v{number}"))
+    fails = {done}
+
+    def take(batch, number):
+        batch.collect()
+        if number in fails:
+            raise RuntimeError("the follower failed")
+
+    def run(place, **options):
+        frame = spark.readStream.format("hudi_changes").options(max_commits="1", **options).load(table.path)
+        query = (
+            frame.writeStream.foreachBatch(take)
+            .option("checkpointLocation", str(tmp_path / place))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination(120)
+
+    with pytest.raises(Exception, match="the follower failed"):
+        run("checkpoint")
+    for number in range(3, 9):
+        upsert(spark, table, (1, number, f"v{number}"))
+    table.clean(retain_commits=1)
+    fails.clear()
+    for _ in range(2):
+        with pytest.raises(
+            Exception, match="HistoryGapError: the stream cannot tell its batch"
+        ) as told_error:
+            run("checkpoint")
+        said = str(told_error.value)
+        assert "another checkpointLocation" in said and "register_consumer" in said
+        assert "on_gap" not in said and "as_of" not in said
+    run("another", start="latest")
+    run("all", start="earliest")
+
+
 def test_the_guides_follower_keeps_a_copy_up_to_date(spark, tmp_path, source):
     table, copy = make(spark, tmp_path / "t"), make(spark, tmp_path / "copy")
     (code,) = re.findall(r"```python\n(# keeps a copy.*?)```", GUIDE.read_text(), re.DOTALL)

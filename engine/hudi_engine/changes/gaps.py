@@ -24,10 +24,11 @@ from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 
 _INSTANT = re.compile(r"\d{14}|\d{17}")
-_CHOICES = (
-    "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has, and retain more commits "
-    "(hoodie.clean.commits.retained, hoodie.keep.min.commits) so that readers can be away longer"
+KEEPING = (
+    "Retain more commits (hoodie.clean.commits.retained, hoodie.keep.min.commits), or register the reader with "
+    "HudiTable.register_consumer, so that it can be away longer"
 )
+CHOICES = f"Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has. {KEEPING}"
 
 
 def check_timeline(state: TableState, window: Window, start: str) -> None:
@@ -224,7 +225,7 @@ def _gap(state: TableState, start: str, lost: str) -> HistoryGapError:
     oldest = _oldest_start(state)
     hint = f" The oldest start that is left is {oldest}." if oldest is not None else ""
     return HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}.{hint} {_CHOICES}",
+        f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}.{hint} {CHOICES}",
         start,
         oldest,
     )

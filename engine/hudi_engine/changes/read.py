@@ -80,7 +80,7 @@ def changes_between(
             if wanted.on_gap == FAIL:
                 raise
     if end is not None:
-        state.timeline.check_readable(last.newest)
+        state.timeline.check_readable(last.newest, asked="end")
     return inserted_rows(reading, last, last.newest or "")
 
 

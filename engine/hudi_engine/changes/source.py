@@ -178,7 +178,7 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     if start:
         steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
         return plan_changes(state, read, steps, cleaned, mode)
-    state.timeline.check_readable(last.newest)
+    state.timeline.check_readable(last.newest, asked="end")
     slices = slices_of_whole(state, last)
     units = tuple(Comparison(0, each.partition, None, each, end, meets_others=False) for each in slices)
     return ChangePlan(read, ((last, last, _written(state)),), units, mode)

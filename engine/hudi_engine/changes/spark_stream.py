@@ -14,8 +14,10 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from hudi_engine.changes.checkpoint import WindowLimits
+from hudi_engine.changes.gaps import CHOICES, KEEPING
 from hudi_engine.changes.source import INSTANT, ChangeSource
 from hudi_engine.changes.spark_source import partitions_of, read_partition
+from hudi_engine.errors import HistoryGapError, TimelineError
 
 _OWN_LIMITS = ReadMaxRows(1)
 """What asks for the limits of the source: Spark knows none of commits, and hands back what it was given."""
@@ -51,8 +53,24 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {INSTANT: self._source.after(start[INSTANT], limits, self._target or None)}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
-        """Return the parts of a batch."""
-        return partitions_of(self._source, start[INSTANT], end[INSTANT], self._columns)
+        """Return the parts of a batch.
+
+        Raises:
+            HistoryGapError: What the batch needs is gone, and Spark's checkpoint would ask for it again.
+        """
+        begin, last = start[INSTANT], end[INSTANT]
+        try:
+            return partitions_of(self._source, begin, last, self._columns)
+        except TimelineError as error:
+            oldest = error.oldest if isinstance(error, HistoryGapError) else None
+            lost = str(error).partition(f" {CHOICES}")[0]
+            raise HistoryGapError(
+                f"the stream cannot tell its batch from {begin or 'the beginning'} to {last}: {lost} A restart would ask for the "
+                "same batch, which Spark's checkpoint names: begin anew with another checkpointLocation, and with the option start "
+                f"where the follower stands or 'earliest' for all rows. {KEEPING}",
+                begin,
+                oldest,
+            ) from None  # Spark shows causes too, and the advice of this one is for batches
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the changes of a part; runs in a Spark task."""

@@ -334,11 +334,12 @@ class Timeline:
         bounds = (self.clean_bound(instant) for instant in self.instants if instant.action == "clean")
         return max((bound for bound in bounds if bound.oldest), default=None)
 
-    def check_readable(self, as_of: str | None) -> None:
+    def check_readable(self, as_of: str | None, *, asked: str = "as_of") -> None:
         """Refuse a point in time whose files a clean may have deleted; a savepoint's are kept.
 
         Args:
             as_of: Newest requested time that would count, None for now.
+            asked: Name of the argument, for the message.
 
         Raises:
             TimelineError: when it lies before what some clean, of whatever policy, let stand.
@@ -352,7 +353,7 @@ class Timeline:
             )
         if bound is not None and as_of < bound.oldest:
             raise TimelineError(
-                f"as_of is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "
+                f"{asked} is {as_of}, but the table at {self._storage.base!r} has been cleaned up to {bound.oldest}; read "
                 f"as of that instant or a later one, and retain more commits if older ones are to stay readable (clean "
                 f"{bound.clean})"
             )

@@ -166,6 +166,10 @@ def to_roll_back(storage: Storage, timeline: Timeline, instant_time: str | None)
     writes = timeline.completed_writes
     if instant_time is not None:
         found = [write for write in writes if write.requested_time == instant_time]
+        if not found and instant_time in timeline.undone_since():
+            raise TimelineError(
+                f"{instant_time} has been taken back already: nothing is left of it to roll back"
+            )
         return found[0] if found else timeline.find(instant_time)
     if not writes:
         raise TimelineError(f"the table at {storage.base!r} has no committed write to roll back")

@@ -258,6 +258,9 @@ def test_a_rollback_undoes_the_newest_write(table: str, capsys: pytest.CaptureFi
     assert sum(what != "deleted" for what, _ in told) == done["rollback_blocks"] > 0
     assert len(ids(table)) == len(description(MERGE_ON_READ)["as_of"][older])
 
+    code, _, err = run(capsys, table, "rollback", newest)
+    assert code == 2 and f"{newest} has been taken back already" in err, "a second try, say after a kill"
+
 
 def test_a_rollback_that_is_refused_is_refused_by_its_dry_run_too(
     table: str, capsys: pytest.CaptureFixture[str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -23,7 +22,7 @@ from hudi_engine.inspect.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import digits_of
-from hudi_engine.txn.consumers import Consumer, list_consumers, register_consumer
+from hudi_engine.txn.consumers import list_consumers, register_consumer
 from hudi_engine.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
@@ -31,7 +30,7 @@ from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked
 from dbt.adapters.hudi.changes.compared import compared_with
 from dbt.adapters.hudi.changes.consume import consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
-from dbt.adapters.hudi.changes.noted import CheckpointWish
+from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line
 from dbt.adapters.hudi.changes.replay import check_begin, ends_early, with_later_changes
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
@@ -73,7 +72,8 @@ class ChangeFeeds(metaclass=AdapterMeta):
             feed = self._feed(session, target)
             taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, wish)
             noted = None if fresh else feed.noted_for(source)
-            self._check_window(state, source, noted, taken, wish)
+            if wish.begin is not None and noted is not None:
+                check_begin(state, source, noted, taken.since, only_compiles=self.connections.only_compiles)
             try:
                 frame = _told(session, state, taken, wish)
             except HistoryGapError as gap:
@@ -91,19 +91,6 @@ class ChangeFeeds(metaclass=AdapterMeta):
             if limit is not None:
                 feed.is_sample, frame = True, frame.limit(limit)
             return self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
-
-    def _check_window(
-        self, state: TableState, source: str, noted: str | None, taken: Taken, wish: Asked
-    ) -> None:
-        """Refuse a begin that leaves out changes which the model lacks; what is only compiled is warned of."""
-        if noted is None or wish.begin is None or taken.since is None:
-            return
-        try:
-            check_begin(state, source, noted, taken.since)
-        except DbtRuntimeError as error:
-            if not self.connections.only_compiles:
-                raise
-            logger.warning("{}. A run will fail", error.msg)
 
     def _beyond_gap(
         self,
@@ -192,7 +179,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         name: TableName = self._names(table)  # type: ignore[attr-defined]
         with self.connections.work(f"consumers of {name.label}") as session:
             found = self.connections.warehouse.require_table(session, name.database, name.name)
-            return [_line(each) for each in list_consumers(found.storage)]
+            return [consumer_line(each) for each in list_consumers(found.storage)]
 
     def _input(self, session: SparkSession, source: str, instant: str | None) -> str:
         """Return the name under which an input is noted; a given instant must be one that the input had."""
@@ -238,11 +225,6 @@ def _check_relation(macro: str, relation: Any) -> None:
             f"{macro}: {relation!r} is no relation; give ref('orders') or source('raw', 'orders'), "
             "or api.Relation.create(schema='raw', identifier='orders') for a table that dbt does not know"
         )
-
-
-def _line(reader: Consumer) -> str:
-    until = datetime.fromtimestamp(reader.until_ms / 1000, timezone.utc)
-    return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:

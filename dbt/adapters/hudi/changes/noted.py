@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.txn.consumers import Consumer
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,9 @@ def _line(name: str, before: str | None, now: str | None) -> str:
     if now is None:
         return f"{name}  forgotten, was {before}; the next run takes all rows of it"
     return f"{name}  {now}" + ("" if before == now else f"  set, was {before or 'not noted'}")
+
+
+def consumer_line(reader: Consumer) -> str:
+    """Return what is said of a reader that is registered with a table."""
+    until = datetime.fromtimestamp(reader.until_ms / 1000, timezone.utc)
+    return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"

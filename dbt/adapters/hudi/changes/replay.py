@@ -29,24 +29,31 @@ def knows(state: TableState, noted: str) -> bool:
     return True
 
 
-def check_begin(state: TableState, source: str, noted: str, begin: str) -> None:
+def check_begin(
+    state: TableState, source: str, noted: str, begin: str | None, *, only_compiles: bool
+) -> None:
     """Refuse a window that leaves out changes which the model has not taken.
 
     Args:
         state: The input.
         source: Its name.
         noted: Instant up to which the model has taken it.
-        begin: Where the window begins.
+        begin: Where the window begins, None for the first commit.
+        only_compiles: Nothing is run, so it is only warned of: an error would end the command for every other node too.
 
     Raises:
         DbtRuntimeError: It begins later than that.
     """
-    if knows(state, noted) and position_of(state, begin) > position_of(state, noted):
-        raise DbtRuntimeError(
-            f"begin is {begin}, but the model has taken {source} up to {noted} only: what changed in between would never reach "
-            f"it. Leave begin out, or give an earlier one. To leave those changes out on purpose: dbt run-operation "
-            f"hudi_checkpoint --args '{{table: ..., input: {source}, set: \"{begin}\"}}'"
-        )
+    if begin is None or not knows(state, noted) or position_of(state, begin) <= position_of(state, noted):
+        return
+    told = (
+        f"begin is {begin}, but the model has taken {source} up to {noted} only: what changed in between would never reach "
+        "it. Leave begin out, or give an earlier one. To leave those changes out on purpose: dbt run-operation "
+        f"hudi_checkpoint --args '{{table: ..., input: {source}, set: \"{begin}\"}}'"
+    )
+    if not only_compiles:
+        raise DbtRuntimeError(told)
+    logger.warning("{}. A run will fail", told)
 
 
 def ends_early(state: TableState, noted: str, end: str | None) -> bool:

@@ -10,8 +10,12 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, SchemaError
+from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.frames import as_frame
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 
 def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
@@ -34,7 +38,7 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
     try:
         exec(compile(code, f"<python model {name}>", "exec"), module.__dict__)  # noqa: S102
         helper = module.__dict__["dbtObj"](session.table)
-        return _frame(session, name, module.__dict__["model"](helper, session))
+        return _frame(session, name, module.__dict__["model"](helper, session), str(helper.this))
     except DbtRuntimeError:
         raise
     except Exception as error:
@@ -43,17 +47,36 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
         del sys.modules[module.__name__]
 
 
-def _frame(session: SparkSession, name: str, result: Any) -> DataFrame:
+def _frame(session: SparkSession, name: str, result: Any, this: str) -> DataFrame:
     # a model that returns such a frame has imported pandas; nothing else of a run needs it
     pandas: Any = sys.modules.get("pandas")
     if pandas is not None and isinstance(result, pandas.DataFrame):
-        return session.createDataFrame(result)
+        return session.createDataFrame(result) if len(result) else _without_rows(session, result, this)
     if hasattr(result, "to_spark"):
         result = result.to_spark()
     try:
         return as_frame(session, result)
     except (ConfigError, SchemaError) as error:
         raise DbtRuntimeError(f"Python model {name} returned {_kind(result)}: {error}") from error
+
+
+def _without_rows(session: SparkSession, result: Any, this: str) -> DataFrame:
+    """Return a pandas frame without rows, of which Spark cannot tell the types.
+
+    Columns of pandas' type `object` have none there either: they get that of the model's table, or text.
+    """
+    typed = as_frame(session, result)
+    try:
+        stored = {each.name.lower(): each.dataType for each in session.table(this).schema.fields}
+    except AnalysisException:
+        stored = {}
+    columns = [
+        F.col(quoted(column))
+        if column in typed.columns
+        else F.lit(None).cast(stored.get(column.lower(), T.StringType())).alias(column)
+        for column in map(str, result.columns)
+    ]
+    return typed.select(*columns)
 
 
 def _kind(result: Any) -> str:
