@@ -26,6 +26,7 @@ _COW = {
 }
 _MOR = {"dbt-hudi mor": "dbt-hudi", "iceberg mor": "Iceberg 1.12", "hudi mor": "Hudi 1.2"}
 _STEPS = {
+    "first load": "the first load",
     "load": "load",
     "tiny upsert": "upsert of 110 rows into 100,000",
     "upsert 0.1 %": "upsert of 0.1 %",
