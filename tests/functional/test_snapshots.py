@@ -118,3 +118,27 @@ class TestARowThatComesBackUnchanged:
         for name in FORMS:
             assert ("later", "2026-01-02 10:00:00", True) in versions(name)
             assert ("z", "2026-01-01 10:00:00", False) in versions(name)
+
+
+MOVED = """
+{% snapshot moved %}
+{{ config(strategy='timestamp', unique_key='id', updated_at='at', target_schema=target.schema, partition_by=[var('by', 'city')]) }}
+select 1 as id, 'a' as city, 'b' as land, timestamp '2026-01-01 10:00:00' as at
+{% endsnapshot %}
+"""
+
+
+class TestAConfigThatNoLongerFits:
+    """What a table cannot change is refused without the advice to build the snapshot anew, which would lose its history."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"moved.sql": MOVED}
+
+    def test_it_is_refused_and_the_history_stays(self, project: Any) -> None:
+        run_dbt(["snapshot"])
+        (result,) = run_dbt(["snapshot", "--vars", "{by: land}"], expect_pass=False)
+        assert "partition_by is land, but the table has city" in result.message
+        assert "restore the config, or drop the table" in result.message
+        assert "--full-refresh" not in result.message
+        assert project.run_sql("select count(*) from {schema}.moved", fetch="one")[0] == 1

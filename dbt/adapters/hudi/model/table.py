@@ -69,6 +69,7 @@ class ModelTable:
         precombine_field: Columns that order versions of a row by event time, the first counting most; none means commit time.
         partition_by: Partition columns.
         hive_style: Partition folders are named ``column=value``; None where the config does not say, and then a new table's are.
+        keeps_history: It is a snapshot's, which cannot be built anew without losing what it has kept.
     """
 
     table_type: str = "cow"
@@ -76,6 +77,7 @@ class ModelTable:
     precombine_field: tuple[str, ...] = ()
     partition_by: tuple[str, ...] = ()
     hive_style: bool | None = None
+    keeps_history: bool = False
 
     def options(self) -> dict[str, str]:
         """Options of table creation that follow from the shape."""
@@ -158,6 +160,7 @@ def read_model_table(raw: RawConfig, key_override: tuple[str, ...] | None = None
         precombine_field=ordering,
         partition_by=_partitions(raw),
         hive_style=hive_style,
+        keeps_history=key_override is not None,
     )
 
 
