@@ -110,6 +110,11 @@ def test_a_key_that_moves_is_a_delete_and_an_insert(spark, tmp_path, index, limi
     assert sorted(told(table.changelog(start=first.instant))) == sorted(moved)
     check_rows(table, [(1, 20, "b", "moved"), (2, 20, "a", "TWO"), (3, 30, "a", "newer")])
 
+    table.upsert(frame(spark, (1, 25, "c", "partly")), update_columns=["name", "ts"])
+    check_rows(table, [(1, 25, "b", "partly"), (2, 20, "a", "TWO"), (3, 30, "a", "newer")])
+    table.upsert(frame(spark, (1, 26, "c", "away")), update_columns=["dt", "ts"])
+    check_rows(table, [(1, 26, "c", "partly"), (2, 20, "a", "TWO"), (3, 30, "a", "newer")])
+
     table.upsert(frame(spark, (1, 30, "a", "back")))
     after = [(1, 30, "a", "back"), (2, 20, "a", "TWO"), (3, 30, "a", "newer")]
     check_rows(table, after)

@@ -135,6 +135,29 @@ def test_a_late_row_of_a_partial_update_is_late_whether_its_time_is_taken_or_not
         assert (result.rows_inserted, result.rows_updated, result.rows_deleted) == (1, 2, 2)
 
 
+@pytest.mark.parametrize("files", ["1", "2"])
+@pytest.mark.parametrize("small_rows", ["1000", "0"])
+def test_a_partial_update_leaves_the_newer_of_two_copies(spark, tmp_path, table_type, small_rows, files):
+    limit = "0" if files == "2" else str(1024**2)
+    options = {"hoodie.engine.small.batch.rows": small_rows, "hoodie.parquet.small.file.limit": limit}
+    table = create(spark, tmp_path, precombine_field="ts", table_type=table_type, options=options)
+    table.insert(frame(spark, (1, 3, "a", "older"), (2, 9, "a", "newest")))
+    table.insert(frame(spark, (1, 9, "a", "newest"), (2, 3, "a", "older")))
+    table.upsert(frame(spark, (1, 5, "z", "mid"), (2, 1, "z", "late")), update_columns=["name"])
+    check_readers(
+        table, [(1, 3, "a", "mid"), (1, 9, "a", "newest"), (2, 3, "a", "older"), (2, 9, "a", "newest")]
+    )
+
+
+def test_a_partial_update_takes_all_ordering_fields_or_none(spark, tmp_path):
+    table = create(spark, tmp_path, precombine_field=["ts", "dt"])
+    table.upsert(frame(spark, (1, 10, "a", "one")))
+    with pytest.raises(ConfigError, match="update_columns takes dt of the ordering fields ts, dt"):
+        table.upsert(frame(spark, (1, 20, "b", "two")), update_columns=["name", "DT"])
+    table.upsert(frame(spark, (1, 20, "b", "two")), update_columns=["name", "dt", "ts"])
+    assert rows_of(table) == [(1, 20, "b", "two")]
+
+
 @pytest.mark.parametrize("path", ["driver", "joined"])
 @pytest.mark.parametrize("index", ["GLOBAL_SIMPLE", "GLOBAL_BLOOM"])
 def test_a_row_that_stays_where_its_key_is_says_so_to_every_reader_and_filter(

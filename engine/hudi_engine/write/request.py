@@ -104,6 +104,7 @@ def skips_unchanged(request: WriteRequest) -> bool:
 
 def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) -> None:
     """Refuse what the table or the index cannot do; raises ConfigError."""
+    _check_taken_ordering(config, request)
     operation = request.operation
     upserts = operation.name is WriteOperation.UPSERT and not request.prepped and request.changes is None
     if upserts and not config.record_key_fields:
@@ -142,6 +143,19 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
     if index.buckets is not None and not config.record_key_fields:
         raise ConfigError(
             "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
+        )
+
+
+def _check_taken_ordering(config: TableConfig, request: WriteRequest) -> None:
+    """Refuse to take some of the ordering fields: the row that comes of it would be older, or newer, than both of its makers."""
+    if request.update_columns is None:
+        return
+    given = {name.lower() for name in request.update_columns}
+    taken = [name for name in config.ordering_fields if name.lower() in given]
+    if taken and len(taken) < len(config.ordering_fields):
+        raise ConfigError(
+            f"update_columns takes {', '.join(taken)} of the ordering fields {', '.join(config.ordering_fields)} of table "
+            f"{config.name!r}, so that a row would have one part of its place in the order from each side; take all of them or none"
         )
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import format_checkpoint
 from hudi_engine.config.other_keys import CHECKPOINT
+from pyspark.sql import DataFrame
 
-from dbt.adapters.hudi.model.merge import MERGING
+from dbt.adapters.hudi.model.merge import ADDING
 from dbt.adapters.hudi.model.plan import ModelPlan
 
 
@@ -39,12 +40,14 @@ class Feed:
         inputs: What is taken, by input relation.
         is_sample: Rows are limited, so nothing counts as consumed.
         tells_steps: Some input tells every commit's changes.
+        net_views: Views of net changes, each with its rows and where they begin.
     """
 
     noted: Mapping[str, str] = field(default_factory=dict)
     inputs: dict[str, Taken] = field(default_factory=dict)
     is_sample: bool = False
     tells_steps: bool = False
+    net_views: dict[str, tuple[DataFrame, str]] = field(default_factory=dict)
 
     def noted_for(self, source: str) -> str | None:
         """Return up to where an input is consumed, None for one that is new.
@@ -101,7 +104,7 @@ class Feed:
 
     def _check_ends(self, plan: ModelPlan) -> None:
         early = {name: taken.end for name, taken in self.inputs.items() if taken.is_early}
-        if early and plan.table.record_key and plan.merge.strategy in MERGING:
+        if early and plan.merge.strategy not in ADDING:
             said = ", ".join(
                 f"{name} up to {self.noted_for(name)}, and the window ends at {end or 'nothing'}"
                 for name, end in early.items()

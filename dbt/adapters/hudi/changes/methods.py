@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked
 from dbt.adapters.hudi.changes.compared import compared_with
-from dbt.adapters.hudi.changes.consume import consumed_columns
+from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
 from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line
 from dbt.adapters.hudi.changes.replay import check_begin, ends_early, with_later_changes
@@ -71,26 +71,29 @@ class ChangeFeeds(metaclass=AdapterMeta):
             state = TableState.load(table.storage)
             feed = self._feed(session, target)
             taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, wish)
-            noted = None if fresh else feed.noted_for(source)
-            if wish.begin is not None and noted is not None:
-                check_begin(state, source, noted, taken.since, only_compiles=self.connections.only_compiles)
+            noted = None if fresh or wish.begin is None else feed.noted_for(source)
             try:
+                if noted is not None:
+                    check_begin(state, source, noted, taken.since, compiles=self.connections.only_compiles)
                 frame = _told(session, state, taken, wish)
+                if noted is not None:
+                    frame = with_later_changes(session, state, frame, taken, noted, wish)
             except HistoryGapError as gap:
                 taken = replace(taken, since=None)
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
-            if wish.begin is not None and noted is not None:
-                frame = with_later_changes(session, state, frame, taken, noted, wish)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
             held = taken.since or taken.end
             if wish.keep_hours is not None and held is not None:
                 digits = digits_of(held, state.config)
                 register_consumer(table.storage, named(target).label.lower(), digits, wish.keep_hours)
-            limit: int | None = getattr(relation, "limit", None)
-            if limit is not None:
+            if (limit := getattr(relation, "limit", None)) is not None:
                 feed.is_sample, frame = True, frame.limit(limit)
-            return self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
+            shown = self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
+            if wish.mode != ALL:
+                feed.net_views[str(shown.identifier)] = (frame, taken.since or "")
+            beside_steps(feed)
+            return shown
 
     def _beyond_gap(
         self,

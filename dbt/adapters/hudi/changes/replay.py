@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.columns import ALL, LATEST, NET
+from hudi_engine.changes.columns import ALL, COMMITTED, LATEST
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span, position_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
-from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.table_state import TableState
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from dbt.adapters.hudi.changes.asked import Asked
+from dbt.adapters.hudi.changes.consume import untimed_deletes
 from dbt.adapters.hudi.changes.feed import Taken
 from dbt.adapters.hudi.logs import logger
 
 
-def knows(state: TableState, noted: str) -> bool:
-    """Tell whether a checkpoint is a state that the input had; it is none after the input was built anew or taken back."""
-    try:
-        check_known(state, noted)
-    except HistoryGapError:
-        return False
-    return True
-
-
-def check_begin(
-    state: TableState, source: str, noted: str, begin: str | None, *, only_compiles: bool
-) -> None:
+def check_begin(state: TableState, source: str, noted: str, begin: str | None, *, compiles: bool) -> None:
     """Refuse a window that leaves out changes which the model has not taken.
 
     Args:
@@ -39,19 +28,21 @@ def check_begin(
         source: Its name.
         noted: Instant up to which the model has taken it.
         begin: Where the window begins, None for the first commit.
-        only_compiles: Nothing is run, so it is only warned of: an error would end the command for every other node too.
+        compiles: Nothing is run, so it is only warned of: an error would end the command for every other node too.
 
     Raises:
         DbtRuntimeError: It begins later than that.
+        HistoryGapError: The input never had that instant, or it was taken back: what the model has of it cannot be told.
     """
-    if begin is None or not knows(state, noted) or position_of(state, begin) <= position_of(state, noted):
+    check_known(state, noted)
+    if begin is None or position_of(state, begin) <= position_of(state, noted):
         return
     told = (
         f"begin is {begin}, but the model has taken {source} up to {noted} only: what changed in between would never reach "
         "it. Leave begin out, or give an earlier one. To leave those changes out on purpose: dbt run-operation "
         f"hudi_checkpoint --args '{{table: ..., input: {source}, set: \"{begin}\"}}'"
     )
-    if not only_compiles:
+    if not compiles:
         raise DbtRuntimeError(told)
     logger.warning("{}. A run will fail", told)
 
@@ -64,7 +55,11 @@ def ends_early(state: TableState, noted: str, end: str | None) -> bool:
         noted: Instant up to which the model has taken it.
         end: Last commit of the window, None for that of a table without commits.
     """
-    return knows(state, noted) and (end is None or position_of(state, end) < position_of(state, noted))
+    try:
+        check_known(state, noted)
+    except HistoryGapError:
+        return False  # what was taken then says nothing of this table
+    return end is None or position_of(state, end) < position_of(state, noted)
 
 
 def with_later_changes(
@@ -81,31 +76,30 @@ def with_later_changes(
         taken: The window.
         noted: Instant up to which the model has taken the input.
         wish: What the model asks for.
+
+    Raises:
+        HistoryGapError: The changes after the checkpoint cannot be told.
     """
-    tells_all = wish.mode == NET or (wish.mode == ALL and taken.since is None)
-    names = spellings(frame.columns)
-    config = state.config
-    keys = [*config.record_key_fields, *(each.name for each in config.partition_fields)]
-    known = [names[key.lower()] for key in keys if key.lower() in names]
-    if (
-        not tells_all
-        or wish.mode == LATEST
-        or taken.is_early
-        or not config.record_key_fields
-        or len(known) < len(keys)
-    ):
+    tells_steps = wish.mode == ALL and taken.since is not None
+    if tells_steps or wish.mode == LATEST or taken.is_early:
         return frame
     wanted = Wanted(known=True, skip_insert_overwrite=wish.skip_insert_overwrite)
-    try:
-        later = changes_between(session, state, resolve_options({}), Span(noted, taken.end), wanted)
-    except HistoryGapError as gap:
-        logger.warning(
-            "{}. Rows that were deleted since stay in the model; on_gap='compare' takes them out", str(gap)
-        )
-        return frame
+    later = changes_between(session, state, resolve_options({}), Span(noted, taken.end), wanted)
     assert later is not None, "the table has columns"
+    if wish.mode == ALL:
+        later = untimed_deletes(later, noted)
+    columns = _row_by(state, frame)
     told = frame.select(
-        *(F.col(quoted(name)).alias(f"__told_{place}") for place, name in enumerate(known))
+        *(F.col(name).alias(f"__told_{place}") for place, name in enumerate(columns))
     ).distinct()
-    same = [F.col(quoted(name)).eqNullSafe(F.col(f"__told_{place}")) for place, name in enumerate(known)]
+    same = [F.col(name).eqNullSafe(F.col(f"__told_{place}")) for place, name in enumerate(columns)]
     return frame.unionByName(later.join(told, same, "left_anti"))
+
+
+def _row_by(state: TableState, frame: DataFrame) -> list[str]:
+    """Return what says that two changes are of one row: its key where it lies, or all of it in a table without keys."""
+    config = state.config
+    if config.record_key_fields:
+        fields = (*config.record_key_fields, *(each.name for each in config.partition_fields))
+        return [".".join(map(quoted, name.split("."))) for name in dict.fromkeys(fields)]
+    return [quoted(name) for name in frame.columns if name != COMMITTED]

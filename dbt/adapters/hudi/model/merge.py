@@ -41,6 +41,7 @@ _WITHOUT_KEY: Mapping[str, str] = {
     "delete": "replace_where with incremental_predicates over a query without rows",
 }
 MERGING = ("upsert", "merge")
+ADDING = ("insert", "append", "bulk_insert", "insert_new")
 # With a precombine_field, of rows with one key the newest is kept in the first build too.
 ONE_ROW_A_KEY = (*MERGING, "insert_new")
 WITH_PREDICATES = ("upsert", "delete+insert", "replace_where")

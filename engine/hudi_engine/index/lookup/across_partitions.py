@@ -29,7 +29,7 @@ from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.registry import combine_batch, merge_rule
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.parallel import run_in_threads
-from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION, PARTITION_PATH, RECORD_KEY
 
 Mask = npt.NDArray[np.bool_]
 
@@ -78,7 +78,7 @@ def resolve_globally(
 
 def stored_columns(context: WriteContext, plan: UnitPlan) -> list[str]:
     """Return columns of a stored row that `settle` looks at."""
-    names = [name for name in context.schema.names if name not in META_FIELDS]
+    names = [name for name in context.schema.names if name not in META_FIELDS and name != OPERATION]
     fields = [name for name in context.config.ordering_fields if name in names]
     wanted = [] if plan.delete_only else merge_rule(context.config).needs_old(fields, names)
     if plan.update_columns is not None:

@@ -6,6 +6,8 @@ counts, as where it takes the value: the older row, and the older delete, lose. 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.partition import TaggedUnit
+from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import DELETE_FLAG, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.modes.registry import keeps_newer_rows
@@ -27,26 +30,45 @@ Mask = npt.NDArray[np.bool_]
 def without_late(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> TaggedUnit:
     """Return a partition's rows without those that are older than every stored row of their key.
 
+    Of several stored rows of a key those that are newer are not met by the row.
+
     Args:
         context: The write.
         plan: How rows are treated.
         tagged: The partition's rows after the look-up.
     """
-    batch, fields = tagged.batch, compared_apart(context.config, plan, tagged.batch)
+    fields = compared_apart(context.config, plan, tagged.batch)
     if not fields or not tagged.tags:
         return tagged
-    stored, late = np.zeros(batch.num_rows, np.int64), np.zeros(batch.num_rows, np.int64)
+    tags = [_without_newer(context, fields, tagged.batch, tag) for tag in tagged.tags]
+    met = np.zeros(tagged.batch.num_rows, dtype=bool)
     for tag in tagged.tags:
-        rows = read_slice(context.read, tag.file_slice, columns=[RECORD_KEY, *fields])
-        keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
-        places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
-        wanted = tag.matched.take(places.drop_null())
-        old = rows.take(pa.array(np.flatnonzero(np.asarray(places.is_valid()))))
-        numbers = np.asarray(wanted)
-        np.add.at(stored, numbers, 1)
-        np.add.at(late, numbers[late_rows(context.config, fields, old, batch.take(wanted))], 1)
-    loses = (stored > 0) & (stored == late)
-    return tagged.only(~loses) if loses.any() else tagged
+        met[np.asarray(tag.matched)] = True
+    for tag in tags:
+        met[np.asarray(tag.matched)] = False
+    kept = replace(tagged, tags=tuple(tag for tag in tags if len(tag.matched)))
+    return kept.only(~met)
+
+
+def _without_newer(context: WriteContext, fields: list[str], batch: pa.Table, tag: SliceTag) -> SliceTag:
+    """Return a tag without the stored rows that are newer than the row of the batch with their key."""
+    rows = read_slice(context.read, tag.file_slice, columns=[RECORD_KEY, *fields])
+    keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
+    places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
+    hits = np.flatnonzero(np.asarray(places.is_valid()))
+    wanted = tag.matched.take(places.drop_null())
+    late = late_rows(context.config, fields, rows.take(pa.array(hits)), batch.take(wanted))
+    if not late.any():
+        return tag
+    numbers = np.asarray(wanted)
+    if tag.file_slice.log_files or len(tag.batch_rows) != rows.num_rows:
+        # which row of the base file it is cannot be told of what the logs have left
+        return tag.without(np.setdiff1d(numbers[late], numbers[~late]))
+    newer = np.zeros(rows.num_rows, dtype=bool)
+    newer[hits[late]] = True
+    batch_rows = pc.if_else(pa.array(newer), pa.scalar(None, tag.batch_rows.type), tag.batch_rows)
+    left = pc.unique(batch_rows.drop_null())
+    return SliceTag(tag.file_slice, batch_rows, left.take(pc.sort_indices(left)))
 
 
 def compared_apart(config: TableConfig, plan: UnitPlan, rows: pa.Table) -> list[str]:
