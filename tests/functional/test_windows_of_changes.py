@@ -131,7 +131,7 @@ select cast(id as int) as id, cast(id % 2 as int) as customer, 10 * id as amount
 """
 UNKEYED = """
 {{ config(materialized='incremental', incremental_strategy='append') }}
-select cast(id as int) as id, 5 as amount from range(20, 23) where false != IS_FIRST
+select cast(id as int) as id, 5 as amount, map('k', 5) as notes from range(20, 23) where false != IS_FIRST
 """
 OF_MOVING = """
 {{ config(materialized='incremental', unique_key='id') }}
@@ -171,7 +171,7 @@ class TestWindowsOverMovingAndUnkeyedRows:
         chain, base = Chain(project), project.test_schema
         run_dbt(["run", "--full-refresh"])
         before = chain.state("moving").timeline.completed_writes[-1].requested_time
-        for name, row in (("moving", "(90, 1, 5)"), ("unkeyed", "(91, 5)")):
+        for name, row in (("moving", "(90, 1, 5)"), ("unkeyed", "(91, 5, map('k', 5))")):
             project.run_sql(f"insert into {base}.{name} values {row}")
             project.run_sql(f"update {base}.{name} set amount = 6 where id in (2, 21)")
         followers = ["run", "--exclude", "moving", "unkeyed"]
