@@ -13,7 +13,7 @@ from tests.functional.test_changes import ORDERS, Chain
 
 REPLAYED = """
 {{{{ config(materialized='incremental', {config}) }}}}
-select c.id, amount, c._change_type, c._commit_time from {{{{ hudi_changes(ref('orders'), mode='{mode}',
+select c.id, amount, ts, c._change_type, c._commit_time from {{{{ hudi_changes(ref('orders'), mode='{mode}',
     begin=var('begin', none), end=var('end', none)) }}}} c
 """
 
@@ -24,6 +24,7 @@ class TestWindowsOfTheirOwn:
     keyed = {
         "net": "unique_key='id'",
         "all": "unique_key='id', table_type='mor'",
+        "timed": "unique_key='id', precombine_field='ts'",
         "swapped": "unique_key='id', incremental_strategy='delete+insert'",
     }
 
@@ -54,19 +55,18 @@ class TestWindowsOfTheirOwn:
 
     def check(self, chain: Chain) -> None:
         orders = chain.rows("orders", "id, amount")
-        assert {name: chain.rows(name, "id, amount") for name in ("net", "all")} == {
-            "net": orders,
-            "all": orders,
-        }
+        for name in ("net", "all", "timed"):
+            assert chain.rows(name, "id, amount") == orders, name
 
     @pytest.mark.parametrize("begin", ["earliest", "before"])
     def test_a_replay_takes_out_what_was_deleted_since_its_begin(self, chain: Chain, begin: str) -> None:
         before = self.instant(chain, "update orders set amount = amount + 1 where id = 1")
         chain.sql("insert into orders values (90, 1, 5, 1), (91, 1, 5, 1)")
-        chain.sql("update orders set amount = amount + 7 where id = 2")
+        gone = 3 if begin == "earliest" else 4
+        chain.sql(f"update orders set amount = amount + 7, ts = ts + 1 where id in (2, {gone})")
         self.follow()
-        chain.sql("delete from orders where id = 90")
-        chain.sql("update orders set amount = amount - 7 where id = 2")
+        chain.sql(f"delete from orders where id in (90, {gone})")
+        chain.sql("update orders set amount = amount - 7, ts = ts + 1 where id = 2")
         self.follow(begin=before if begin == "before" else begin)
         self.check(chain)
         chain.sql("delete from orders where id = 91")
@@ -145,6 +145,7 @@ class TestWindowsOverMovingAndUnkeyedRows:
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
+        timed = "precombine_field='at', unique_key='id'"
         both = (
             OF_MOVING.replace("MODE", "net")
             + " union all "
@@ -155,6 +156,11 @@ class TestWindowsOverMovingAndUnkeyedRows:
             "moving.sql": MOVING.replace("IS_FIRST", first),
             "unkeyed.sql": UNKEYED.replace("IS_FIRST", first),
             "both.sql": both,
+            "timed.sql": both.replace("unique_key='id'", timed).replace(
+                "amount, _change", "amount, _commit_time as at, _change"
+            ),
+            "twice.sql": OF_MOVING.replace("MODE", "net") + " union all "
+            "select id, amount, _change_type, _commit_time from {{ hudi_changes(ref('moving')) }} where false",
             **{f"moved_{mode}.sql": OF_MOVING.replace("MODE", mode) for mode in ("net", "all")},
             **{f"plain_{mode}.sql": OF_UNKEYED.replace("MODE", mode) for mode in ("net", "all")},
         }
@@ -164,7 +170,8 @@ class TestWindowsOverMovingAndUnkeyedRows:
         for mode in ("net", "all"):
             assert chain.rows(f"moved_{mode}", "id, amount") == moving, mode
             assert chain.rows(f"plain_{mode}", "id, amount") == unkeyed, mode
-        assert chain.rows("both", "id, amount") == sorted([*moving, *unkeyed])
+        for name in ("both", "timed"):
+            assert chain.rows(name, "id, amount") == sorted([*moving, *unkeyed]), name
 
     @pytest.mark.parametrize("begin", ["none", "earliest", "before"])
     def test_models_are_what_their_inputs_are(self, project: Any, begin: str) -> None:
@@ -174,7 +181,7 @@ class TestWindowsOverMovingAndUnkeyedRows:
         for name, row in (("moving", "(90, 1, 5)"), ("unkeyed", "(91, 5, map('k', 5))")):
             project.run_sql(f"insert into {base}.{name} values {row}")
             project.run_sql(f"update {base}.{name} set amount = 6 where id in (2, 21)")
-        followers = ["run", "--exclude", "moving", "unkeyed"]
+        followers = ["run", "--exclude", "moving", "unkeyed", "twice"]
         run_dbt(followers)
         # the row with id 1 lies in another partition, and its old one changes later
         for statement in (
@@ -190,3 +197,9 @@ class TestWindowsOverMovingAndUnkeyedRows:
         self.check(chain)
         run_dbt(followers)
         self.check(chain)
+
+    def test_an_input_has_one_window_in_a_run(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh"])
+        run_dbt(["run", "-s", "twice"])
+        (result,) = run_dbt(["run", "-s", "twice", "--vars", "{begin: earliest}"], expect_pass=False)
+        assert "stands in the model more than once, with different windows" in result.message

@@ -42,6 +42,11 @@ class Asked:
     skip_insert_overwrite: bool = False
     keep_hours: float | None = None
 
+    @property
+    def window(self) -> tuple[object, ...]:
+        """What says which commits are taken."""
+        return (self.begin, self.end, self.limits)
+
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Asked:
         """Take what the macro got.

@@ -51,7 +51,7 @@ def consumed(plan: ModelPlan, frame: DataFrame, feed: Feed, *, rebuilds: bool) -
     return newest.withColumn(DELETES, deleted).drop(*helpers)
 
 
-def untimed_deletes(frame: DataFrame, since: str) -> DataFrame:
+def untimed_deletes(frame: DataFrame, since: str, but: str = "") -> DataFrame:
     """Return net changes whose deletes have the time of their begin, so that no row of the window is older.
 
     They come with the newest commit of their file group, which may be younger than a row that has their key elsewhere.
@@ -59,8 +59,10 @@ def untimed_deletes(frame: DataFrame, since: str) -> DataFrame:
     Args:
         frame: Net changes.
         since: Where they begin.
+        but: Deletes of this time keep it: they begin there.
     """
-    time = F.when(F.col(CHANGE_TYPE) == DELETE, F.lit(since)).otherwise(F.col(COMMITTED))
+    begins = (F.col(CHANGE_TYPE) == DELETE) & (F.col(COMMITTED) != but)
+    time = F.when(begins, F.lit(since)).otherwise(F.col(COMMITTED))
     return frame.withColumn(COMMITTED, time)
 
 
@@ -70,8 +72,8 @@ def beside_steps(feed: Feed) -> None:
     Rows of a key are then ordered by their commits, and net deletes do not know theirs.
     """
     if feed.tells_steps:
-        for name, (frame, since) in feed.net_views.items():
-            untimed_deletes(frame, since).createOrReplaceTempView(name)
+        for name, (frame, since, noted) in feed.net_views.items():
+            untimed_deletes(frame, since, noted).createOrReplaceTempView(name)
 
 
 def consumed_columns(plan: ModelPlan, columns: Iterable[str]) -> list[str]:

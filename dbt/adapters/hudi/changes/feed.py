@@ -23,12 +23,14 @@ class Taken:
         end: Instant up to which rows are read, None for a table without commits.
         commits: Commits of the window.
         is_early: It ends before the checkpoint.
+        asked: What the model asked for: begin, end and limits.
     """
 
     since: str | None
     end: str | None
     commits: int
     is_early: bool = False
+    asked: tuple[object, ...] = ()
 
 
 @dataclass
@@ -40,14 +42,28 @@ class Feed:
         inputs: What is taken, by input relation.
         is_sample: Rows are limited, so nothing counts as consumed.
         tells_steps: Some input tells every commit's changes.
-        net_views: Views of net changes, each with its rows and where they begin.
+        net_views: Views of net changes, each with its rows, where they begin, and the checkpoint where that is another place.
     """
 
     noted: Mapping[str, str] = field(default_factory=dict)
     inputs: dict[str, Taken] = field(default_factory=dict)
     is_sample: bool = False
     tells_steps: bool = False
-    net_views: dict[str, tuple[DataFrame, str]] = field(default_factory=dict)
+    net_views: dict[str, tuple[DataFrame, str, str]] = field(default_factory=dict)
+
+    def taken_of(self, source: str, asked: tuple[object, ...]) -> Taken | None:
+        """Return the window of an input that the model has named before, None for one that it has not.
+
+        Raises:
+            DbtRuntimeError: It asked for another window then, and of an input one is taken in a run.
+        """
+        taken = self.inputs.get(source)
+        if taken is not None and taken.asked != asked:
+            raise DbtRuntimeError(
+                f"hudi_changes of {source} stands in the model more than once, with different windows. Of an input one window is "
+                "taken in a run: give each the same begin, end, max_commits, max_rows and max_bytes"
+            )
+        return taken
 
     def noted_for(self, source: str) -> str | None:
         """Return up to where an input is consumed, None for one that is new.

@@ -70,7 +70,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
             feed = self._feed(session, target)
-            taken = feed.inputs.get(source) or _taken(state, feed, source, fresh, wish)
+            taken = feed.taken_of(source, wish.window) or _taken(state, feed, source, fresh, wish)
             noted = None if fresh or wish.begin is None else feed.noted_for(source)
             try:
                 if noted is not None:
@@ -91,7 +91,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 feed.is_sample, frame = True, frame.limit(limit)
             shown = self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
             if wish.mode != ALL:
-                feed.net_views[str(shown.identifier)] = (frame, taken.since or "")
+                feed.net_views[str(shown.identifier)] = (frame, taken.since or "", noted or "")
             beside_steps(feed)
             return shown
 
@@ -247,4 +247,4 @@ def _taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked)
         check_order(state, since, wish.end)
     window = next_window(state, since, end=wish.end, limits=wish.limits)
     last = window.end or since
-    return Taken(since, last, window.commits, noted is not None and ends_early(state, noted, last))
+    return Taken(since, last, window.commits, ends_early(state, noted, last), wish.window)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.changes.columns import ALL, COMMITTED, LATEST
+from hudi_engine.changes.columns import ALL, CHANGE_TYPE, COMMITTED, DELETE, LATEST
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span, position_of
@@ -47,14 +47,16 @@ def check_begin(state: TableState, source: str, noted: str, begin: str | None, *
     logger.warning("{}. A run will fail", told)
 
 
-def ends_early(state: TableState, noted: str, end: str | None) -> bool:
+def ends_early(state: TableState, noted: str | None, end: str | None) -> bool:
     """Tell whether a window ends before what the model has taken already.
 
     Args:
         state: The input.
-        noted: Instant up to which the model has taken it.
+        noted: Instant up to which the model has taken it, None for not at all.
         end: Last commit of the window, None for that of a table without commits.
     """
+    if noted is None:
+        return False
     try:
         check_known(state, noted)
     except HistoryGapError:
@@ -86,14 +88,20 @@ def with_later_changes(
     wanted = Wanted(known=True, skip_insert_overwrite=wish.skip_insert_overwrite)
     later = changes_between(session, state, resolve_options({}), Span(noted, taken.end), wanted)
     assert later is not None, "the table has columns"
-    if wish.mode == ALL:
-        later = untimed_deletes(later, noted)
     columns = _row_by(state, frame)
-    told = frame.select(
+    later = untimed_deletes(later, noted)
+    # a row that the model has and that is gone is deleted as it was when the model took it, which no ordering value outruns
+    frame = _without(frame, later.where(F.col(CHANGE_TYPE) == DELETE), columns)
+    return frame.unionByName(_without(later, frame, columns))
+
+
+def _without(rows: DataFrame, told: DataFrame, columns: list[str]) -> DataFrame:
+    """Return changes of rows that others do not tell of."""
+    known = told.select(
         *(F.col(name).alias(f"__told_{place}") for place, name in enumerate(columns))
     ).distinct()
     same = [F.col(name).eqNullSafe(F.col(f"__told_{place}")) for place, name in enumerate(columns)]
-    return frame.unionByName(later.join(told, same, "left_anti"))
+    return rows.join(known, same, "left_anti")
 
 
 def _row_by(state: TableState, frame: DataFrame) -> list[str]:
