@@ -77,6 +77,7 @@ def test_update_columns_of_a_deleted_key_bring_the_whole_row(spark, tmp_path):
     check_readers(table, [(1, 20, "a", "back"), (2, 20, "a", "two"), FIRST[2]])
 
 
+MARKED = "id int, ts int, dt string, name string, __hudi_is_deleted boolean"
 PARTIAL = "id int, ts int, dt string, name string, note string, __hudi_is_deleted boolean"
 LATE_WAYS = {
     "cow": ("cow", {}),
@@ -147,6 +148,27 @@ def test_a_partial_update_leaves_the_newer_of_two_copies(spark, tmp_path, table_
     check_readers(
         table, [(1, 3, "a", "mid"), (1, 9, "a", "newest"), (2, 3, "a", "older"), (2, 9, "a", "newest")]
     )
+
+
+@pytest.mark.parametrize("way", ["delete", "by a mark", "by key alone"])
+@pytest.mark.parametrize("small_rows", ["1000", "0"])
+def test_a_global_delete_takes_every_copy_also_the_one_in_the_partition_it_names(
+    spark, tmp_path, table_type, small_rows, way
+):
+    options = {"hoodie.index.type": "GLOBAL_SIMPLE", "hoodie.engine.small.batch.rows": small_rows}
+    table = create(
+        spark, tmp_path, precombine_field="ts", partition_by=["dt"], table_type=table_type, options=options
+    )
+    for day in "ab":
+        table.insert(frame(spark, (1, 10, day, "copy"), (2, 10, day, "other")))
+    if way == "by a mark":
+        rows = spark.createDataFrame([(1, 20, "a", "", True), (3, 20, "c", "", True)], MARKED)
+        result = table.upsert(rows)
+    else:
+        keys = frame(spark, (1, 20, "a", ""), (3, 20, "c", ""))
+        result = table.delete(keys if way == "delete" else keys.select("id"))
+    assert result.rows_deleted == 2
+    check_readers(table, [(2, 10, "a", "other"), (2, 10, "b", "other")])
 
 
 def test_a_partial_update_takes_all_ordering_fields_or_none(spark, tmp_path):

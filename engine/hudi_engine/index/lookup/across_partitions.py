@@ -117,10 +117,13 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
         place = rows.schema.get_field_index(name)
         if place >= 0:
             rows = rows.set_column(place, rows.schema.field(place), stored.column(name))
-    if plan.delete_only or not plan.index.moves_partition:
-        return _unique(_flagged(_with_partitions(rows, old), nothing))
-    marked = delete_mask(rows, context.config)
+    marked = None if plan.delete_only else delete_mask(rows, context.config)
     removed = nothing if marked is None else np.asarray(marked)
+    named = np.asarray(pc.not_equal(rows.column(PARTITION_PATH), ""))
+    # a key may be stored in the partition that the row names too, and a delete of what is not there does nothing
+    own = _flagged(rows, nothing).filter(pa.array(named & (removed | plan.delete_only)))
+    if plan.delete_only or not plan.index.moves_partition:
+        return _unique(pa.concat_tables([_flagged(_with_partitions(rows, old), nothing), own]))
     merged, lost = _merge(context, plan, rows, stored)
     here = np.asarray(pc.equal(merged.column(PARTITION_PATH), old)) | removed
     loses = np.isin(_codes(rows), _codes(rows)[lost & ~here])
@@ -128,7 +131,7 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     stays = _flagged(_with_partitions(rows, old), nothing).filter(pa.array(here))
     gone = _flagged(_with_partitions(rows, old), ~nothing).filter(pa.array(moves))
     arrives = _flagged(merged, nothing).filter(pa.array(moves & _first_of_key(rows, moves)))
-    return pa.concat_tables([_unique(stays), _unique(gone), arrives])
+    return pa.concat_tables([_unique(pa.concat_tables([stays, own])), _unique(gone), arrives])
 
 
 def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Table) -> tuple[pa.Table, Mask]:
