@@ -55,13 +55,13 @@ def ends_early(state: TableState, noted: str | None, end: str | None) -> bool:
         noted: Instant up to which the model has taken it, None for not at all.
         end: Last commit of the window, None for that of a table without commits.
     """
-    if noted is None:
+    if noted is None or (end is not None and position_of(state, end) >= position_of(state, noted)):
         return False
     try:
         check_known(state, noted)
     except HistoryGapError:
         return False  # what was taken then says nothing of this table
-    return end is None or position_of(state, end) < position_of(state, noted)
+    return True
 
 
 def with_later_changes(

@@ -122,14 +122,15 @@ def settle(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     named = np.asarray(pc.not_equal(rows.column(PARTITION_PATH), ""))
     # a key may be stored in the partition that the row names too, and a delete of what is not there does nothing
     own = _flagged(rows, nothing).filter(pa.array(named & (removed | plan.delete_only)))
+    there = _with_partitions(rows, old)
     if plan.delete_only or not plan.index.moves_partition:
-        return _unique(pa.concat_tables([_flagged(_with_partitions(rows, old), nothing), own]))
+        return _unique(pa.concat_tables([_flagged(there, nothing), own]))
     merged, lost = _merge(context, plan, rows, stored)
     here = np.asarray(pc.equal(merged.column(PARTITION_PATH), old)) | removed
     loses = np.isin(_codes(rows), _codes(rows)[lost & ~here])
     moves = ~here & ~loses
-    stays = _flagged(_with_partitions(rows, old), nothing).filter(pa.array(here))
-    gone = _flagged(_with_partitions(rows, old), ~nothing).filter(pa.array(moves))
+    stays = _flagged(there, nothing).filter(pa.array(here))
+    gone = _flagged(there, ~nothing).filter(pa.array(moves))
     arrives = _flagged(merged, nothing).filter(pa.array(moves & _first_of_key(rows, moves)))
     return pa.concat_tables([_unique(pa.concat_tables([stays, own])), _unique(gone), arrives])
 

@@ -16,13 +16,11 @@ import pyarrow.compute as pc
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.partition import TaggedUnit
-from hudi_engine.index.lookup.tagging import SliceTag
+from hudi_engine.index.lookup.tagging import SliceTag, stored_pairs
 from hudi_engine.index.lookup.unit import DELETE_FLAG, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.merge.ordering import is_default, newer_wins
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.meta_fields import RECORD_KEY
 
 Mask = npt.NDArray[np.bool_]
 
@@ -52,11 +50,7 @@ def without_late(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> T
 
 def _without_newer(context: WriteContext, fields: list[str], batch: pa.Table, tag: SliceTag) -> SliceTag:
     """Return a tag without the stored rows that are newer than the row of the batch with their key."""
-    rows = read_slice(context.read, tag.file_slice, columns=[RECORD_KEY, *fields])
-    keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
-    places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
-    hits = np.flatnonzero(np.asarray(places.is_valid()))
-    wanted = tag.matched.take(places.drop_null())
+    rows, hits, wanted = stored_pairs(context.read, batch, tag, fields)
     late = late_rows(context.config, fields, rows.take(pa.array(hits)), batch.take(wanted))
     if not late.any():
         return tag

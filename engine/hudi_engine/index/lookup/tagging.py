@@ -6,10 +6,12 @@ Duplicate keys inside a file (plain inserts allow them) are each tagged.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -109,6 +111,23 @@ def tag_slice(
         return None
     matched = pc.unique(matched)
     return SliceTag(file_slice, batch_rows, matched.take(pc.sort_indices(matched)))
+
+
+def stored_pairs(
+    read: ReadContext, batch: pa.Table, tag: SliceTag, columns: Sequence[str]
+) -> tuple[pa.Table, npt.NDArray[np.int64], pa.Array]:
+    """Return the rows of a tag's slice, the numbers of those whose key the batch has, and for each of these the batch row.
+
+    Args:
+        read: How the slice is read.
+        batch: The rows that were looked up.
+        tag: Which of them the slice holds.
+        columns: Data columns of the slice's rows.
+    """
+    rows = read_slice(read, tag.file_slice, columns=list(dict.fromkeys([RECORD_KEY, *columns])))
+    keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
+    places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
+    return rows, np.flatnonzero(np.asarray(places.is_valid())), tag.matched.take(places.drop_null())
 
 
 def live_keys(read: ReadContext, file_slice: FileSlice) -> pa.ChunkedArray:

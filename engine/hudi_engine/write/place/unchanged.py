@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.partition import TaggedUnit
-from hudi_engine.index.lookup.tagging import SliceTag
+from hudi_engine.index.lookup.tagging import SliceTag, stored_pairs
 from hudi_engine.index.lookup.unit import DELETE_FLAG, INSERT_FLAG, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask
 from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.merge.ordering import newer_wins
 from hudi_engine.merge.row_equality import equal_rows
-from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.meta_fields import META_FIELDS, RECORD_KEY
+from hudi_engine.schema.meta_fields import META_FIELDS
 
 Mask = npt.NDArray[np.bool_]
 
@@ -56,11 +55,7 @@ def _count(
     equal: npt.NDArray[np.int64],
 ) -> None:
     """Count, for each row of the batch, the stored rows of its key and those that equal it."""
-    rows = read_slice(context.read, tag.file_slice, columns=list(dict.fromkeys([RECORD_KEY, *columns])))
-    keys = batch.column(RECORD_KEY).take(tag.matched).combine_chunks()
-    places = pc.index_in(rows.column(RECORD_KEY).combine_chunks(), value_set=keys)
-    hits = np.flatnonzero(np.asarray(places.is_valid()))
-    wanted = tag.matched.take(places.drop_null())
+    rows, hits, wanted = stored_pairs(context.read, batch, tag, columns)
     old, new = rows.take(pa.array(hits)), batch.take(wanted)
     same = equal_rows(old, new, columns) | _loses(context.config, old, new)
     np.add.at(stored, np.asarray(wanted), 1)
