@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from hudi_engine.catalog.sql_text import TableName, identifier
 from hudi_engine.errors import UnsupportedTableError
-from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
+from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
 _METADATA = "_metadata"

@@ -48,8 +48,8 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, TableExistsError
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.publish.manifest_file import Layout
+from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.publish.native import AS_STORED
-from hudi_engine.publish.sidecar import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage

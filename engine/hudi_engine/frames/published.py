@@ -7,30 +7,26 @@ is Spark's own Parquet scan. No folder is listed, no footer is opened here, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.frames import many_files
+from hudi_engine.frames.masked import RESERVED, columns_of, merged_rows
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
 from hudi_engine.publish.manifest_file import Layout, Manifest, label_of
 from hudi_engine.publish.native import AS_STORED, major_of, natively_readable
-from hudi_engine.publish.sidecar import CHUNK_BITS, CHUNK_COLUMN, EXTENSION, WORDS_COLUMN, sidecar_schema
-from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
+from hudi_engine.publish.sidecar import EXTENSION, sidecar_schema
+from hudi_engine.publish.snapshot_files import MASKED_LABEL
 from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-
-_LABEL, _POSITION = "_metadata.file_modification_time", "_metadata.row_index"
-_ROW, _CHUNK, _WORDS = "__hudi_row", "__hudi_chunk", "__hudi_words"
-_RESERVED = ("_metadata", _ROW, _CHUNK, _WORDS)
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | None:
@@ -48,15 +44,16 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     if data_schema is None or state.columns is not None:
         return None
     found = current_manifest(state.storage, state.timeline, state.config)
-    if found is None or any(name.lower() in _RESERVED for name in data_schema.names):
+    if found is None or any(name.lower() in RESERVED for name in data_schema.names):
         return None
     layout, manifest = found
     schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     if not _is_native(state, manifest, schema, spark.version):
         return None
     if state.config.table_type is TableType.MERGE_ON_READ and _has_sidecars(manifest):
-        return _masked(_files(spark, state, sidecar_schema(schema), layout, manifest), schema.names)
-    return _files(spark, state, schema, layout, manifest).select(*_columns(schema.names))
+        files = _files(spark, state, sidecar_schema(schema), layout, manifest)
+        return merged_rows(files, schema.names, state.storage, manifest)
+    return _files(spark, state, schema, layout, manifest).select(*columns_of(schema.names))
 
 
 def _has_sidecars(manifest: Manifest) -> bool:
@@ -92,44 +89,3 @@ def _files(
         if frame is not None:
             return frame
     return spark.read.schema(struct).options(**options).parquet(state.storage.uri(layout.folder))
-
-
-def _columns(names: Sequence[str]) -> list[Column]:
-    from pyspark.sql import functions as F
-
-    return [F.col(f"`{name.replace('`', '``')}`") for name in names]
-
-
-def _masked(files: DataFrame, names: list[str]) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    columns = _columns(names)
-    label, masked, delta = F.col(_LABEL), _moment(MASKED_LABEL), _moment(DELTA_LABEL)
-    is_mask = F.col(CHUNK_COLUMN).isNotNull()
-    plain = files.where(((label < masked) | (label >= delta)) & ~is_mask).select(*columns)
-    row = F.col(_POSITION)
-    base = files.where((label >= masked) & (label < delta)).select(
-        *columns,
-        row.alias(_ROW),
-        (_file(MASKED_LABEL) + F.shiftright(row, CHUNK_BITS)).alias(_CHUNK),
-    )
-    mask = files.where((label >= delta) & is_mask).select(
-        (_file(DELTA_LABEL) + F.col(CHUNK_COLUMN)).alias(_CHUNK), F.col(WORDS_COLUMN).alias(_WORDS)
-    )
-    word = F.expr(f"{_WORDS}[cast(shiftright({_ROW} & {(1 << CHUNK_BITS) - 1}, 6) as int)]")
-    is_kept = F.expr(f"shiftright(__hudi_word, cast({_ROW} & 63 as int)) & 1 = 0")
-    joined = base.join(F.broadcast(mask), _CHUNK, "left").withColumn("__hudi_word", word)
-    return plain.unionByName(joined.where(F.col(_WORDS).isNull() | is_kept).select(*columns))
-
-
-def _moment(label: int):  # type: ignore[no-untyped-def]
-    from pyspark.sql import functions as F
-
-    return F.expr(f"timestamp_millis({label})")
-
-
-def _file(label: int):  # type: ignore[no-untyped-def]
-    """Put the slice's ordinal into the upper half of a 64-bit number; its chunk goes into the lower half."""
-    from pyspark.sql import functions as F
-
-    return F.expr(f"shiftleft(unix_millis({_LABEL}) - {label}, 32)")

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -33,18 +32,12 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.publish.derive import size_of
+from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN, mask_table, masked_rows
 from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
 
 EXTENSION = "delta"
-CHUNK_COLUMN = "_hoodie_delta_chunk"
-WORDS_COLUMN = "_hoodie_delta_words"
-CHUNK_BITS = 12
-"""A mask row covers 2 ** CHUNK_BITS rows of the base file."""
-
-_WORD_BITS = 6
-_WORDS = 1 << (CHUNK_BITS - _WORD_BITS)
 _ROWS_PER_GROUP = 256 * 1024
 _NAME = re.compile(r"^([^_/]+)_(\d+-\d+-\d+)_(\d+)\.delta$")
 
@@ -245,40 +238,6 @@ def sidecar_schema(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(CHUNK_COLUMN, pa.int64())).append(
         pa.field(WORDS_COLUMN, pa.list_(pa.field("element", pa.int64())))
     )
-
-
-def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.Table:
-    """Turn row numbers of a base file into mask rows.
-
-    Args:
-        positions: Row numbers from 0, each once, in any order.
-        schema: Columns of the sidecar; those of the table are null in mask rows.
-    """
-    rows = np.sort(np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64))
-    begins = np.diff(rows >> CHUNK_BITS, prepend=-1) != 0
-    chunks = rows[begins] >> CHUNK_BITS
-    flags = np.zeros((len(chunks), 1 << CHUNK_BITS), dtype=bool)
-    flags[np.cumsum(begins) - 1, rows & ((1 << CHUNK_BITS) - 1)] = True
-    bits = np.packbits(flags, axis=1, bitorder="little").view("<i8")
-    offsets = pa.array(np.arange(len(chunks) + 1) * _WORDS, pa.int32())
-    lists = pa.ListArray.from_arrays(offsets, pa.array(bits.ravel()))
-    columns: list[pa.Array] = [pa.nulls(len(chunks), field.type) for field in schema][:-2]
-    return pa.Table.from_arrays(
-        [*columns, pa.array(chunks), lists.cast(schema.field(WORDS_COLUMN).type)], schema=schema
-    )
-
-
-def masked_rows(mask: pa.Table) -> pa.Int64Array:
-    """Turn mask rows back into row numbers of a base file, ascending."""
-    if not mask.num_rows:
-        return pa.array([], pa.int64())
-    chunks = mask.column(CHUNK_COLUMN).to_numpy()
-    words = pc.list_flatten(mask.column(WORDS_COLUMN).combine_chunks()).to_numpy(zero_copy_only=False)
-    bits = np.unpackbits(
-        words.astype("<i8").view(np.uint8).reshape(len(chunks), -1), axis=1, bitorder="little"
-    )
-    which, places = np.nonzero(bits)
-    return pa.array(np.sort((chunks[which] << CHUNK_BITS) + places), pa.int64())
 
 
 def _live_table(live: pa.Table, schema: pa.Schema) -> pa.Table:

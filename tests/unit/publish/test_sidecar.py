@@ -6,11 +6,8 @@ import pytest
 from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.publish.derive import make_in_threads
 from hudi_engine.publish.manifest import live_manifest_files, newest_manifest, publish
+from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN, mask_table, read_mask_words
 from hudi_engine.publish.sidecar import (
-    CHUNK_BITS,
-    CHUNK_COLUMN,
-    WORDS_COLUMN,
-    mask_table,
     parse_sidecar,
     read_sidecar,
     sidecar_schema,
@@ -18,6 +15,7 @@ from hudi_engine.publish.sidecar import (
 )
 from hudi_engine.publish.sidecar_files import obsolete_sidecars, sidecar_files
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
+from hudi_engine.schema.meta_fields import with_meta_columns
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
 from tests.unit.publish.conftest import SCHEMA, log_update, rows
@@ -43,6 +41,28 @@ def test_a_mask_holds_exactly_the_positions_given(positions):
 
 def test_a_mask_of_nothing_has_no_rows():
     assert mask_table(pa.array([], pa.int64()), sidecar_schema(SCHEMA)).num_rows == 0
+
+
+@pytest.mark.parametrize("positions", [[0], [63, 64], [4095, 4096], [9000, 5, 3], list(range(200)), []])
+def test_words_of_a_sidecar_hold_exactly_the_positions_that_it_masks(mor, positions):
+    schema = with_meta_columns(SCHEMA)
+    delta = SliceDelta(pa.array(positions, pa.int64()), schema.empty_table())
+    live = SliceDelta(delta.masked_positions, pa.Table.from_pylist([{"id": 1}], schema))
+    write_sidecar(mor.storage, "side", schema, live)
+    words = read_mask_words(mor.storage, "side", 1000)
+    found = [64 * n + bit for n, word in enumerate(words.tolist()) for bit in range(64) if word >> bit & 1]
+    assert found == sorted(positions)
+
+
+def test_a_mask_of_more_words_than_may_be_is_not_made(mor):
+    schema = with_meta_columns(SCHEMA)
+    write_sidecar(
+        mor.storage,
+        "side",
+        schema,
+        SliceDelta(pa.array([100_000_000_000], pa.int64()), schema.empty_table()),
+    )
+    assert read_mask_words(mor.storage, "side", 1000) is None
 
 
 def delta_table(table):

@@ -30,9 +30,8 @@ from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.publish.manifest import newest_manifest
 from hudi_engine.publish.manifest_file import Manifest, is_derived, parse_line
+from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN
 from hudi_engine.publish.sidecar import (
-    CHUNK_COLUMN,
-    WORDS_COLUMN,
     is_live,
     read_sidecar,
     sidecar_path,

@@ -1,0 +1,99 @@
+"""How a snapshot leaves out rows of base files that logs replace: by an array of bits, or by a join where that is too large."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hudi_engine.frames import masked
+from hudi_engine.frames.long_array import long_array
+from pyspark.sql import functions as F
+
+from tests.helpers.keyed import keyed_table
+
+
+def plan_of(frame):
+    return frame._jdf.queryExecution().executedPlan().toString()
+
+
+def scans_of(frame):
+    return plan_of(frame).count("FileScan parquet")
+
+
+@pytest.fixture
+def table(spark, tmp_path):
+    """Files of very different sizes, the smaller ones of two partitions."""
+    options = {
+        "hoodie.parquet.max.file.size": "40000",
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+    }
+    made = keyed_table(spark, tmp_path / "t", "mor", precombine_field=None, options=options)
+    made.bulk_insert(
+        spark.range(30_000).selectExpr("id", "concat('d', if(id < 29000, 0, id % 2 + 1)) as dt", "'old' as v")
+    )
+    return made
+
+
+def upsert(spark, table, condition, value):
+    chosen = spark.range(30_000).where(condition)
+    table.upsert(
+        chosen.selectExpr("id", "concat('d', if(id < 29000, 0, id % 2 + 1)) as dt", f"'{value}' as v")
+    )
+
+
+def values(frame):
+    return {(row.id, row.v) for row in frame.collect()}
+
+
+def test_masked_rows_are_found_by_one_scan_without_a_join(spark, table):
+    upsert(spark, table, "id % 7 = 0", "new")
+    frame = table.snapshot()
+    assert scans_of(frame) == 1 and "Join" not in plan_of(frame)
+    assert values(frame) == {(n, "old" if n % 7 else "new") for n in range(30_000)}
+    assert frame.where("dt = 'd1'").count() == 500
+
+
+def test_files_without_a_mask_are_scanned_by_themselves_where_most_are_without(spark, table):
+    upsert(spark, table, "id >= 29000 and id % 2 = 0", "new")
+    frame = table.snapshot()
+    assert scans_of(frame) == 2 and "Join" not in plan_of(frame)
+    assert values(frame) == {(n, "new" if n >= 29_000 and n % 2 == 0 else "old") for n in range(30_000)}
+
+
+@pytest.mark.parametrize("limit", ["_MOST_NEAR", "_MOST_WORDS"])
+def test_masks_that_are_too_many_or_too_large_are_joined(spark, table, monkeypatch, limit):
+    upsert(spark, table, "id % 7 = 0", "new")
+    upsert(spark, table, "id % 14 = 0", "newer")
+    by_array = table.snapshot()
+    monkeypatch.setattr(masked, limit, 0)
+    joined = table.snapshot()
+    assert "BroadcastHashJoin" in plan_of(joined) and "BroadcastHashJoin" not in plan_of(by_array)
+    assert values(joined) == values(by_array)
+
+
+def test_a_row_behind_all_masks_of_its_file_does_not_meet_those_of_the_next(spark, table):
+    # the first rows of each file alone
+    first = {
+        row.id
+        for row in table.snapshot()
+        .selectExpr("id", "row_number() over (partition by _hoodie_file_name order by _metadata.row_index) n")
+        .where("n <= 3")
+        .collect()
+    }
+    upsert(spark, table, F.col("id").isin(sorted(first)), "new")
+    assert values(table.snapshot()) == {(n, "new" if n in first else "old") for n in range(30_000)}
+
+
+def test_a_snapshot_of_logs_that_mask_nothing_has_all_rows(spark, tmp_path):
+    made = keyed_table(
+        spark, tmp_path / "t", "mor", precombine_field=None, options={"hoodie.index.type": "BUCKET"}
+    )
+    frame = spark.range(200).selectExpr("id", "'d' as dt", "'v' as v")
+    made.upsert(frame.where("id < 100"))
+    made.upsert(frame.where("id >= 100"))
+    assert values(made.snapshot()) == {(n, "v") for n in range(200)}
+
+
+def test_an_array_of_numbers_says_each_of_them_in_every_row(spark):
+    numbers = np.array([0, -1, 1 << 62, -(1 << 63)], dtype=np.int64)
+    row = spark.range(1).select(long_array(spark, numbers).alias("a")).first()
+    assert row.a == numbers.tolist()
