@@ -102,10 +102,13 @@ def fit_frame(
     """
     from pyspark.sql import functions as F
 
-    given = spellings(names)
+    given, wanted = spellings(names), arrow_to_spark(schema).fields
+    as_wanted = [(field.name, field.dataType) for field in wanted]
+    if [(field.name, field.dataType) for field in frame.schema.fields] == as_wanted and not kept:
+        return frame
     source_types = AnyCase((field.name, field.dataType) for field in frame.schema.fields)
     columns = []
-    for field in arrow_to_spark(schema).fields:
+    for field in wanted:
         name = given.get(field.name)
         if name is None:
             column = F.lit(None).cast(field.dataType)

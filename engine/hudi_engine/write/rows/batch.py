@@ -71,11 +71,13 @@ def align(
     Raises:
         SchemaError: A type or name Hudi cannot hold, two columns that differ by case only, or a change Hudi refuses.
     """
-    from pyspark.sql import functions as F
+    from pyspark.sql.types import StructType
 
-    names = [name for name in frame.columns if name not in (*META_FIELDS, OPERATION, DELETES)]
+    others = (*META_FIELDS, OPERATION, DELETES)
+    fields = [field for field in frame.schema.fields if field.name not in others]
+    names = [field.name for field in fields]
     _check_unique(names)
-    incoming = spark_to_arrow(frame.select(*[F.col(quoted(name)) for name in names]).schema)
+    incoming = spark_to_arrow(StructType(fields))
     schema = fit_schema(incoming, table_schema, policy, spelling=policy.fixed)
     kept = tuple(name for name in (*carry, DELETES) if name in frame.columns)
     if DELETES in kept and frame.schema[DELETES].dataType.typeName() != "boolean":
