@@ -7,14 +7,16 @@ import decimal
 
 import pyarrow as pa
 import pytest
+from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, PathEscapeError, SchemaError
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
-from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.key_columns import rows_by_partition, with_key_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as F
 
 from tests.helpers.table_settings import version_6
 
@@ -187,6 +189,44 @@ def test_spark_columns_equal_the_key_generators(spark, rows, ansi, zone):
                     check_new_partition(row[f"path{number}"])
             else:
                 assert row[f"path{number}"] == path, name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "complex key",
+        "hive style",
+        "partition nested.code",
+        "partition day",
+        "partition money",
+        "generated keys",
+    ],
+)
+def test_rows_counted_by_raw_values_are_those_of_the_partition_paths(spark, rows, name):
+    """Of one path there may be several counts: of null and of an empty text, here."""
+    df = spark.createDataFrame(rows, SPARK_DDL).union(spark.createDataFrame(rows[:50], SPARK_DDL))
+    config = CONFIGS[name]
+    if name == "complex key":
+        config = table_config("s,i,raw", "part,day", "COMPLEX")
+    options = resolve_options(None)
+    counted = rows_by_partition(df, config, schema=ARROW, options=options).collect()
+    found: dict[str, list[int]] = {}
+    for row in counted:
+        sums = found.setdefault(row[PARTITION_PATH], [0, 0])
+        sums[0] += row["rows"]
+        sums[1] += row["keyless"]
+    keyed = with_key_columns(df, config, schema=ARROW)
+    lacks = F.col(RECORD_KEY).isNull() if RECORD_KEY in keyed.columns else F.lit(False)
+    wanted = (
+        keyed.groupBy(PARTITION_PATH).agg(F.count("*").alias("n"), F.count_if(lacks).alias("k")).collect()
+    )
+    assert found == {row[PARTITION_PATH]: [row.n, row.k] for row in wanted}
+
+
+@pytest.mark.parametrize("name", ["simple key f", "partition d", "timestamp partition", "no partitions"])
+def test_values_that_spark_has_no_text_of_are_not_counted(spark, rows, name):
+    df = spark.createDataFrame(rows[:1], SPARK_DDL)
+    assert rows_by_partition(df, CONFIGS[name], schema=ARROW, options=resolve_options(None)) is None
 
 
 def test_a_column_that_cannot_be_a_key_is_refused_before_spark_runs(spark):

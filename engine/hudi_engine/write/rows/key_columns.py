@@ -1,74 +1,66 @@
 """Record key and partition path as Spark columns.
 
-The rules are those of `hudi_engine.keygen`; this is their second form, so that a large batch gets its keys
-inside Spark's JVM. Where Spark has no exact form of a value's text (floats, doubles, fine decimals, texts of
-timestamps) that one column goes through Python. Nothing here depends on ``spark.sql.ansi.enabled`` or the
-session time zone.
+The rules are those of `hudi_engine.keygen`; this is their second form, so that a large batch gets its keys inside Spark's JVM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
-from hudi_engine.keygen.generator import KeyGenerator, build_key_generator, field_type, resolve_field
+from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, ESCAPED_CHARACTERS
-from hudi_engine.keygen.text import key_text
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
+from hudi_engine.write.rows.field_texts import TEXT_PREFIX, FieldText, field_text, native_text, with_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Below this scale a decimal never has an exponent in its text, whatever spark.sql.ansi.enabled says.
-_PLAIN_DECIMAL_SCALE = 6
-_TEXT_PREFIX = "__hudi_key_text_"
-_SOURCE_PREFIX = "__hudi_key_source_"
 _ESCAPABLE = "[\\x01-\\x1f\\x7f\"#%'*/:=?\\\\{\\[\\]^]"
 
 
-@dataclass(frozen=True)
-class _FieldText:
-    """How the text of one field comes about; picklable.
+def rows_by_partition(
+    df: DataFrame,
+    config: TableConfig,
+    *,
+    schema: pa.Schema,
+    options: Options,
+    beside: Sequence[Column] = (),
+) -> DataFrame | None:
+    """Count rows by partition path, by the values that it is made of, for which less is read and done than for keys and paths.
 
     Args:
-        name: The field as the table's settings name it.
-        steps: Names from the column down to the field.
-        kind: Arrow type of the field in the table.
-        dated: Whether it is a ``timestamp`` partition field.
-        generator: The table's key rules.
+        df: Rows, with or without key columns.
+        config: The table's settings.
+        schema: Arrow schema of the rows in the table.
+        options: Options of the write.
+        beside: What to tell rows apart by as well.
+
+    Returns:
+        One row or several for a partition path: what is ``beside``, ``rows``, ``keyless`` (those of them without a record
+        key) and ``_hoodie_partition_path``. None where Spark does not make the texts of all fields itself, or nothing is
+        partitioned.
     """
+    from pyspark.sql import functions as F
 
-    name: str
-    steps: tuple[str, ...]
-    kind: pa.DataType
-    dated: bool
-    generator: KeyGenerator
-
-    def column(self) -> Column:
-        """Return the field's values in Spark."""
-        from pyspark.sql import functions as F
-
-        return F.col(".".join(map(quoted, self.steps)))
-
-    def convert(self, values: pa.Array) -> pa.Array:
-        """Return the text of the values, by the rules of `hudi_engine.keygen`."""
-        typed = values if values.type == self.kind else pc.cast(values, self.kind, safe=False)
-        consistent = self.generator.consistent_logical_timestamp
-        if self.dated and self.generator.timestamp_format is not None:
-            return self.generator.timestamp_format.partition_values(
-                typed, self.name, consistent_logical_timestamp=consistent
-            )
-        return key_text(typed, consistent_logical_timestamp=consistent)
+    generator = build_key_generator(config, options=options)
+    keys, parts = (_native_texts(fields) for fields in _fields(generator, schema))
+    if keys is None or not parts:
+        return None
+    keyless = F.count(F.when(~_has_key(keys), 1)) if keys else F.lit(0)
+    names = [f"{TEXT_PREFIX}{number}" for number in range(len(parts))]
+    named = [text.alias(name) for text, name in zip(parts, names, strict=True)]
+    path = _partition_path(generator, [F.col(name) for name in names])
+    counted = df.groupBy(*beside, *named).agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
+    return counted.withColumn(PARTITION_PATH, path).drop(*names)
 
 
 def with_keys_of(state: TableState, df: DataFrame, schema: pa.Schema, options: Options) -> DataFrame:
@@ -108,12 +100,9 @@ def with_key_columns(
             time by the table's timestamp settings fails when Spark runs.)
     """
     generator = build_key_generator(config, options=options, complex_single_prefix=complex_single_prefix)
-    keys = [_field(generator, schema, name, False) for name in generator.record_key_fields]
-    parts = [
-        _field(generator, schema, name, kind == "timestamp") for name, kind in generator.partition_fields
-    ]
+    keys, parts = _fields(generator, schema)
     names = df.columns
-    df, texts = _with_texts(df, [*keys, *parts])
+    df, texts = with_texts(df, [*keys, *parts])
     if keys:
         df = df.withColumn(RECORD_KEY, _record_key(generator, texts[: len(keys)]))
     df = df.withColumn(PARTITION_PATH, _partition_path(generator, texts[len(keys) :]))
@@ -122,83 +111,20 @@ def with_key_columns(
     return df.select(*map(quoted, [*kept, *added]))
 
 
-def _field(generator: KeyGenerator, schema: pa.Schema, name: str, dated: bool) -> _FieldText:
-    steps = resolve_field(schema, name)
-    found = _FieldText(name, steps, field_type(schema, steps), dated, generator)
-    # Refuses a type or timestamp setting that cannot serve before Spark runs.
-    found.convert(pa.array([], found.kind))
-    return found
+def _fields(generator: KeyGenerator, schema: pa.Schema) -> tuple[list[FieldText], list[FieldText]]:
+    """Return the key and the partition fields."""
+    keys = [field_text(generator, schema, name, False) for name in generator.record_key_fields]
+    parts = [
+        field_text(generator, schema, name, kind == "timestamp") for name, kind in generator.partition_fields
+    ]
+    return keys, parts
 
 
-def _with_texts(df: DataFrame, fields: list[_FieldText]) -> tuple[DataFrame, list[Column]]:
-    """Give every field a column of its text, and the rows the columns these need."""
-    from pyspark.sql import functions as F
-
-    texts = [_native_text(field) for field in fields]
-    foreign = [number for number, text in enumerate(texts) if text is None]
-    if foreign:
-        df = _with_python_texts(df, [(f"{_TEXT_PREFIX}{number}", fields[number]) for number in foreign])
-    return df, [F.col(f"{_TEXT_PREFIX}{i}") if text is None else text for i, text in enumerate(texts)]
-
-
-def _native_text(field: _FieldText) -> Column | None:
-    """Return the field's text as a Spark expression, None where Spark has no exact one."""
-    from pyspark.sql import functions as F
-
-    if field.dated:
-        return None
-    kind, column = field.kind, field.column()
-    if pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        return column.cast("string")
-    if pa.types.is_date32(kind):
-        return column.cast("string")
-    if pa.types.is_decimal(kind) and kind.scale <= _PLAIN_DECIMAL_SCALE:
-        return column.cast("string")
-    if pa.types.is_binary(kind):
-        return F.lower(F.hex(column))
-    if pa.types.is_timestamp(kind) and not field.generator.consistent_logical_timestamp:
-        raw = {"us": F.unix_micros, "ms": F.unix_millis}.get(kind.unit)
-        return None if raw is None else raw(column).cast("string")
-    return None
-
-
-def _with_python_texts(df: DataFrame, wanted: list[tuple[str, _FieldText]]) -> DataFrame:
-    from pyspark.sql import functions as F
-
-    if hasattr(F, "arrow_udf"):
-        for name, field in wanted:
-            df = df.withColumn(name, F.arrow_udf(_converter(field), "string")(field.column()))
-        return df
-    return _with_mapped_texts(df, wanted)
-
-
-def _converter(field: _FieldText) -> Callable[[pa.Array], pa.Array]:
-    def convert(values: pa.Array) -> pa.Array:
-        return field.convert(values)
-
-    convert.__annotations__ = {"values": pa.Array, "return": pa.Array}
-    return convert
-
-
-def _with_mapped_texts(df: DataFrame, wanted: list[tuple[str, _FieldText]]) -> DataFrame:
-    """Pass whole rows through Python, as Spark 3.5 has no scalar functions over Arrow."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    fields = [field for _, field in wanted]
-    outputs = [StructField(name, StringType()) for name, _ in wanted]
-    target = StructType([*df.schema.fields, *outputs])
-    for number, field in enumerate(fields):
-        df = df.withColumn(f"{_SOURCE_PREFIX}{number}", field.column())
-    count = len(fields)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            kept = batch.columns[: batch.num_columns - count]
-            sources = batch.columns[batch.num_columns - count :]
-            texts = [field.convert(source) for field, source in zip(fields, sources, strict=True)]
-            yield pa.RecordBatch.from_arrays([*kept, *texts], names=target.names)
-
-    return df.mapInArrow(run, target)
+def _native_texts(fields: Sequence[FieldText]) -> list[Column] | None:
+    """Return the fields' texts as Spark expressions, None where one has none."""
+    found = [native_text(field) for field in fields]
+    texts = [text for text in found if text is not None]
+    return texts if len(texts) == len(found) else None
 
 
 def _record_key(generator: KeyGenerator, texts: list[Column]) -> Column:
@@ -210,8 +136,14 @@ def _record_key(generator: KeyGenerator, texts: list[Column]) -> Column:
     for name, text in zip(generator.record_key_fields, texts, strict=True):
         value = F.when(text.isNull(), F.lit(NULL_PLACEHOLDER)).when(text == "", F.lit(EMPTY_PLACEHOLDER))
         pieces += [F.lit(f"{',' if pieces else ''}{name}:"), value.otherwise(text)]
-    usable = reduce(lambda one, other: one | other, [F.coalesce(text != "", F.lit(False)) for text in texts])
-    return F.when(usable, F.concat(*pieces))
+    return F.when(_has_key(texts), F.concat(*pieces))
+
+
+def _has_key(texts: list[Column]) -> Column:
+    """Tell whether one of the fields has a text at all."""
+    from pyspark.sql import functions as F
+
+    return reduce(lambda one, other: one | other, [F.coalesce(text != "", F.lit(False)) for text in texts])
 
 
 def _partition_path(generator: KeyGenerator, texts: list[Column]) -> Column:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,11 +15,12 @@ from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.write.rows.key_columns import rows_by_partition
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes
 from hudi_engine.write.spread.file_sample import sampled_partitions
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 """Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
@@ -89,24 +91,41 @@ def _left_where_they_are(
     readers = tasks_of(source)
     if is_parquet_scan(source, whole=True):
         most = estimated_bytes(source) // readers // UNSHUFFLED_FILE_BYTES
-        return frame if most and len(_rows_by_partition(frame, source, readers, most)) <= most else None
+        return (
+            frame if most and len(_rows_by_partition(frame, context, source, readers, most)) <= most else None
+        )
     return _of_fewer_tasks(frame, context, source, readers)
 
 
-def _rows_by_partition(frame: DataFrame, source: DataFrame, tasks: int, most: int) -> dict[str, int]:
+def _rows_by_partition(
+    frame: DataFrame, context: WriteContext, source: DataFrame, tasks: int, most: int
+) -> dict[str, int]:
     """Return rows by partition path, of one path more than ``most`` at most, about."""
-    sampled = sampled_partitions(frame, source, tasks, most)
+    from pyspark.sql import functions as F
+
+    def count_rows(rows: DataFrame, beside: Sequence[Column]) -> DataFrame:
+        counted = None
+        if PARTITION_PATH not in source.columns:  # rows that came with their keys lie where those say
+            options = context.options
+            counted = rows_by_partition(
+                rows, context.config, schema=context.schema, options=options, beside=beside
+            )
+        if counted is not None:
+            return counted
+        return rows.groupBy(*beside, PARTITION_PATH).agg(F.count(F.lit(1)).alias("rows"))
+
+    sampled = sampled_partitions(frame, source, tasks, most, count_rows)
     if sampled is not None:
         return sampled
-    counted = frame.groupBy(PARTITION_PATH).count().limit(most + 1).collect()
-    return {row[PARTITION_PATH]: row["count"] for row in counted}
+    counted = count_rows(frame, ()).limit(most + 1).collect()
+    return {row[PARTITION_PATH]: row["rows"] for row in counted}
 
 
 def _of_fewer_tasks(
     frame: DataFrame, context: WriteContext, source: DataFrame, tasks: int
 ) -> DataFrame | None:
     """Return the rows that a filter leaves in as few tasks as use the machine; None where files would be small even then."""
-    counted = _rows_by_partition(frame, source, tasks, _MOST_PARTITIONS)
+    counted = _rows_by_partition(frame, context, source, tasks, _MOST_PARTITIONS)
     if not 0 < len(counted) <= _MOST_PARTITIONS:
         return None
     size = sum(counted.values()) * min(context.file_size.row_bytes, usual_row_bytes(frame))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +28,7 @@ from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import Operation
 from hudi_engine.write.place.profile import partition_profile
 from hudi_engine.write.rows.batch import AlignedBatch
-from hudi_engine.write.rows.key_columns import with_key_columns
+from hudi_engine.write.rows.key_columns import rows_by_partition, with_key_columns
 from hudi_engine.write.rows.source_plan import is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk, tasks_of
 from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
@@ -122,7 +123,11 @@ def prepare_distributed(
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        rows = _rows_by_partition(frame, options, config)
+        counts = None
+        if not prepped:
+            read = frame if keeps else batch.frame
+            counts = rows_by_partition(read, config, schema=batch.schema, options=options)
+        rows = _rows_by_partition(frame, counts, options, config)
     except BaseException:
         if keeps:
             frame.unpersist()
@@ -150,22 +155,35 @@ def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) ->
     )
 
 
-def _rows_by_partition(frame: DataFrame, options: Options, config: TableConfig) -> dict[str, int]:
-    """Count the rows of each partition in one job, and refuse those that cannot be written."""
+def _rows_by_partition(
+    frame: DataFrame, counts: DataFrame | None, options: Options, config: TableConfig
+) -> dict[str, int]:
+    """Count the rows of each partition, and refuse those that cannot be written.
+
+    Args:
+        frame: Rows with key columns.
+        counts: Rows by the values that partition paths are made of; None for rows that came with their paths.
+        options: Options of the write.
+        config: The table's settings.
+    """
+    limit = options[EngineOptions.MAX_PARTITIONS]
+    counted = None if counts is None else counts.coalesce(1).limit(limit + 1).collect()
+    if counted is None or len(counted) > limit:  # there may be several of these of one partition
+        counted = _counted(frame, config, limit)
+    _check_profile(counted, limit, config)
+    found: Counter[str] = Counter()
+    for row in counted:
+        found[row[PARTITION_PATH]] += row["rows"]
+    return dict(found)
+
+
+def _counted(frame: DataFrame, config: TableConfig, limit: int) -> list[Row]:
     from pyspark.sql import functions as F
 
     keyed = RECORD_KEY in frame.columns and config.record_key_fields
     keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if keyed else F.lit(0)
-    limit = options[EngineOptions.MAX_PARTITIONS]
-    counted = (
-        frame.groupBy(PARTITION_PATH)
-        .agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
-        .coalesce(1)
-        .limit(limit + 1)
-        .collect()
-    )
-    _check_profile(counted, limit, config)
-    return {row[PARTITION_PATH]: row["rows"] for row in counted}
+    counts = frame.groupBy(PARTITION_PATH).agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
+    return counts.coalesce(1).limit(limit + 1).collect()
 
 
 def _check_profile(counted: list[Row], limit: int, config: TableConfig) -> None:

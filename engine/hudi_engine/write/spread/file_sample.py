@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 _FILE = "_metadata.file_path"
 _FEWEST_FILES = 8
@@ -17,7 +18,13 @@ _EVEN = 2
 """Files whose counts differ by more than this factor say nothing of the others: rows are sorted then, or grow over time."""
 
 
-def sampled_partitions(frame: DataFrame, source: DataFrame, tasks: int, most: int) -> dict[str, int] | None:
+CountRows = Callable[["DataFrame", Sequence["Column"]], "DataFrame"]
+"""Counts ``rows`` by ``_hoodie_partition_path`` and other columns; of one path there may be several counts."""
+
+
+def sampled_partitions(
+    frame: DataFrame, source: DataFrame, tasks: int, most: int, count_rows: CountRows
+) -> dict[str, int] | None:
     """Return the rows of each partition path, as many as there would be if all files were like those looked at.
 
     As many files are looked at as a task reads, and two at least, so that their partitions are those that one task meets. It
@@ -28,6 +35,7 @@ def sampled_partitions(frame: DataFrame, source: DataFrame, tasks: int, most: in
         source: A scan of Parquet files, with or without filters.
         tasks: Tasks that read it.
         most: Partition paths of interest; more are not counted.
+        count_rows: Counts rows of ``frame``.
 
     Returns:
         None when there are too few files to choose from, or those chosen are not alike.
@@ -46,9 +54,7 @@ def sampled_partitions(frame: DataFrame, source: DataFrame, tasks: int, most: in
     paths = [*named, *(path.replace("file:///", "file:/", 1) for path in named)]
     try:
         counted = (
-            frame.where(F.col(_FILE).isin(paths))
-            .groupBy(F.col(_FILE).alias("file"), PARTITION_PATH)
-            .count()
+            count_rows(frame.where(F.col(_FILE).isin(paths)), [F.col(_FILE).alias("file")])
             .coalesce(1)
             .limit(chosen * most + 1)
             .collect()
@@ -58,8 +64,8 @@ def sampled_partitions(frame: DataFrame, source: DataFrame, tasks: int, most: in
     by_file: dict[str, int] = {}
     rows: dict[str, int] = {}
     for row in counted:
-        by_file[row["file"]] = by_file.get(row["file"], 0) + row["count"]
-        rows[row[PARTITION_PATH]] = rows.get(row[PARTITION_PATH], 0) + row["count"]
+        by_file[row["file"]] = by_file.get(row["file"], 0) + row["rows"]
+        rows[row[PARTITION_PATH]] = rows.get(row[PARTITION_PATH], 0) + row["rows"]
     if len(by_file) < chosen or max(by_file.values()) > _EVEN * min(by_file.values()):
         return None
     return {path: seen * count // chosen for path, seen in rows.items()}
