@@ -88,7 +88,7 @@ def _in_local_spark() -> RunLarge:
             from pyspark.sql import SparkSession
         except ImportError as error:
             raise ConfigError(
-                f"a group of {task.size} bytes is sorted by Spark, and PySpark is not installed; install pyspark, or raise "
+                f"a group of {task.size_bytes} bytes is sorted by Spark, and PySpark is not installed; install pyspark, or raise "
                 "hoodie.engine.clustering.task.bytes"
             ) from error
         from hudi_engine.services import run_large_in_spark

@@ -48,8 +48,19 @@ def prepare_session(spark: SparkSession) -> None:
         else:
             # Spark refuses a second file of this name, which two threads would make.
             context.addPyFile(str(_zipped_engine()))
+        _share_workers(spark, context)
         know_classes(context)
         _prepared.add(context)
+
+
+def _share_workers(spark: SparkSession, context: SparkContext) -> None:
+    """Let tasks over an RDD run in the Python workers that those of a query have.
+
+    Spark keeps workers apart by their environment, in which but the form of tracebacks differs: each kind would load the
+    engine anew, a second of CPU time a core, and hold it.
+    """
+    if spark.conf.get("spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled", "true") == "true":
+        context.environment.setdefault("SPARK_SIMPLIFIED_TRACEBACK", "1")
 
 
 def _zipped_engine() -> Path:

@@ -14,11 +14,7 @@ from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.frames.partition_filter import partitions_where
 from hudi_engine.publish.manifest import Published
 from hudi_engine.schema.spark_types import arrow_to_spark
-from hudi_engine.services import (
-    run_in_spark,
-    run_in_threads,
-    run_large_in_spark,
-)
+from hudi_engine.services import run_large_in_spark, service_runner
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
@@ -88,12 +84,10 @@ class TableBase:
     def _services(self, options: Options) -> TableServices:
         # what these do makes another table of the one that is held
         self._held = None
-        local = str(self.spark.sparkContext.master).startswith("local")
-        run_tasks = run_in_threads if local else run_in_spark(self.spark)
         return TableServices(
             self.storage,
             options,
-            run_tasks,
+            service_runner(self.spark),
             sidecar_runner(self.spark),
             self._config,
             self._note_published,

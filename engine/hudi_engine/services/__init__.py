@@ -1,6 +1,6 @@
 """Table services: compaction, clustering, clean and archive, asked for by name or run after a commit."""
 
-from hudi_engine.parallel import RunTasks, run_in_spark, run_in_threads
+from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.services.archive.execute import archive, finish_archive
 from hudi_engine.services.archive.savepoints import drop_savepoint
 from hudi_engine.services.clean.execute import clean
@@ -23,6 +23,7 @@ from hudi_engine.services.result import (
     PendingCompaction,
     ServicesReport,
 )
+from hudi_engine.services.runner import service_runner
 from hudi_engine.txn.publication import Publication
 
 __all__ = [
@@ -45,11 +46,11 @@ __all__ = [
     "run_after_commit",
     "run_clustering",
     "run_compaction",
-    "run_in_spark",
     "run_in_threads",
     "run_large_in_spark",
     "schedule_clustering",
     "schedule_compaction",
+    "service_runner",
     "show_clusterings",
     "show_compactions",
 ]

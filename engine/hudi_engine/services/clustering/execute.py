@@ -173,11 +173,11 @@ class _Claim:
     def work(self, options: Options, workers: Workers) -> list[WriteStat]:
         """Rewrite all groups: small ones in the memory of a task each, large ones by a shuffle each."""
         limit = options[ClusteringOptions.TASK_BYTES]
-        small = [task for task in self.tasks if task.size <= limit]
-        large = [task for task in self.tasks if task.size > limit]
+        small = [task for task in self.tasks if task.size_bytes <= limit]
+        large = [task for task in self.tasks if task.size_bytes > limit]
         if large and workers.run_large is None:
             raise ServiceError(
-                f"clustering {self.run.instant} has a group of {max(task.size for task in large)} bytes, more than "
+                f"clustering {self.run.instant} has a group of {max(task.size_bytes for task in large)} bytes, more than "
                 f"{ClusteringOptions.TASK_BYTES}={limit}, which needs Spark to be sorted; run it "
                 "from a Spark session, or raise the option"
             )

@@ -35,7 +35,7 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
         write = context.write
         state = TableState.load(write.storage)
         frame = slices_frame(spark, state, write.read, task.slices)
-        rows = max(1, task.size // max(1, write.average_row_bytes))
+        rows = max(1, task.size_bytes // max(1, write.average_row_bytes))
         ordered = sorted_frame(frame, context.layout, task.outputs, rows=rows)
         shared = spark.sparkContext.broadcast((context, task.partition))
 

@@ -59,7 +59,7 @@ class GroupTask:
         return self.slices[0].partition
 
     @property
-    def size(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes of its files."""
         return sum(each.size for each in self.slices)
 

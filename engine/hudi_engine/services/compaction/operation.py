@@ -44,6 +44,11 @@ class CompactionOperation:
     log_files: tuple[str, ...]
     metrics: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes to read, less than a MiB a file too few."""
+        return int(self.metrics.get(READ_MB, 0)) * MEGABYTE
+
     @classmethod
     def of(cls, file_slice: FileSlice, new_file_bytes: int) -> CompactionOperation:
         """Plan a slice.
