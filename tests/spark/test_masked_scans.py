@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hudi_engine.frames import masked
+from hudi_engine import HudiTable
+from hudi_engine.frames import many_files, masked, published
 from hudi_engine.frames.long_array import long_array
 from pyspark.sql import functions as F
 
@@ -97,3 +98,45 @@ def test_an_array_of_numbers_says_each_of_them_in_every_row(spark):
     numbers = np.array([0, -1, 1 << 62, -(1 << 63)], dtype=np.int64)
     row = spark.range(1).select(long_array(spark, numbers).alias("a")).first()
     assert row.a == numbers.tolist()
+
+
+def test_a_snapshot_taken_while_another_writer_commits_has_each_key_once(spark, tmp_path, monkeypatch):
+    """Whatever was written between the look at the table's list of files and Spark's own."""
+    options = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+    made = keyed_table(spark, tmp_path / "t", "mor", precombine_field=None, options=options)
+    frame = spark.range(2000).selectExpr("id", "if(id < 1000, 'a', 'b') as dt", "'old' as v")
+    made.bulk_insert(frame)
+    original = published._files
+
+    def late(*arguments):
+        monkeypatch.setattr(published, "_files", original)
+        other = HudiTable.open(spark, str(tmp_path / "t"))
+        for condition in ("id % 5 = 1 and id < 1000", "id % 3 = 1 and id >= 1000"):
+            other.upsert(frame.where(condition).withColumn("v", F.lit("other")))
+        return original(*arguments)
+
+    for before in ("no logs", "logs"):
+        if before == "logs":
+            made.upsert(frame.where("id < 1000 and id % 7 = 0").withColumn("v", F.lit("new")))
+        else:
+            made.compact()
+        monkeypatch.setattr(published, "_files", late)
+        ids = [row.id for row in made.snapshot().select("id").collect()]
+        assert sorted(ids) == list(range(2000)), before
+
+
+def test_what_is_cached_of_one_snapshot_of_many_files_is_no_answer_for_the_next(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(many_files, "FEWEST", 0)
+    options = {"hoodie.datasource.write.hive_style_partitioning": "true"}
+    made = keyed_table(spark, tmp_path / "t", "cow", precombine_field=None, options=options)
+    frame = spark.range(1500).selectExpr("id", "'a' as dt", "'old' as v")
+    made.bulk_insert(frame.where("id < 1000"))
+    first = made.snapshot().cache()
+    try:
+        assert first.count() == 1000
+        made.upsert(frame.where("id < 100 or id >= 1000").withColumn("v", F.lit("new")))
+        later = made.snapshot()
+        assert later.count() == 1500 and later.where("v = 'new'").count() == 600
+        assert first.count() == 1000
+    finally:
+        first.unpersist()

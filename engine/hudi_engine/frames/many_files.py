@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.publish.manifest_file import decode_uri, files_in
+from hudi_engine.publish.manifest_file import CATALOG_FOLDER, Manifest, decode_uri, files_in
 from hudi_engine.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -34,18 +34,14 @@ _LENGTH = struct.Struct(">i")
 
 
 def frame_of_files(
-    spark: SparkSession,
-    storage: Storage,
-    lines: Sequence[bytes],
-    schema: StructType,
-    options: Mapping[str, str],
+    spark: SparkSession, storage: Storage, manifest: Manifest, schema: StructType, options: Mapping[str, str]
 ) -> DataFrame | None:
     """Return rows of Parquet files.
 
     Args:
         spark: The session.
         storage: The table's storage.
-        lines: The files, as they stand in a manifest.
+        manifest: The list of files.
         schema: Columns of the result.
         options: Options of Spark's reader, such as ``basePath``.
 
@@ -55,7 +51,7 @@ def frame_of_files(
     from py4j.protocol import Py4JError
 
     try:
-        index = _index(spark, storage, lines, schema, options)
+        index = _index(spark, storage, manifest, schema, options)
         return None if index is None else _frame(spark, index, schema, options)
     except Py4JError as error:
         logger.debug("%s is read by its manifest, for Spark took no index: %s", storage.base, error)
@@ -63,25 +59,25 @@ def frame_of_files(
 
 
 def _index(
-    spark: SparkSession,
-    storage: Storage,
-    lines: Sequence[bytes],
-    schema: StructType,
-    options: Mapping[str, str],
+    spark: SparkSession, storage: Storage, manifest: Manifest, schema: StructType, options: Mapping[str, str]
 ) -> Any:
     jvm: Any = spark._jvm
     session, sources = spark._jsparkSession, jvm.org.apache.spark.sql.execution.datasources
-    # Spark looks no further than its cache. Should it ever read the place anew, it finds this file, which is no Parquet.
-    place = jvm.org.apache.hadoop.fs.Path(storage.uri(PROPERTIES_PATH))
+    # Spark looks no further than its cache. Should it ever read the places anew, it finds the first, which is no Parquet. It
+    # takes lists of the same places for the same rows, and answers the one with what it keeps of the other: the second, at
+    # which nothing is, is of this list alone.
+    names = (PROPERTIES_PATH, f"{CATALOG_FOLDER}/files-of-{manifest.number}")
+    files, alone = (jvm.org.apache.hadoop.fs.Path(storage.uri(name)) for name in names)
     cache = sources.FileStatusCache.getOrCreate(session)
-    cache.putLeafFiles(place, _statuses(spark, lines))
-    if not cache.getLeafFiles(place).isDefined():
+    cache.putLeafFiles(files, _statuses(spark, manifest.lines))
+    cache.putLeafFiles(alone, _statuses(spark, ()))
+    if not cache.getLeafFiles(files).isDefined():
         return None  # the session keeps no such cache, or one that is too small
-    places = jvm.PythonUtils.toSeq([place])
+    places = jvm.PythonUtils.toSeq([files, alone])
     some, none = jvm.scala.Option.apply(_java_schema(spark, schema)), jvm.scala.Option.apply(None)
     given = jvm.PythonUtils.toScalaMap(dict(options))
     index = sources.InMemoryFileIndex(session, places, given, some, cache, none, none)
-    return index if index.allFiles().size() == len(lines) else None
+    return index if index.allFiles().size() == len(manifest.lines) else None
 
 
 def _frame(spark: SparkSession, index: Any, schema: StructType, options: Mapping[str, str]) -> DataFrame:

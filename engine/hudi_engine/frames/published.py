@@ -17,7 +17,7 @@ from hudi_engine.frames.masked import RESERVED, columns_of, merged_rows
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
-from hudi_engine.publish.manifest_file import Layout, Manifest, label_of
+from hudi_engine.publish.manifest_file import Layout, Manifest, ManifestFolder, label_of
 from hudi_engine.publish.native import AS_STORED, major_of, natively_readable
 from hudi_engine.publish.sidecar import EXTENSION, sidecar_schema
 from hudi_engine.publish.snapshot_files import MASKED_LABEL
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+class ListMovedError(Exception):
+    """What Spark read as a table's list of files may be another one than was looked at."""
+
+
 def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | None:
     """Return rows of a table from its manifest, the five meta columns first.
 
@@ -37,8 +41,11 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         state: The table.
 
     Returns:
-        None when the manifest does not show this state, a write is about to give it other columns, or Spark cannot read
-        the base files under its schema.
+        None when the manifest does not show this state, a write is about to give the table other columns, or Spark cannot
+        read the base files under its schema.
+
+    Raises:
+        ListMovedError: Another manifest came meanwhile, which Spark, looking for the newest by itself, may have read.
     """
     data_schema = state.data_schema()
     if data_schema is None or state.columns is not None:
@@ -50,10 +57,17 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     if not _is_native(state, manifest, schema, spark.version):
         return None
-    if state.config.table_type is TableType.MERGE_ON_READ and _has_sidecars(manifest):
-        files = _files(spark, state, sidecar_schema(schema), layout, manifest)
+    merges = state.config.table_type is TableType.MERGE_ON_READ and _has_sidecars(manifest)
+    files = _files(spark, state, sidecar_schema(schema) if merges else schema, layout, manifest)
+    if not _is_newest(state, layout, manifest):
+        raise ListMovedError(f"the list of files of {state.storage.base!r} moved on while Spark read it")
+    if merges:
         return merged_rows(files, schema.names, state.storage, manifest)
-    return _files(spark, state, schema, layout, manifest).select(*columns_of(schema.names))
+    return files.select(*columns_of(schema.names))
+
+
+def _is_newest(state: TableState, layout: Layout, manifest: Manifest) -> bool:
+    return ManifestFolder(state.storage, layout).numbers()[-1:] == [manifest.number]
 
 
 def _has_sidecars(manifest: Manifest) -> bool:
@@ -85,7 +99,7 @@ def _files(
     else:
         options["basePath"] = state.storage.uri()
     if len(manifest.lines) >= many_files.FEWEST:
-        frame = many_files.frame_of_files(spark, state.storage, manifest.lines, struct, options)
+        frame = many_files.frame_of_files(spark, state.storage, manifest, struct, options)
         if frame is not None:
             return frame
     return spark.read.schema(struct).options(**options).parquet(state.storage.uri(layout.folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hudi_engine.changes.cdc import cdc_frame
@@ -12,7 +13,7 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.read import Wanted, changes_between
 from hudi_engine.changes.window import Span, start_of
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.frames.published import published_snapshot
+from hudi_engine.frames.published import ListMovedError, published_snapshot
 from hudi_engine.frames.spark_read import (
     LOG_ONLY,
     READ_OPTIMIZED,
@@ -27,7 +28,7 @@ from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import query_instant
-from hudi_engine.timeline.continuity import look_until_still
+from hudi_engine.timeline.continuity import LOOKS, look_until_still
 from hudi_engine.timeline.moments import Moment
 
 if TYPE_CHECKING:
@@ -190,24 +191,37 @@ class Reads(TableBase):
     def rows_to_change(self) -> tuple[DataFrame, TableState]:
         """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
         base = TableState.load(self.storage)
-        return self._read_state(base, SNAPSHOT, None, None).drop(*META_FIELDS), base
+        try:
+            rows = self._read_state(base, SNAPSHOT, None, None)
+        except ListMovedError:
+            rows = self._listed(base, SNAPSHOT, None, None)
+        return rows.drop(*META_FIELDS), base
 
     def _read(self, merge_type: str, as_of: Moment | None, options: RawOptions | None) -> DataFrame:
         instant = None if as_of is None else instant_as_of(TableState.load(self.storage), as_of)
 
         def look() -> tuple[TableConfig, Timeline, DataFrame]:
+            for _ in range(LOOKS):
+                state = TableState.load(self.storage)
+                with suppress(ListMovedError):
+                    frame = self._read_state(state, merge_type, instant, options)
+                    return state.config, state.timeline, frame
             state = TableState.load(self.storage)
-            frame = self._read_state(state, merge_type, instant, options)
-            return state.config, state.timeline, frame
+            return state.config, state.timeline, self._listed(state, merge_type, instant, options)
 
         return look_until_still(self.storage, look, instant)
 
     def _read_state(
         self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
     ) -> DataFrame:
-        resolved = self._resolved(options)
         if merge_type == SNAPSHOT and as_of is None:
             published = published_snapshot(self.spark, state)
             if published is not None:
                 return published
+        return self._listed(state, merge_type, as_of, options)
+
+    def _listed(
+        self, state: TableState, merge_type: str, as_of: str | None, options: RawOptions | None
+    ) -> DataFrame:
+        resolved = self._resolved(options)
         return snapshot_frame(self.spark, state, resolved, as_of=as_of, merge_type=merge_type)
