@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hudi_engine import HudiTable
+from hudi_engine.errors import SchemaError
 from hudi_engine.frames import many_files, masked, published
 from hudi_engine.frames.long_array import long_array
 from pyspark.sql import functions as F
@@ -140,3 +141,21 @@ def test_what_is_cached_of_one_snapshot_of_many_files_is_no_answer_for_the_next(
         assert first.count() == 1000
     finally:
         first.unpersist()
+
+
+@pytest.mark.parametrize("name", ["_metadata", "_METADATA"])
+def test_a_table_with_a_column_that_hides_sparks_own_is_merged_by_tasks(spark, tmp_path, name):
+    made = keyed_table(spark, tmp_path / "t", "mor", precombine_field=None)
+    frame = spark.range(20).selectExpr("id", "'a' as dt", f"'old' as `{name}`")
+    made.bulk_insert(frame)
+    made.upsert(frame.where("id < 5").withColumn(name, F.lit("new")))
+    found = {row.id: row[name] for row in made.snapshot().collect()}
+    assert found == {n: "new" if n < 5 else "old" for n in range(20)}
+
+
+@pytest.mark.parametrize("name", ["_hoodie_delta_chunk", "_Hoodie_Delta_Words"])
+def test_a_column_named_as_those_of_a_mask_is_refused(spark, tmp_path, name):
+    made = keyed_table(spark, tmp_path / "t", "mor", precombine_field=None)
+    with pytest.raises(SchemaError, match="this engine's own; rename it"):
+        made.bulk_insert(spark.range(5).selectExpr("id", "'a' as dt", f"1 as `{name}`"))
+    assert made.snapshot().count() == 0

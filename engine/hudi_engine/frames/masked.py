@@ -76,11 +76,11 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
             plain += size
     assert manifest.stamp is not None
     inside = f"{manifest.stamp.base}/"
-    masks = _read(storage, {number: uri.removeprefix(inside) for number, uri in sidecars.items()})
+    masks = _masks(storage, {number: uri.removeprefix(inside) for number, uri in sidecars.items()})
     arrays = None if masks is None else _arrays(files, masks)
     if masks is None or arrays is None:
         return _joined(files, names)
-    columns, rows = columns_of(names), files.where(_column(CHUNK_COLUMN).isNull())
+    columns, rows = named_columns(names), files.where(_column(CHUNK_COLUMN).isNull())
     is_kept = _is_kept(masks, *arrays)
     if masked >= plain:
         return rows.where(is_kept).select(*columns)
@@ -89,12 +89,12 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
     return unmasked.unionByName(rows.where(_is_masked() & is_kept).select(*columns))
 
 
-def columns_of(names: Sequence[str]) -> list[Column]:
+def named_columns(names: Sequence[str]) -> list[Column]:
     """Return columns by names, whatever those are."""
     return [_column(f"`{name.replace('`', '``')}`") for name in names]
 
 
-def _read(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
+def _masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
     """Return the masks of sidecars by ordinal; None where they are too many or too large, or one cannot be read."""
     if len(sidecars) > (_MOST_NEAR if storage.is_near else _MOST_FAR):
         return None
@@ -102,7 +102,7 @@ def _read(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
     try:
         with ThreadPoolExecutor(_THREADS) as pool:
             found = list(pool.map(lambda path: read_mask_words(storage, path, most), sidecars.values()))
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
         logger.debug("Spark is left to read the masks of %s: %s", storage.base, error)
         return None
     some = [each for each in found if each is not None]
@@ -144,7 +144,7 @@ def _is_masked() -> Column:
 def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
     from pyspark.sql import functions as F
 
-    columns = columns_of(names)
+    columns = named_columns(names)
     row, is_mask = F.col(_POSITION), F.col(CHUNK_COLUMN).isNotNull()
     plain = files.where(~_is_masked() & ~is_mask).select(*columns)
     base = files.where(_is_masked()).select(

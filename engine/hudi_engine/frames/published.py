@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.frames import many_files
-from hudi_engine.frames.masked import RESERVED, columns_of, merged_rows
+from hudi_engine.frames.masked import RESERVED, merged_rows, named_columns
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
@@ -63,7 +63,7 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         raise ListMovedError(f"the list of files of {state.storage.base!r} moved on while Spark read it")
     if merges:
         return merged_rows(files, schema.names, state.storage, manifest)
-    return files.select(*columns_of(schema.names))
+    return files.select(*named_columns(schema.names))
 
 
 def _is_newest(state: TableState, layout: Layout, manifest: Manifest) -> bool:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
 UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
+_METADATA = "_metadata"
 _ROWS_SENT = 65536
 _TASKS_SENT = 32
 """So many tasks go with the function itself; of more a worker reads the list once."""
@@ -155,6 +156,10 @@ def _native_instants(
     """Return the instants whose base files Spark reads itself."""
     if read.schema_history is not None:
         return frozenset()
+    if any(name.lower() == _METADATA for name in read.schema.names) and any(
+        each.log_files for each in slices
+    ):
+        return frozenset()  # such a column hides Spark's own, by which rows that logs replace are found
     bases = [each.base_file for each in slices if each.base_file is not None]
     major = major_of(spark.version)
     return native_instants(state.storage, state.config, bases, read.schema, spark_major=major)

@@ -16,6 +16,7 @@ from hudi_engine.storage.base import Storage
 
 CHUNK_COLUMN = "_hoodie_delta_chunk"
 WORDS_COLUMN = "_hoodie_delta_words"
+MASK_COLUMNS = (CHUNK_COLUMN, WORDS_COLUMN)
 CHUNK_BITS = 12
 """A mask row covers 2 ** CHUNK_BITS rows of the base file."""
 

@@ -15,6 +15,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
 from hudi_engine.frames.small_plans import interpreted_if_small
+from hudi_engine.publish.mask import MASK_COLUMNS
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
@@ -151,9 +152,10 @@ def _collected(frame: DataFrame) -> pa.Table | None:
 def _check_unique(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        if name.lower().startswith(RESERVED_PREFIX):
+        if name.lower().startswith(RESERVED_PREFIX) or name.lower() in MASK_COLUMNS:
             raise SchemaError(
-                f"column {name!r}: names that begin with {RESERVED_PREFIX} are this engine's own; rename it"
+                f"column {name!r}: {', '.join(MASK_COLUMNS)} and names that begin with {RESERVED_PREFIX} are this engine's own; "
+                "rename it"
             )
         if name.lower() in seen:
             raise SchemaError(
