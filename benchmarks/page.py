@@ -31,7 +31,7 @@ _STEPS = {
     "tiny upsert": "upsert of 110 rows into 100,000",
     "upsert 0.1 %": "upsert of 0.1 %",
     "upsert 10 %": "upsert of 10 %",
-    "first scan": "count and two sums, 10 % updated twice, first of the process",
+    "first scan": "open the table; count and two sums, 10 % updated twice; first of the process",
     "scan": "the same after forty",
     "all columns": "all columns",
     "overwrite 1 of 10 partitions": "overwrite of one partition of ten",
