@@ -200,6 +200,10 @@ def test_spark_columns_equal_the_key_generators(spark, rows, ansi, zone):
         "partition day",
         "partition money",
         "generated keys",
+        "simple key f",
+        "partition d",
+        "timestamp partition",
+        "no partitions",
     ],
 )
 def test_rows_counted_by_raw_values_are_those_of_the_partition_paths(spark, rows, name):
@@ -209,24 +213,18 @@ def test_rows_counted_by_raw_values_are_those_of_the_partition_paths(spark, rows
     if name == "complex key":
         config = table_config("s,i,raw", "part,day", "COMPLEX")
     options = resolve_options(None)
-    counted = rows_by_partition(df, config, schema=ARROW, options=options).collect()
+    keyed = with_key_columns(df, config, schema=ARROW)
+    counted = rows_by_partition(keyed, config, schema=ARROW, options=options).collect()
     found: dict[str, list[int]] = {}
     for row in counted:
         sums = found.setdefault(row[PARTITION_PATH], [0, 0])
         sums[0] += row["rows"]
         sums[1] += row["keyless"]
-    keyed = with_key_columns(df, config, schema=ARROW)
     lacks = F.col(RECORD_KEY).isNull() if RECORD_KEY in keyed.columns else F.lit(False)
     wanted = (
         keyed.groupBy(PARTITION_PATH).agg(F.count("*").alias("n"), F.count_if(lacks).alias("k")).collect()
     )
     assert found == {row[PARTITION_PATH]: [row.n, row.k] for row in wanted}
-
-
-@pytest.mark.parametrize("name", ["simple key f", "partition d", "timestamp partition", "no partitions"])
-def test_values_that_spark_has_no_text_of_are_not_counted(spark, rows, name):
-    df = spark.createDataFrame(rows[:1], SPARK_DDL)
-    assert rows_by_partition(df, CONFIGS[name], schema=ARROW, options=resolve_options(None)) is None
 
 
 def test_a_column_that_cannot_be_a_key_is_refused_before_spark_runs(spark):

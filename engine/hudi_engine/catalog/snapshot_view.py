@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from hudi_engine.catalog.sql_text import TableName, identifier
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORDS_COLUMN
+from hudi_engine.publish.native import METADATA_COLUMN
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
 
-_METADATA = "_metadata"
-_LABEL = f"{_METADATA}.file_modification_time"
-_ROW = f"{_METADATA}.row_index"
+_LABEL = f"{METADATA_COLUMN}.file_modification_time"
+_ROW = f"{METADATA_COLUMN}.row_index"
 _BASE, _MASK = "_hoodie_base", "_hoodie_mask"
 """Names of the two sides of the join; a table has no columns that start so, which would win over them."""
 
@@ -37,9 +37,9 @@ def snapshot_query(files: TableName, columns: Sequence[str]) -> str:
     Raises:
         UnsupportedTableError: when a column has the name of Spark's metadata column.
     """
-    if any(column.lower() == _METADATA for column in columns):
+    if any(column.lower() == METADATA_COLUMN for column in columns):
         raise UnsupportedTableError(
-            f"{files.label} has a column {_METADATA!r}, which hides Spark's own column of that name: a "
+            f"{files.label} has a column {METADATA_COLUMN!r}, which hides Spark's own column of that name: a "
             "merge-on-read table cannot be merged then. Rename the column, or use a copy-on-write table"
         )
     masked, delta = f"timestamp_millis({MASKED_LABEL})", f"timestamp_millis({DELTA_LABEL})"

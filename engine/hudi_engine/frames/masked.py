@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hudi_engine.frames.long_array import long_array
+from hudi_engine.parallel import on_threads
 from hudi_engine.publish.manifest_file import Manifest, decode_uri, files_in
 from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN, read_mask_words
+from hudi_engine.publish.native import METADATA_COLUMN
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
+from hudi_engine.schema.fit import quoted
 from hudi_engine.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LABEL, _POSITION = "_metadata.file_modification_time", "_metadata.row_index"
+_LABEL, _POSITION = f"{METADATA_COLUMN}.file_modification_time", f"{METADATA_COLUMN}.row_index"
 _ROW, _CHUNK, _WORDS, _WORD = "__hudi_row", "__hudi_chunk", "__hudi_words", "__hudi_word"
-RESERVED = ("_metadata", _ROW, _CHUNK, _WORDS, _WORD)
+RESERVED = (METADATA_COLUMN, _ROW, _CHUNK, _WORDS, _WORD)
 """Names that no column of the table may have."""
 
 _ORDINAL = (1 << 31) - 1
@@ -39,7 +41,6 @@ _MOST_WORDS = 1 << 19
 """Four megabytes, which go into each task of Spark: the bits of 33 million rows."""
 _MOST_NEAR, _MOST_FAR = 128, 32
 """Sidecars that are opened here, on a local disk and in an object store."""
-_THREADS = 8
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
         storage: The table's storage.
         manifest: The manifest.
     """
+    from pyspark.sql import functions as F
+
     sidecars, masked, plain = {}, 0, 0
     for uri, size, label in files_in(manifest.lines):
         if label >= DELTA_LABEL:
@@ -80,7 +83,7 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
     arrays = None if masks is None else _arrays(files, masks)
     if masks is None or arrays is None:
         return _joined(files, names)
-    columns, rows = named_columns(names), files.where(_column(CHUNK_COLUMN).isNull())
+    columns, rows = named_columns(names), files.where(F.col(CHUNK_COLUMN).isNull())
     is_kept = _is_kept(masks, *arrays)
     if masked >= plain:
         return rows.where(is_kept).select(*columns)
@@ -91,7 +94,9 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
 
 def named_columns(names: Sequence[str]) -> list[Column]:
     """Return columns by names, whatever those are."""
-    return [_column(f"`{name.replace('`', '``')}`") for name in names]
+    from pyspark.sql import functions as F
+
+    return [F.col(quoted(name)) for name in names]
 
 
 def _masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
@@ -100,8 +105,7 @@ def _masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
         return None
     most = _MOST_WORDS // max(len(sidecars), 1)
     try:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = list(pool.map(lambda path: read_mask_words(storage, path, most), sidecars.values()))
+        found = on_threads(lambda path: read_mask_words(storage, path, most), list(sidecars.values()))
     except (OSError, LookupError, ValueError, pa.ArrowException) as error:
         logger.debug("Spark is left to read the masks of %s: %s", storage.base, error)
         return None
@@ -137,7 +141,9 @@ def _is_kept(masks: Masks, slots: Column, words: Column) -> Column:
 
 def _is_masked() -> Column:
     """Tell whether a row is of a base file that has a sidecar."""
-    label = _column(_LABEL)
+    from pyspark.sql import functions as F
+
+    label = F.col(_LABEL)
     return (label >= _moment(MASKED_LABEL)) & (label < _moment(DELTA_LABEL))
 
 
@@ -159,12 +165,6 @@ def _joined(files: DataFrame, names: Sequence[str]) -> DataFrame:
     is_kept = F.expr(f"shiftright({_WORD}, cast({_ROW} & {(1 << WORD_BITS) - 1} as int)) & 1 = 0")
     joined = base.join(F.broadcast(mask), _CHUNK, "left").withColumn(_WORD, word)
     return plain.unionByName(joined.where(F.col(_WORDS).isNull() | is_kept).select(*columns))
-
-
-def _column(name: str) -> Column:
-    from pyspark.sql import functions as F
-
-    return F.col(name)
 
 
 def _moment(label: int) -> Column:

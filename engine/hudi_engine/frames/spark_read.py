@@ -20,7 +20,7 @@ from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
-from hudi_engine.publish.native import AS_STORED, major_of, native_instants
+from hudi_engine.publish.native import AS_STORED, METADATA_COLUMN, major_of, native_instants
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only", "skip_merge", "log_only"
 UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
-_METADATA = "_metadata"
 _ROWS_SENT = 65536
 _TASKS_SENT = 32
 """So many tasks go with the function itself; of more a worker reads the list once."""
@@ -156,7 +155,7 @@ def _native_instants(
     """Return the instants whose base files Spark reads itself."""
     if read.schema_history is not None:
         return frozenset()
-    if any(name.lower() == _METADATA for name in read.schema.names) and any(
+    if any(name.lower() == METADATA_COLUMN for name in read.schema.names) and any(
         each.log_files for each in slices
     ):
         return frozenset()  # such a column hides Spark's own, by which rows that logs replace are found

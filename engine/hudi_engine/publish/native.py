@@ -18,6 +18,9 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 
+METADATA_COLUMN = "_metadata"
+"""Spark's own column of what it knows of files and places of rows; a column of a table that is named so hides it."""
+
 AS_STORED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 """Options of Spark's Parquet source: old dates and times are what the file says, whatever the session prefers."""
 

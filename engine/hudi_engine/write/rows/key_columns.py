@@ -31,36 +31,42 @@ def rows_by_partition(
     df: DataFrame,
     config: TableConfig,
     *,
-    schema: pa.Schema,
+    schema: pa.Schema | None,
     options: Options,
     beside: Sequence[Column] = (),
-) -> DataFrame | None:
-    """Count rows by partition path, by the values that it is made of, for which less is read and done than for keys and paths.
+) -> DataFrame:
+    """Count rows by partition path.
+
+    They are counted by the values that paths and keys are made of where Spark makes them, so that it makes those for each count
+    and not for each row.
 
     Args:
-        df: Rows, with or without key columns.
+        df: Rows with key columns.
         config: The table's settings.
-        schema: Arrow schema of the rows in the table.
+        schema: Arrow schema of the rows in the table; None for rows that came with their key columns, and to have a path once.
         options: Options of the write.
         beside: What to tell rows apart by as well.
 
     Returns:
         One row or several for a partition path: what is ``beside``, ``rows``, ``keyless`` (those of them without a record
-        key) and ``_hoodie_partition_path``. None where Spark does not make the texts of all fields itself, or nothing is
-        partitioned.
+        key) and ``_hoodie_partition_path``.
     """
     from pyspark.sql import functions as F
 
     generator = build_key_generator(config, options=options)
-    keys, parts = (_native_texts(fields) for fields in _fields(generator, schema))
-    if keys is None or not parts:
-        return None
-    keyless = F.count(F.when(~_has_key(keys), 1)) if keys else F.lit(0)
+    keys, parts = (None, None)
+    if schema is not None:
+        keys, parts = (_native_texts(fields) for fields in _fields(generator, schema))
+    has_key = F.lit(True)
+    if RECORD_KEY in df.columns and config.record_key_fields:
+        has_key = _has_key(keys) if keys else F.col(RECORD_KEY).isNotNull()
+    measures = (F.count(F.lit(1)).alias("rows"), F.count(F.when(~has_key, 1)).alias("keyless"))
+    if not parts:
+        return df.groupBy(*beside, PARTITION_PATH).agg(*measures)
     names = [f"{TEXT_PREFIX}{number}" for number in range(len(parts))]
     named = [text.alias(name) for text, name in zip(parts, names, strict=True)]
     path = _partition_path(generator, [F.col(name) for name in names])
-    counted = df.groupBy(*beside, *named).agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
-    return counted.withColumn(PARTITION_PATH, path).drop(*names)
+    return df.groupBy(*beside, *named).agg(*measures).withColumn(PARTITION_PATH, path).drop(*names)
 
 
 def with_keys_of(state: TableState, df: DataFrame, schema: pa.Schema, options: Options) -> DataFrame:

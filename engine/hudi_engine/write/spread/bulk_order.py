@@ -101,18 +101,13 @@ def _rows_by_partition(
     frame: DataFrame, context: WriteContext, source: DataFrame, tasks: int, most: int
 ) -> dict[str, int]:
     """Return rows by partition path, of one path more than ``most`` at most, about."""
-    from pyspark.sql import functions as F
+    # Rows that came with their keys lie where those say.
+    schema = None if PARTITION_PATH in source.columns else context.schema
 
     def count_rows(rows: DataFrame, beside: Sequence[Column]) -> DataFrame:
-        counted = None
-        if PARTITION_PATH not in source.columns:  # rows that came with their keys lie where those say
-            options = context.options
-            counted = rows_by_partition(
-                rows, context.config, schema=context.schema, options=options, beside=beside
-            )
-        if counted is not None:
-            return counted
-        return rows.groupBy(*beside, PARTITION_PATH).agg(F.count(F.lit(1)).alias("rows"))
+        options = context.options
+        counted = rows_by_partition(rows, context.config, schema=schema, options=options, beside=beside)
+        return counted.drop("keyless")  # Spark need not read keys then
 
     sampled = sampled_partitions(frame, source, tasks, most, count_rows)
     if sampled is not None:

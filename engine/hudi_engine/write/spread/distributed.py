@@ -123,11 +123,7 @@ def prepare_distributed(
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
-        counts = None
-        if not prepped:
-            read = frame if keeps else batch.frame
-            counts = rows_by_partition(read, config, schema=batch.schema, options=options)
-        rows = _rows_by_partition(frame, counts, options, config)
+        rows = _rows_by_partition(frame, None if prepped else batch.schema, options, config)
     except BaseException:
         if keeps:
             frame.unpersist()
@@ -156,34 +152,30 @@ def _key_config(config: TableConfig, schema: pa.Schema, operation: Operation) ->
 
 
 def _rows_by_partition(
-    frame: DataFrame, counts: DataFrame | None, options: Options, config: TableConfig
+    frame: DataFrame, schema: pa.Schema | None, options: Options, config: TableConfig
 ) -> dict[str, int]:
     """Count the rows of each partition, and refuse those that cannot be written.
 
     Args:
         frame: Rows with key columns.
-        counts: Rows by the values that partition paths are made of; None for rows that came with their paths.
+        schema: Columns that the key columns were made of; None for rows that came with them.
         options: Options of the write.
         config: The table's settings.
     """
     limit = options[EngineOptions.MAX_PARTITIONS]
-    counted = None if counts is None else counts.coalesce(1).limit(limit + 1).collect()
-    if counted is None or len(counted) > limit:  # there may be several of these of one partition
-        counted = _counted(frame, config, limit)
+
+    def count(schema: pa.Schema | None) -> list[Row]:
+        counts = rows_by_partition(frame, config, schema=schema, options=options)
+        return counts.coalesce(1).limit(limit + 1).collect()
+
+    counted = count(schema)
+    if len(counted) > limit and schema is not None:
+        counted = count(None)  # there may have been several of one path
     _check_profile(counted, limit, config)
     found: Counter[str] = Counter()
     for row in counted:
         found[row[PARTITION_PATH]] += row["rows"]
     return dict(found)
-
-
-def _counted(frame: DataFrame, config: TableConfig, limit: int) -> list[Row]:
-    from pyspark.sql import functions as F
-
-    keyed = RECORD_KEY in frame.columns and config.record_key_fields
-    keyless = F.count(F.when(F.col(RECORD_KEY).isNull(), 1)) if keyed else F.lit(0)
-    counts = frame.groupBy(PARTITION_PATH).agg(F.count(F.lit(1)).alias("rows"), keyless.alias("keyless"))
-    return counts.coalesce(1).limit(limit + 1).collect()
 
 
 def _check_profile(counted: list[Row], limit: int, config: TableConfig) -> None:
