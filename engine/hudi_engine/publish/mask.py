@@ -33,7 +33,8 @@ def mask_table(positions: pa.Array | pa.ChunkedArray, schema: pa.Schema) -> pa.T
         positions: Row numbers from 0, each once, in any order.
         schema: Columns of the sidecar; those of the table are null in mask rows.
     """
-    rows = np.sort(np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64))
+    # Mostly they are in order, which this kind of sorting only has to see.
+    rows = np.sort(np.asarray(positions.to_numpy(zero_copy_only=False), dtype=np.int64), kind="stable")
     begins = np.diff(rows >> CHUNK_BITS, prepend=-1) != 0
     chunks = rows[begins] >> CHUNK_BITS
     flags = np.zeros((len(chunks), 1 << CHUNK_BITS), dtype=bool)
@@ -57,7 +58,7 @@ def masked_rows(mask: pa.Table) -> pa.Int64Array:
         words.astype("<i8").view(np.uint8).reshape(len(chunks), -1), axis=1, bitorder="little"
     )
     which, places = np.nonzero(bits)
-    return pa.array(np.sort((chunks[which] << CHUNK_BITS) + places), pa.int64())
+    return pa.array(np.sort((chunks[which] << CHUNK_BITS) + places, kind="stable"), pa.int64())
 
 
 def read_mask_words(storage: Storage, path: str, most: int) -> npt.NDArray[np.int64] | None:

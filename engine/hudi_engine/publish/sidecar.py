@@ -152,6 +152,20 @@ def encoded_rows(rows: pa.Table) -> RowGroup:
     return encoded(rows, lambda sink: _writer(sink, rows.schema, rows, rows))
 
 
+def encoded_live_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> list[RowGroup]:
+    """Return live rows as row groups.
+
+    Args:
+        tables: The rows, with at least the columns of the table.
+        schema: Columns of the sidecar.
+    """
+    if not any(each.num_rows for each in tables):
+        return []
+    rows = pa.concat_tables([_live_table(each, schema) for each in tables])
+    starts = range(0, rows.num_rows, _ROWS_PER_GROUP)
+    return [encoded_rows(rows.slice(start, _ROWS_PER_GROUP)) for start in starts]
+
+
 def _writer(
     sink: BinaryIO | pa.NativeFile, schema: pa.Schema, sample: pa.Table, rows: pa.Table
 ) -> pq.ParquetWriter:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.merge.modes.registry import COMMIT_TIME, EVENT_TIME, merge_rule
 from hudi_engine.merge.ordering import newer_wins
 from hudi_engine.merge.slice_reader import SliceDelta
@@ -23,6 +24,9 @@ from hudi_engine.schema.meta_fields import RECORD_KEY
 
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
+
+_MOST_ROWS = 2**28
+"""Rows of a base file, a byte each, that one step may hold beside the rows of the batch."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def next_step(
     if compares and batch.deleted.any() and not batch.deletes_win:
         return None
     live_keys = before.live.column(RECORD_KEY)
-    if pc.count_distinct(live_keys).as_py() != len(live_keys):
+    if live_keys.null_count or not are_distinct(live_keys):
         return None
     if (np.bincount(batch.numbers) > 1).any():
         return None
@@ -110,8 +114,14 @@ def next_step(
     places[batch.numbers] = batch.hits
     found = pc.index_in(batch.changes.column(RECORD_KEY), value_set=live_keys.combine_chunks())
     rows = np.asarray(pc.fill_null(found, -1)).astype(np.int64)
-    is_masked = np.isin(places, before.masked_positions.to_numpy())
-    in_base = (places >= 0) & ~is_masked
+    hidden_before = before.masked_positions.to_numpy()
+    last = int(max(places.max(initial=-1), hidden_before.max(initial=-1)))
+    if last >= _MOST_ROWS or hidden_before.min(initial=0) < 0:
+        return None
+    hidden = np.zeros(last + 1, dtype=bool)
+    hidden[hidden_before] = True
+    in_base = places >= 0
+    in_base[in_base] = ~hidden[places[in_base]]
     if (in_base & (rows >= 0)).any():
         return None
     wins = np.ones(len(places), dtype=bool)
@@ -120,11 +130,8 @@ def next_step(
         if in_base.any():
             wins[in_base] = _newer(stored(fields), places[in_base], batch.changes, in_base, fields)
         wins |= batch.deleted
-    gone, hidden = rows[wins & (rows >= 0)], places[wins & in_base]
-    # No row is masked twice: those of the batch are rows that were not.
-    masked: Positions = np.concatenate([before.masked_positions.to_numpy(), hidden])
-    masked.sort()
-    return SidecarStep(masked, gone, wins[~batch.deleted])
+    hidden[places[wins & in_base]] = True
+    return SidecarStep(np.flatnonzero(hidden), rows[wins & (rows >= 0)], wins[~batch.deleted])
 
 
 def _newer(old: pa.Table, places: Positions, new: pa.Table, which: Mask, fields: list[str]) -> Mask:

@@ -75,14 +75,14 @@ def dictionary_leaves(schema: pa.Schema, sample: pa.Table) -> list[str]:
     for field in schema:
         if field.name in (RECORD_KEY, COMMIT_SEQNO):
             continue
-        if pa.types.is_nested(field.type) or _repeats(head.column(field.name)):
-            leaves.extend(
-                path for path, kind in leaves_of(field.name, field.type) if not pa.types.is_floating(kind)
-            )
+        paths = [path for path, kind in leaves_of(field.name, field.type) if not pa.types.is_floating(kind)]
+        if paths and (pa.types.is_nested(field.type) or _repeats(head.column(field.name))):
+            leaves += paths
     return leaves
 
 
 def _repeats(values: pa.ChunkedArray) -> bool:
     if len(values) < _SAMPLE_ROWS or pa.types.is_dictionary(values.type):
         return True
-    return bool(pc.count_distinct(values).as_py() <= len(values) * _UNIQUE_SHARE)
+    # Arrow's own count of different values takes two to four times as long.
+    return len(pc.unique(values)) <= len(values) * _UNIQUE_SHARE

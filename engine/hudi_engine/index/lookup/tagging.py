@@ -109,8 +109,9 @@ def tag_slice(
         )
     if len(matched) == 0:
         return None
-    matched = pc.unique(matched)
-    return SliceTag(file_slice, batch_rows, matched.take(pc.sort_indices(matched)))
+    there = np.zeros(len(keys), dtype=bool)
+    there[np.asarray(matched)] = True
+    return SliceTag(file_slice, batch_rows, pa.array(np.flatnonzero(there), matched.type))
 
 
 def stored_pairs(

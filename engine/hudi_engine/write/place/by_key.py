@@ -109,7 +109,9 @@ class _TaggedRows:
             return False
         if plan.delete_only or OPERATION in self.batch.column_names:
             return True
-        return not brings_back(self.task, self.unit, self.tag.file_slice, self.batch.take(self._kept()))
+        asked = [RECORD_KEY, *(each for each in config.ordering_fields if each in self.batch.column_names)]
+        rows = self.batch.select(asked).take(self._kept())
+        return not brings_back(self.task, self.unit, self.tag.file_slice, rows)
 
     def on_live_rows(self, added: pa.Table | None) -> tuple[SliceTag | None, pa.Table | None]:
         """Return the tag of the slice as its logs have left it, and the rows to add: those come back whose key a log deleted."""

@@ -13,6 +13,7 @@ from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import DELETE_FLAG, PartitionUnit, UnitPlan
 from hudi_engine.merge.delete_marker import delete_mask, ordering_values
+from hudi_engine.merge.key_sets import are_distinct
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
 
@@ -36,7 +37,7 @@ def takes_several(unit: PartitionUnit, tag: SliceTag, config: TableConfig) -> bo
         DataError: A compaction of the file group is pending, or the table keeps its changes in logs.
     """
     hits = tag.batch_rows.drop_null()
-    if tag.file_slice.base_file is None or pc.count_distinct(hits).as_py() == len(hits):
+    if tag.file_slice.base_file is None or are_distinct(hits):
         return False
     if config.keeps_operations:
         raise DataError(

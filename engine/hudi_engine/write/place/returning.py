@@ -35,7 +35,7 @@ def brings_back(task: WriteTask, unit: PartitionUnit, file_slice: FileSlice, row
         task: The running write task.
         unit: The partition.
         file_slice: A slice of it.
-        rows: Rows for its log, none of them a delete.
+        rows: Rows for its log, none of them a delete; their record keys and ordering columns are enough.
 
     Raises:
         DataError: It cannot be: a compaction of the file group is pending, which reads the base file, or the table is in

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from hudi_engine.chunks.file import ChunkFile, RowGroup
-from hudi_engine.chunks.writer import columns_as_stored
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import HudiError
@@ -25,34 +22,19 @@ from hudi_engine.handles.append import LogRows, LogTarget
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.tagging import SliceTag
 from hudi_engine.index.lookup.unit import PartitionUnit, SidecarState, UnitPlan
-from hudi_engine.logformat.reader import parquet_contents
 from hudi_engine.merge.base_reader import read_base_file
-from hudi_engine.merge.slice_reader import SliceDelta
 from hudi_engine.publish.manifest import newest_manifest
 from hudi_engine.publish.manifest_file import Manifest, is_derived, parse_line
-from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN
-from hudi_engine.publish.sidecar import (
-    is_live,
-    read_sidecar,
-    sidecar_path,
-    sidecar_schema,
-    slice_digest,
-    write_sidecar,
-    write_sidecar_groups,
-)
-from hudi_engine.publish.sidecar_step import LogBatch, SidecarStep, has_steps, next_step
+from hudi_engine.publish.sidecar import sidecar_path, slice_digest
+from hudi_engine.publish.sidecar_step import LogBatch, has_steps, next_step
 from hudi_engine.publish.snapshot_files import schema_digest
-from hudi_engine.schema.meta_fields import RECORD_KEY, without_meta_columns
+from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.write.place.sidecar_before import SidecarBefore
 
 logger = logging.getLogger(__name__)
-
-_LEAST_BYTES = 64 * 1024
-"""Live rows of fewer bytes are encoded anew, into one row group."""
-_SMALL_GROUP, _MOST_SMALL_GROUPS = 1024 * 1024, 8
-"""Live rows in many row groups of fewer bytes are, too."""
 
 
 def sidecar_state(
@@ -134,7 +116,7 @@ def note_sidecar(
     if state is None or not stats or target.base_instant != file_slice.base_instant:
         return
     try:
-        before = _Before.of(context, state, file_slice)
+        before = SidecarBefore.of(context, state, file_slice)
         if before is None:
             return
         base = file_slice.base_file
@@ -168,70 +150,6 @@ def made_sidecars(metadata: CommitMetadata | None) -> dict[tuple[str, str, str],
         for partition, stat in metadata.write_stats()
         if stat.sidecar is not None
     }
-
-
-@dataclass(frozen=True)
-class _Before:
-    """What the logs of a slice did so far.
-
-    Args:
-        context: The write.
-        keys: The rows that they mask, and at least keys and ordering values of those they brought.
-        path: The sidecar that has their other columns; None where `keys` has all.
-    """
-
-    context: WriteContext
-    keys: SliceDelta
-    path: str | None
-
-    @classmethod
-    def of(cls, context: WriteContext, state: SidecarState, file_slice: FileSlice) -> _Before | None:
-        """Return it; None when no sidecar is there that says it."""
-        if not file_slice.log_files:
-            return cls(context, SliceDelta(pa.array([], pa.int64()), context.schema.empty_table()), None)
-        path, digest = state.before.get((file_slice.partition, file_slice.file_id), ("", ""))
-        if digest != slice_digest(file_slice, state.pending, state.schema_digest):
-            return None
-        if not context.storage.is_near:
-            return cls(context, read_sidecar(context.storage, path, context.schema), None)
-        named = {RECORD_KEY, *context.config.ordering_fields}
-        columns = [name for name in context.schema.names if name in named]
-        return cls(context, read_sidecar(context.storage, path, context.schema, columns), path)
-
-    def write_next(self, step: SidecarStep, batch: LogBatch, path: str) -> int | None:
-        """Write the next sidecar, of what is encoded already where all of it stays; returns its bytes."""
-        storage, schema = self.context.storage, self.context.schema
-        masked = pa.array(step.masked, pa.int64())
-        with ExitStack() as opened:
-            groups = self._encoded(step, batch, opened)
-            if groups:
-                return write_sidecar_groups(storage, path, sidecar_schema(schema), masked, groups)
-        before = self.keys if self.path is None else read_sidecar(storage, self.path, schema)
-        return write_sidecar(storage, path, schema, step.taken(before, batch))
-
-    def _encoded(self, step: SidecarStep, batch: LogBatch, opened: ExitStack) -> list[RowGroup]:
-        """Return the row groups of all live rows, none where one of them is not encoded, or they are many and small."""
-        if len(step.gone) or not step.added.all() or not self.context.storage.is_near:
-            return []
-        before = (
-            None if self.path is None else opened.enter_context(self.context.storage.open_input(self.path))
-        )
-        if sum(map(len, batch.blocks)) + (0 if before is None else before.size()) < _LEAST_BYTES:
-            return []
-        files = [ChunkFile(pa.BufferReader(each)) for each in parquet_contents(batch.blocks)]
-        if len(files) < len(batch.blocks):
-            return []
-        if before is not None:
-            files.insert(0, ChunkFile(before))
-        wanted = columns_as_stored(sidecar_schema(self.context.schema)).elements
-        mask = {CHUNK_COLUMN, WORDS_COLUMN}
-        for file in files:
-            same = all(wanted.get(name) == found for name, found in file.elements.items())
-            if not same or not wanted.keys() - file.elements.keys() <= mask:
-                return []
-        groups = [group for file in files for group in file.groups if is_live(group)]
-        size = sum(group.size for group in groups)
-        return groups if size >= _SMALL_GROUP * (len(groups) - _MOST_SMALL_GROUPS) else []
 
 
 def _appended(file_slice: FileSlice, stats: Sequence[WriteStat]) -> FileSlice:
