@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -16,7 +17,6 @@ from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import (
     BaseFileInfo,
-    read_key_footer,
     with_file_name,
     without_file_name,
     write_base_file,
@@ -30,7 +30,8 @@ from hudi_engine.handles.updates import FileChanges, Updates, replace_columns
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.filters.bloom import BloomFilter
-from hudi_engine.merge.base_reader import opened_base_file
+from hudi_engine.index.filters.footer import KeyFooter, key_footer
+from hudi_engine.merge.base_reader import BaseFileRows, opened_base_file
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.progress import note_file
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -152,16 +153,20 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     base = file_slice.base_file
     name = base_file_name(file_slice.file_id, task.write_token, context.instant)
     images = ChangeImages.of(task)
-    bloom, rows = _reusable_bloom(context, file_slice, changes)
-    merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
-    try:
+    with ExitStack() as opened:
+        file, bloom, rows = None, None, None
         if base is not None and not file_slice.log_files:
-            info = _follow(merging, base, rows)
-        else:
-            columns = without_file_name(context.read.schema)
-            info = _write(merging, [read_slice(context.read, file_slice, columns=columns)], rows)
-    except _NothingChanged:
-        return None
+            file = opened.enter_context(opened_base_file(context.read, base))
+            bloom, rows = _reusable_bloom(key_footer(file.footer, base.path), changes)
+        merging = _Merging(task, file_slice.partition, changes, name, images, bloom)
+        try:
+            if base is not None and file is not None:
+                info = _follow(merging, base, file, rows)
+            else:
+                columns = without_file_name(context.read.schema)
+                info = _write(merging, [read_slice(context.read, file_slice, columns=columns)], rows)
+        except _NothingChanged:
+            return None
     note_file(context.storage.base, info.rows)
     return WriteStat(
         file_id=file_slice.file_id,
@@ -178,24 +183,23 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
     )
 
 
-def _follow(merging: _Merging, base: BaseFile, rows: int | None) -> BaseFileInfo:
+def _follow(merging: _Merging, base: BaseFile, file: BaseFileRows, rows: int | None) -> BaseFileInfo:
     """Write the file that follows a base file without logs, from what may be carried and what is new."""
     context = merging.task.context
-    with opened_base_file(context.read, base) as file:
-        old = OldGroups.of(context.read, file, base, context.base_files)
-        if old is None:
-            return _write(merging, file.blocks(without_file_name(context.read.schema)), rows)
-        groups = merging.groups(old)
-        begun = _until_changed(groups, merging)
-        return write_carried_file(
-            context.storage,
-            merging.begin(),
-            old,
-            chain(begun, groups),
-            avro_schema_with_meta=context.avro_schema,
-            before_publish=merging.task.publish_guard(),
-            reuse_bloom=merging.bloom,
-        )
+    old = OldGroups.of(context.read, file, base, context.base_files)
+    if old is None:
+        return _write(merging, file.blocks(without_file_name(context.read.schema)), rows)
+    groups = merging.groups(old)
+    begun = _until_changed(groups, merging)
+    return write_carried_file(
+        context.storage,
+        merging.begin(),
+        old,
+        chain(begun, groups),
+        avro_schema_with_meta=context.avro_schema,
+        before_publish=merging.task.publish_guard(),
+        reuse_bloom=merging.bloom,
+    )
 
 
 def _write(merging: _Merging, old: Iterable[pa.Table], rows: int | None) -> BaseFileInfo:
@@ -232,16 +236,11 @@ def _until_changed(parts: Iterator[_Part], merging: _Merging) -> list[_Part]:
     return begun
 
 
-def _reusable_bloom(
-    context: WriteContext, file_slice: FileSlice, changes: FileChanges
-) -> tuple[BloomFilter | None, int | None]:
+def _reusable_bloom(footer: KeyFooter, changes: FileChanges) -> tuple[BloomFilter | None, int]:
     """Return the old file's filter, to which new keys are to be added, and how many rows the new file has at most.
 
     The filter may admit keys that have gone; it is made anew (None) when it would be overfull.
     """
-    if file_slice.base_file is None or file_slice.log_files:
-        return None, None
-    footer = read_key_footer(context.storage, file_slice.base_file.path)
     rows = footer.rows + (changes.inserts.num_rows if changes.inserts is not None else 0)
     bloom = footer.bloom
     if bloom is None or rows > BLOOM_OVERFILL * bloom.row_capacity * bloom.row_count:

@@ -105,6 +105,11 @@ class BaseFileRows:
         self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
     @property
+    def footer(self) -> pq.FileMetaData:
+        """The file's footer."""
+        return self._file.metadata
+
+    @property
     def count(self) -> int:
         """Rows of the file."""
         return int(self._starts[-1])

@@ -56,6 +56,19 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
     """
     with storage.open_input(path) as source, damaged_parquet(f"base file {path!r}"):
         footer = pq.read_metadata(source)
+    return key_footer(footer, path)
+
+
+def key_footer(footer: pq.FileMetaData, path: str) -> KeyFooter:
+    """Return what the footer of a base file says of keys.
+
+    Args:
+        footer: It.
+        path: Path of the file, for errors.
+
+    Raises:
+        CorruptTableError: The filter is damaged.
+    """
     try:
         return _key_footer(footer)
     except (CorruptTableError, UnicodeDecodeError) as error:
@@ -63,7 +76,6 @@ def read_key_footer(storage: Storage, path: str) -> KeyFooter:
 
 
 def _key_footer(footer: pq.FileMetaData) -> KeyFooter:
-    """Return what a footer says of keys; raises UnicodeDecodeError for what is no text."""
     pairs = {key.decode(errors="replace"): value for key, value in (footer.metadata or {}).items()}
     text = pairs.get(BLOOM_KEY) or pairs.get(LEGACY_BLOOM_KEY)
     bloom = None if text is None else BloomFilter.from_text(text, _text(pairs.get(BLOOM_TYPE_KEY)))
