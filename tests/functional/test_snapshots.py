@@ -18,7 +18,7 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
     BaseSnapshotInvalidColumnNames,
     BaseSnapshotMultiUniqueKey,
 )
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 
 class TestSimpleSnapshot(BaseSimpleSnapshot):
@@ -142,3 +142,42 @@ class TestAConfigThatNoLongerFits:
         assert "restore the config, or drop the table" in result.message
         assert "--full-refresh" not in result.message
         assert project.run_sql("select count(*) from {schema}.moved", fetch="one")[0] == 1
+
+
+KEYS_TWICE = """
+{% snapshot NAME %}
+{{ config(strategy='check', check_cols='all', unique_key='id', target_schema=target.schema PARTED) }}
+select 1 as id, 'a' as v, 0 as p from range(1) where 'once' in ({{ var('rows') }})
+union all
+select 1 as id, x.v, 0 as p from values ('b'), ('c') as x(v) where 'twice' in ({{ var('rows') }})
+{% endsnapshot %}
+"""
+
+
+class TestKeysTwice:
+    """A key that the query has twice is said, as in a model: there is one version of it at a moment."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        forms = {"flat": "", "parted": ", partition_by='p'"}
+        return {
+            f"{name}.sql": KEYS_TWICE.replace("NAME", name).replace("PARTED", extra)
+            for name, extra in forms.items()
+        }
+
+    @staticmethod
+    def said(rows: str) -> list[str]:
+        _, log = run_dbt_and_capture(["snapshot", "--vars", f'{{rows: "{rows}"}}'])
+        return [line for line in log.splitlines() if "the snapshot's unique_key" in line]
+
+    def test_each_snapshot_says_so(self, project: Any) -> None:
+        assert self.said("'once'") == []
+        said = self.said("'once', 'twice'")
+        assert len(said) == 2, said
+        assert all("left out" in line and "precombine_field" not in line for line in said)
+        assert self.said("'once'") == []
+        for name in ("flat", "parted"):
+            project.run_sql(f"drop table {{schema}}.{name}")
+        said = self.said("'twice'")
+        assert len(said) == 2, said
+        assert all("1 value of the snapshot's unique_key in more than one row" in line for line in said)

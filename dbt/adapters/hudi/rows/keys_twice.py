@@ -45,6 +45,14 @@ def say_of_keys_twice(plan: ModelPlan, table: HudiTable, rows: int) -> None:
     if found:
         more = f"{_COUNTED} values or more" if len(found) == _COUNTED else f"{len(found)} values"
         count = "1 value" if len(found) == 1 else more
+        if plan.table.keeps_history:
+            logger.warning(
+                "{}: {} of the snapshot's unique_key in more than one row; all rows are kept, as versions of one moment. "
+                "Select one row a key",
+                name,
+                count,
+            )
+            return
         logger.warning(
             "{}: {} of unique_key {} in more than one row; all rows are kept, as no precombine_field says which counts. "
             "Select one row a key, or set precombine_field",
@@ -85,5 +93,23 @@ def say_of_keys_merged(
             "counts and the last one is taken. Select one row a key, or set precombine_field",
             f"{plan.schema}.{plan.name}",
             ", ".join(plan.table.record_key),
+            "1 row was" if lost == 1 else f"{lost:,} rows were",
+        )
+
+
+def say_of_versions_merged(plan: ModelPlan, result: WriteResult) -> None:
+    """Warn of rows that a snapshot has left out as its query has several of one key; known where the rows that came are counted.
+
+    Args:
+        plan: The snapshot.
+        result: What the write did.
+    """
+    came = None if result.figures is None else result.figures.rows_in
+    lost = 0 if came is None else came - result.rows_inserted - result.rows_updated
+    if lost > 0:
+        logger.warning(
+            "{}: a value of the snapshot's unique_key in more than one row of its query; of what they change {} left out, as a "
+            "key has one version at a moment. Select one row a key",
+            f"{plan.schema}.{plan.name}",
             "1 row was" if lost == 1 else f"{lost:,} rows were",
         )

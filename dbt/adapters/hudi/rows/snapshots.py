@@ -10,6 +10,7 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
+from dbt.adapters.hudi.rows.keys_twice import say_of_versions_merged
 from dbt.adapters.hudi.rows.schema_changes import APPEND, schema_change
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
@@ -49,6 +50,7 @@ def write_snapshot(
         )
     finally:
         held.unpersist()
+    say_of_versions_merged(plan, result)
     warehouse.register_plan(session, plan, table)
     return write_response(result)
 

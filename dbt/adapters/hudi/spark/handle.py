@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import decimal
 import threading
 import uuid
@@ -15,12 +14,12 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.frames.small_plans import interpreted_if_small
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import types as T
+from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
+from dbt.adapters.hudi.spark.values import values_for_dbt
 from dbt.adapters.hudi.sql.statements import split_statements
 
 _CANCEL_PERIOD_S = 0.3
@@ -240,65 +239,7 @@ class HudiCursor:
         with self._handle.job(self._statement or "fetch"):
             with interpreted_if_small(frame, EngineOptions.SMALL_PLAN_BYTES.default):
                 rows = frame.collect()
-        converters = [_converter(column.dataType) for column in frame.schema.fields]
-        if not any(converters):
-            return rows
-        return [
-            tuple(convert(value) if convert else value for convert, value in zip(converters, row))
-            for row in rows
-        ]
-
-
-Converter = Callable[[Any], Any]
-
-
-def _converter(kind: T.DataType) -> Converter | None:
-    """How collected times become naive ones in UTC and structs dictionaries, also inside of arrays, maps and structs."""
-    if isinstance(kind, T.TimestampType):
-        return _naive_utc
-    if isinstance(kind, T.ArrayType):
-        inner = _converter(kind.elementType)
-        return (
-            None
-            if inner is None
-            else lambda value: None if value is None else [inner(item) for item in value]
-        )
-    if isinstance(kind, T.MapType):
-        # a dictionary is no key of another one
-        keys = None if isinstance(kind.keyType, T.StructType) else _converter(kind.keyType)
-        return _map_converter(keys, _converter(kind.valueType))
-    if isinstance(kind, T.StructType):
-        return _struct_converter(kind)
-    return None
-
-
-def _map_converter(keys: Converter | None, values: Converter | None) -> Converter | None:
-    if keys is None and values is None:
-        return None
-    same: Converter = lambda value: value  # noqa: E731
-    key, item = keys or same, values or same
-    return lambda value: None if value is None else {key(k): item(v) for k, v in value.items()}
-
-
-def _struct_converter(kind: T.StructType) -> Converter | None:
-    """How a struct keeps the names of its fields in what dbt shows; one that has a name twice stays a row."""
-    same: Converter = lambda value: value  # noqa: E731
-    inner = [_converter(field.dataType) or same for field in kind.fields]
-    unique = len(set(kind.names)) == len(kind.names)
-    build = (lambda *values: dict(zip(kind.names, values))) if unique else Row(*kind.names)
-    return lambda value: (
-        None if value is None else build(*(convert(item) for convert, item in zip(inner, value)))
-    )
-
-
-def _naive_utc(value: datetime.datetime | None) -> datetime.datetime | None:
-    """PySpark hands out naive times of the host's zone; dbt reads naive times as UTC."""
-    if value is None:
-        return None
-    try:
-        return value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
-    except (OverflowError, ValueError):
-        return value
+        return values_for_dbt(rows, frame.schema, frame.sparkSession.conf.get("spark.sql.session.timeZone"))
 
 
 def _binding(value: Any) -> Any:
