@@ -10,6 +10,7 @@ from pyspark.sql import types as T
 
 from dbt.adapters.hudi.spark.values import values_for_dbt
 
+PAIR = T.StructType([T.StructField("x", T.IntegerType()), T.StructField("at", T.TimestampType())])
 NOON = datetime.datetime(2026, 7, 1, 12, tzinfo=datetime.timezone.utc)
 AS_COLLECTED = NOON.astimezone().replace(tzinfo=None)
 """PySpark gives times in the zone of the host."""
@@ -65,3 +66,28 @@ def test_the_first_and_the_last_times_stay_as_they_came() -> None:
     edges = [datetime.datetime.min, datetime.datetime.max]
     found = values_for_dbt([Row(at=edge) for edge in edges], schema, "Pacific/Kiritimati")
     assert [value.year for (value,) in found] == [1, 9999]
+
+
+def test_structs_become_dictionaries_inside_of_arrays_and_maps_too() -> None:
+    row, shown = Row(x=1, at=AS_COLLECTED), {"x": 1, "at": NOON.replace(tzinfo=None)}
+    cases = [
+        (PAIR, row, shown),
+        (PAIR, None, None),
+        (T.ArrayType(PAIR), [row, None], [shown, None]),
+        (T.MapType(T.StringType(), PAIR), {"k": row}, {"k": shown}),
+        (T.StructType([T.StructField("inner", PAIR)]), Row(inner=row), {"inner": shown}),
+    ]
+    for kind, given, wanted in cases:
+        schema = T.StructType([T.StructField("value", kind)])
+        assert values_for_dbt([Row(value=given)], schema, "UTC") == [(wanted,)]
+
+
+def test_what_a_dictionary_cannot_hold_stays_as_it_is() -> None:
+    twice = T.StructType([T.StructField("x", T.IntegerType()), T.StructField("x", T.IntegerType())])
+    ((value,),) = values_for_dbt(
+        [Row(value=Row("x", "x")(1, 2))], T.StructType([T.StructField("value", twice)]), "UTC"
+    )
+    assert tuple(value) == (1, 2)
+    rows = [Row(value={Row(x=1, at=AS_COLLECTED): 1})]
+    keyed = T.MapType(PAIR, T.IntegerType())
+    assert values_for_dbt(rows, T.StructType([T.StructField("value", keyed)]), "UTC") is rows

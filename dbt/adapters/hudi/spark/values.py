@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,7 +17,7 @@ _UTC = frozenset({"UTC", "GMT", "UT", "Z", "ETC/UTC", "ETC/GMT", "+00:00", "-00:
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?")
 
 
-def values_for_dbt(rows: Sequence[Row], schema: T.StructType, zone: str | None) -> Sequence[Any]:
+def values_for_dbt(rows: list[Row], schema: T.StructType, zone: str | None) -> list[Any]:
     """Return collected rows as dbt reads them.
 
     A timestamp, that PySpark gives as a naive time of the host's zone, is a naive one in UTC where that is the session's zone,
