@@ -6,7 +6,7 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
-from hudi_engine import HudiTable, SchemaError
+from hudi_engine import DirectoryCatalog, HudiTable, SchemaError
 
 UTC = dt.timezone.utc
 
@@ -143,6 +143,33 @@ def test_types_widen(spark, tmp_path, first, second, kept):
     found = {row.id: row.v for row in table.snapshot().collect()}
     assert dict(table.snapshot().dtypes)["v"] == kept
     assert {key: float(value) for key, value in found.items()} == {1: 7.0, 2: 8.0}
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("second", ["bigint", "double", "string"])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_names_in_sql_read_files_from_before_a_column_widened(spark, tmp_path, table_type, second):
+    folder = tmp_path / "warehouse"
+    table = HudiTable.create(
+        spark,
+        str(folder / "shop" / "t"),
+        name="t",
+        record_key=["id"],
+        table_type=table_type,
+        options={"hoodie.parquet.small.file.limit": "0", "hoodie.engine.schema.evolution": "any"},
+    )
+    table.insert(spark.sql("select id, cast(id as int) as v from range(9)"))
+    table.upsert(spark.sql("select id, cast(id + 10 as int) as v from range(2)"))
+    table.upsert(spark.sql(f"select id, cast(id + 20 as {second}) as v from range(1, 4)"))
+    DirectoryCatalog(str(folder)).load(spark)
+    try:
+        found = {row.id: float(row.v) for row in spark.sql("select id, v from shop.t").collect()}
+        assert found == {0: 10, 1: 21, 2: 22, 3: 23, **{number: number for number in range(4, 9)}}
+        assert sorted(spark.table("shop.t").select("id", "v").collect()) == sorted(
+            table.snapshot().select("id", "v").collect()
+        )
+    finally:
+        spark.sql("drop database shop cascade")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,16 +63,17 @@ def natively_readable(
 
 
 def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
-    """Tell whether every Spark refuses a base file's values under the table's types, or reads others from them.
+    """Tell whether the installed Spark refuses a base file's values under the table's types, or reads others from them.
 
-    So it is with numbers that became text, and with ``float`` that became ``double``.
+    So does every Spark with numbers that became text, and with ``float`` that became ``double``; before version 4 it is so with
+    an ``int`` that became ``bigint``, too.
 
     Args:
         storage: The table's storage.
         path: The base file, relative to the table.
         schema: Data columns of the table.
     """
-    return path.endswith(_PARQUET) and not _fits(_file_schema(storage, path), schema, SPARK_4)
+    return path.endswith(_PARQUET) and not _fits(_file_schema(storage, path), schema, _installed_spark())
 
 
 def native_instants(
@@ -85,6 +87,14 @@ def native_instants(
     return frozenset(
         instant for instant, found in zip(examples, stored, strict=True) if _fits(found, schema, spark_major)
     )
+
+
+def _installed_spark() -> int:
+    """Return the major version of PySpark, the newest where there is none: who publishes need not run it."""
+    try:
+        return major_of(version("pyspark"))
+    except PackageNotFoundError:
+        return SPARK_4
 
 
 def major_of(spark_version: str) -> int:
