@@ -105,7 +105,9 @@ def say_of_versions_merged(plan: ModelPlan, result: WriteResult) -> None:
         result: What the write did.
     """
     came = None if result.figures is None else result.figures.rows_in
-    lost = 0 if came is None else came - result.rows_inserted - result.rows_updated
+    if came is None or plan.table.precombine_field:
+        return
+    lost = came - result.rows_inserted - result.rows_updated
     if lost > 0:
         logger.warning(
             "{}: a value of the snapshot's unique_key in more than one row of its query; of what they change {} left out, as a "
