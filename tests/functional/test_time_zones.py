@@ -23,6 +23,26 @@ select * from {{ ref('source_rows') }}
 """
 
 
+SOURCES = """
+sources:
+  - name: here
+    schema: "{{ target.schema }}"
+    tables:
+      - name: loads
+        config:
+          loaded_at_field: at
+          freshness:
+            warn_after: {count: 1, period: hour}
+            error_after: {count: 3, period: hour}
+"""
+KEPT = """
+{% snapshot kept %}
+{{ config(strategy='timestamp', unique_key='id', updated_at='at', target_schema=target.schema) }}
+select * from {{ ref('source_rows') }}
+{% endsnapshot %}
+"""
+
+
 class InAZone:
     zone: str
     shown: str
@@ -36,7 +56,18 @@ class InAZone:
     def models(self) -> dict[str, str]:
         followers = {f"follows_{kind}.sql": FOLLOWS.replace("TYPE", kind) for kind in ("cow", "mor")}
         appended = FOLLOWS.replace("unique_key='id', table_type='TYPE'", "incremental_strategy='append'")
-        return {"source_rows.sql": SOURCE, "follows_by_appending.sql": appended, **followers}
+        loads = "{{ config(materialized='table') }} select current_timestamp() - interval 2 hours as at"
+        return {
+            "source_rows.sql": SOURCE,
+            "follows_by_appending.sql": appended,
+            "loads.sql": loads,
+            "sources.yml": SOURCES,
+            **followers,
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"kept.sql": KEPT}
 
     def test_a_model_that_reads_its_newest_time_takes_what_is_newer_and_that_alone(
         self, project: Any
@@ -56,6 +87,22 @@ class InAZone:
         assert "2026-07-01 10:00:00" in log
         expected = self.shown
         assert expected in log, [line for line in log.splitlines() if "2026-07-01" in line]
+
+    def test_a_source_is_as_old_as_its_newest_row(self, project: Any) -> None:
+        run_dbt(["run", "-s", "loads", "--vars", "{rows: 1}"])
+        (result,) = run_dbt(["source", "freshness", "--vars", "{rows: 1}"])
+        assert result.status == "warn"
+        assert 7200 <= result.age < 7200 + 600
+
+    def test_a_snapshot_keeps_the_moments_of_its_rows(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run", "-s", "source_rows", "--vars", "{rows: 2}"])
+            run_dbt(["snapshot", "--vars", "{rows: 2}"])
+        found = project.run_sql(
+            "select cast(dbt_valid_from as string), dbt_valid_to is null from {schema}.kept order by id",
+            fetch="all",
+        )
+        assert [tuple(row) for row in found] == [("2026-07-01 10:00:00", True), ("2026-07-01 12:00:00", True)]
 
 
 class TestInNewYork(InAZone):
