@@ -7,7 +7,7 @@ renamed by schema evolution, of partition columns left out of the files, or (bef
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 
 import pyarrow as pa
@@ -89,6 +89,7 @@ def native_instants(
     )
 
 
+@cache
 def _installed_spark() -> int:
     """Return the major version of PySpark, the newest where there is none: who publishes need not run it."""
     try:
