@@ -14,8 +14,6 @@ from hudi_engine.errors import CorruptTableError
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 _INTEGERS = frozenset({I16, I32, I64})
 _LONG_LIST = 15
-_CONTINUED = 0x80
-"""Bit of a byte of a number that another one follows."""
 _DEEPEST = 32
 
 Struct = dict[int, tuple[int, Any]]
@@ -56,10 +54,6 @@ def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
             number, at = _integer(data, at)
         if kind in (TRUE, FALSE):
             fields[number] = TRUE, kind == TRUE
-        elif kind in _INTEGERS and (small := data[at]) < _CONTINUED:
-            # Most numbers of a footer take one byte.
-            fields[number] = kind, (small >> 1) ^ -(small & 1)
-            at += 1
         else:
             value, at = _value(data, at, kind, depth)
             fields[number] = kind, value
@@ -108,7 +102,7 @@ def _bytes(data: bytes, at: int, count: int) -> bytes:
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = data[at]
     at += 1
-    if value < _CONTINUED:
+    if value < 0x80:
         return value, at
     value &= 0x7F
     shift = 7
@@ -116,7 +110,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
-        if byte < _CONTINUED:
+        if byte < 0x80:
             return value, at
         shift += 7
 

@@ -93,7 +93,7 @@ def say_of_keys_merged(
             "counts and the last one is taken. Select one row a key, or set precombine_field",
             f"{plan.schema}.{plan.name}",
             ", ".join(plan.table.record_key),
-            "1 row was" if lost == 1 else f"{lost:,} rows were",
+            _rows_were(lost),
         )
 
 
@@ -113,5 +113,9 @@ def say_of_versions_merged(plan: ModelPlan, result: WriteResult) -> None:
             "{}: a value of the snapshot's unique_key in more than one row of its query; of what they change {} left out, as a "
             "key has one version at a moment. Select one row a key",
             f"{plan.schema}.{plan.name}",
-            "1 row was" if lost == 1 else f"{lost:,} rows were",
+            _rows_were(lost),
         )
+
+
+def _rows_were(count: int) -> str:
+    return "1 row was" if count == 1 else f"{count:,} rows were"
