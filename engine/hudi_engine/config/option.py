@@ -17,6 +17,7 @@ Value = TypeVar("Value", covariant=True)
 Flag = TypeVar("Flag", bool, bool | None)
 Whole = TypeVar("Whole", int, int | None)
 Text = TypeVar("Text", str, str | None)
+Real = TypeVar("Real", float, float | None)
 Member = TypeVar("Member", bound=Name)
 
 
@@ -96,8 +97,8 @@ def int_option(
     return Option(key, "int", default, doc, group, minimum=minimum, aliases=aliases)
 
 
-def float_option(key: str, default: float, group: str, doc: str, minimum: float = 0) -> Option[float]:
-    """Declare an option that is a number."""
+def float_option(key: str, default: Real, group: str, doc: str, minimum: float = 0) -> Option[Real]:
+    """Declare an option that is a number; without a default it may be unset."""
     return Option(key, "float", default, doc, group, minimum=minimum)
 
 

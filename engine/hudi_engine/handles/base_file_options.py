@@ -26,7 +26,7 @@ class BaseFileOptions:
         dictionary: Whether columns whose values repeat are dictionary encoded.
         bloom_type: Kind of the Bloom filter in the footer.
         bloom_entries: Keys the filter is made for; None sizes it to the keys of the file.
-        bloom_fpp: False-positive rate of the filter, between 0 and 1, both excluded.
+        bloom_fpp: False-positive rate of the filter, between 0 and 1, both excluded; None leaves it to the filter.
         bloom_max_entries: Keys up to which a dynamic filter opens further rows.
         bloom_enabled: Whether a filter is written. Without one Hudi's BLOOM index fails on the file.
 
@@ -41,7 +41,7 @@ class BaseFileOptions:
     dictionary: bool
     bloom_type: BloomFilterType
     bloom_entries: int | None
-    bloom_fpp: float
+    bloom_fpp: float | None
     bloom_max_entries: int
     bloom_enabled: bool = True
 

@@ -281,7 +281,8 @@ def test_a_given_filter_is_written_as_it_is(storage):
 @pytest.mark.parametrize(
     ("options", "bits"),
     [
-        (made_with(), 101),
+        (made_with(), 56),
+        (made_with(bloom_fpp=1e-9), 101),
         (made_with(bloom_entries=60000), 2587966),
         (made_with(bloom_type=BloomFilterType.SIMPLE, bloom_entries=10), 432),
     ],

@@ -120,6 +120,20 @@ def test_other_keys_are_rarely_found():
     assert wrong < 60
 
 
+def test_without_a_rate_a_filter_of_its_keys_is_wrong_once_in_a_hundred_thousand():
+    keys = pa.array([f"in-{number}" for number in range(50_000)])
+    fitted = BloomFilter.for_keys(keys)
+    assert fitted.might_contain_all(keys).all()
+    assert fitted.bits < 28 * len(keys)
+    assert fitted.might_contain_all(pa.array([f"out-{number}" for number in range(300_000)])).sum() < 15
+
+
+def test_without_a_rate_a_filter_of_a_given_number_of_keys_is_that_of_hudi():
+    keys = pa.array(["a", "b"])
+    given = BloomFilter.for_keys(keys, entries=60_000, fpp=1e-9)
+    assert BloomFilter.for_keys(keys, entries=60_000).to_text() == given.to_text()
+
+
 @pytest.mark.parametrize("fpp", [1e-1, 1e-2, 1e-3])
 def test_a_filter_sized_to_its_keys_has_half_the_hashes_and_keeps_the_rate(fpp):
     keys = pa.array([f"in-{number}" for number in range(5000)])

@@ -140,7 +140,11 @@ class IndexOptions:
         minimum=1,
     )
     BLOOM_FALSE_POSITIVES = float_option(
-        "hoodie.index.bloom.fpp", 1e-9, INDEX, "False positive rate of a Bloom filter."
+        "hoodie.index.bloom.fpp",
+        None,
+        INDEX,
+        "False positive rate of a Bloom filter; when absent 1e-5 of one that is sized to its file, so that scans, which read it "
+        "too, stay fast, and Hudi's 1e-9 of one for a given number of keys.",
     )
     BLOOM_FILTER_TYPE = choice_option(
         "hoodie.bloom.index.filter.type",

@@ -23,6 +23,10 @@ from hudi_engine.errors import ConfigError, CorruptTableError, UnsupportedTableE
 from hudi_engine.index.filters.murmur import KeyBlock, key_blocks
 
 DEFAULT_FALSE_POSITIVE_RATE = 1e-9
+SIZED_FALSE_POSITIVE_RATE = 1e-5
+"""Of a filter that is made for exactly the keys of its file. Hudi's, made for a given number of keys whatever the file holds,
+has 1e-9 up to that and one in three with eight times as many. Half the bits are half the work of a writer, and of every reader
+of the file that is not asking for keys: a filter lies in the footer, so Spark reads it with each scan."""
 DEFAULT_MAX_ENTRIES = 100_000
 
 _ROW_HEADER = struct.Struct(">iibi")
@@ -105,7 +109,7 @@ class BloomFilter:
         keys: pa.Array | pa.ChunkedArray,
         *,
         entries: int | None = None,
-        fpp: float = DEFAULT_FALSE_POSITIVE_RATE,
+        fpp: float | None = None,
         kind: BloomFilterType = BloomFilterType.DYNAMIC_V0,
         max_entries: int = DEFAULT_MAX_ENTRIES,
     ) -> BloomFilter:
@@ -114,11 +118,14 @@ class BloomFilter:
         Args:
             keys: Record keys, string, without nulls.
             entries: Keys a row is made for; None sizes one row to exactly these keys, with few hash functions.
-            fpp: False-positive rate, between 0 and 1, both excluded.
+            fpp: False-positive rate, between 0 and 1, both excluded; None is `DEFAULT_FALSE_POSITIVE_RATE` for given
+                ``entries`` and `SIZED_FALSE_POSITIVE_RATE` without.
             kind: Which serialized form to use.
             max_entries: See `sized_for`.
         """
         size = max(len(keys), 1) if entries is None else entries
+        if fpp is None:
+            fpp = SIZED_FALSE_POSITIVE_RATE if entries is None else DEFAULT_FALSE_POSITIVE_RATE
         bloom = cls.sized_for(size, fpp=fpp, kind=kind, max_entries=max_entries, few_hashes=entries is None)
         bloom.add(keys)
         return bloom
