@@ -152,3 +152,23 @@ def test_a_name_in_sql_reads_widened_columns_as_every_reader_does(spark, databas
     table.clean(retain_commits=1)
     assert not [each for each in os.listdir(table.path) if each.endswith(".delta")] or table_type == "mor"
     assert not table.validate()
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_after_another_column_has_become_text_both_zeros_are_found_and_deleted(
+    spark, database, tmp_path, table_type
+):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type=table_type)
+    numbers = "element_at(array(-0.0d, 0.5d, 0.25d), cast(id % 3 as int) + 1) g"
+    structs = "named_struct('inner', cast(if(id % 3 = 0, -0.0d, 1.5d) as float)) s"
+    table.upsert(spark.sql(f"select id, {numbers}, {structs}, cast(id as int) n from range(30)"))
+    table.upsert(spark.sql(f"select 3L id, {numbers}, {structs}, 1 n from (select 3L id)"))
+    table.alter_schema("id bigint, g double, s struct<inner: float>, n string")
+    name = TableName(database, "zeros")
+    register_table(spark, name, table.storage)
+    for source in (spark.table(name.sql), table.snapshot()):
+        for condition in ("g = 0", "g in (0, 7)", "s.inner = 0", "g + 0 = 0"):
+            assert source.where(condition).count() == 10, condition
+    assert table.update_where("s.inner = 0", {"n": "'zero'"}).rows_updated == 10
+    assert table.delete_where("g = 0").rows_deleted == 10
+    assert table.snapshot().count() == 20

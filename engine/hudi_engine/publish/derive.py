@@ -14,12 +14,15 @@ from hudi_engine.errors import StorageError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.schema.leaves import leaves_with_statistics
+from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 
-_CONVERTED_FOLDER = "converted"
+CONVERSION = "2"
+"""Version of how files are rewritten, part of what a copy is known by; one of version 1, without a number, may have
+dictionaries of floating point numbers, by which Spark does not find a stored -0.0."""
+_CONVERTED_FOLDER = f"converted-{CONVERSION}"
 
 
 class DeriveTask(Protocol):
@@ -96,8 +99,13 @@ class ConversionTask:
         rows = read_base_file(self.context, self.base_file, names)
         try:
             with self.target.open_output(self.path) as sink:
-                told = leaves_with_statistics(rows.schema, rows)
-                pq.write_table(rows, sink, compression=ParquetCodec.ZSTD.value, write_statistics=told)
+                pq.write_table(
+                    rows,
+                    sink,
+                    compression=ParquetCodec.ZSTD.value,
+                    use_dictionary=dictionary_leaves(rows.schema, rows),
+                    write_statistics=leaves_with_statistics(rows.schema, rows),
+                )
         except FileExistsError:
             # Somebody else has converted the same file under the same schema meanwhile.
             pass

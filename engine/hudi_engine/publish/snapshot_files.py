@@ -27,7 +27,14 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import load_schema_history, read_context
-from hudi_engine.publish.derive import AfterWrite, ConversionTask, DeriveTask, RunTasks, conversion_path
+from hudi_engine.publish.derive import (
+    CONVERSION,
+    AfterWrite,
+    ConversionTask,
+    DeriveTask,
+    RunTasks,
+    conversion_path,
+)
 from hudi_engine.publish.layout import choose_layout, column_is_null
 from hudi_engine.publish.manifest_file import (
     Derived,
@@ -269,7 +276,7 @@ class _Derivation:
         if self._context is None or self._is_readable(self._context, base):
             return None
         digest = request.stamp.schema_digest
-        origin = Origin(Derived.BASE, base.partition, base.file_id, f"{base.name} {digest}")
+        origin = Origin(Derived.BASE, base.partition, base.file_id, f"{base.name} {digest} {CONVERSION}")
         if origin not in self._known:
             inside = request.target is request.storage
             path = conversion_path(base, digest)

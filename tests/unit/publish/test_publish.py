@@ -317,7 +317,7 @@ def test_base_files_that_spark_cannot_read_are_listed_as_copies_made_once(cow, t
 
     layout, (copy, plain) = publish_copies()
     assert layout is Layout.FLAT
-    assert copy.startswith(place.uri("converted")) and plain.startswith(cow.storage.uri("dt=x/f-0"))
+    assert copy.startswith(place.uri("converted-2")) and plain.startswith(cow.storage.uri("dt=x/f-0"))
     content = pq.read_table(copy.removeprefix("file:"), partitioning=None)
     assert content.to_pylist() == rows(2).to_pylist()
     cow.commit({"dt=x": {"f-0": rows(1, v="b")}})
