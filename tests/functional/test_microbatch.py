@@ -47,7 +47,8 @@ class TestBatchesBesideEachOther:
         for _ in range(2):
             with patch_microbatch_end_time("2020-01-04 18:30:00"):
                 _, told = run_dbt_and_capture(["run"])
-            assert told.count(" OK created batch ") == told.count("MICROBATCH 20") > 0
+            of_hours = told.count("MICROBATCH no commit +0 rows")  # with no event in most of them
+            assert told.count(" OK created batch ") == told.count("MICROBATCH 20") + of_hours > of_hours
             for model in ("cow_days", "mor_days"):
                 found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
                 assert [row[0] for row in found] == list(range(16)), model
@@ -61,6 +62,39 @@ class TestBatchesBesideEachOther:
         run_dbt(["run", "--select", "cow_days", "--full-refresh", *window])
         found = project.run_sql("select id from {schema}.cow_days order by id", fetch="all")
         assert [row[0] for row in found] == list(range(4, 12))
+
+
+class TestDaysWithoutEvents:
+    """A batch that takes no row out and puts none in leaves no instant behind; one whose rows are gone is a commit."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        days = {f"{kind}_days.sql": by_day("day", kind) for kind in ("cow", "mor")}
+        some = "{{ config(materialized='table', event_time='at') }} select * from (EVENTS) where id in (VAR)"
+        query = EVENTS.split("}}")[1]
+        events = some.replace("EVENTS", query).replace("VAR", "{{ var('kept', '4, 5, 13') }}")
+        return {"events.sql": events, **days}
+
+    def commits(self, project: Any, model: str) -> list[str]:
+        asked = f"CALL show_commits(table => '{project.test_schema}.{model}', limit => 100)"
+        return [row[0] for row in project.run_sql(asked, fetch="all")]
+
+    def test_an_empty_batch_makes_no_commit(self, project: Any) -> None:
+        for commits in (3, 4):  # the second run looks back one day
+            with patch_microbatch_end_time("2020-01-04 18:30:00"):
+                _, told = run_dbt_and_capture(["run"])
+            # the first day has no events and makes the table, the third has none
+            assert told.count("MICROBATCH no commit +0 rows, 0 files") == 2
+            for model in ("cow_days", "mor_days"):
+                found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
+                assert [row[0] for row in found] == [4, 5, 13], model
+                assert len(self.commits(project, model)) == commits
+        with patch_microbatch_end_time("2020-01-04 18:30:00"):
+            run_dbt(["run", "--vars", "{kept: '4'}"])
+        for model in ("cow_days", "mor_days"):
+            found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
+            assert [row[0] for row in found] == [4, 5]
+            assert len(self.commits(project, model)) == 5
 
 
 class TestRowsOfOtherBatches:

@@ -91,19 +91,35 @@ class TestHooks:
         assert "in pre-hook 1 of 1; the model was not run:" in result.message
         path.remove()
 
-    def test_a_hook_that_calls_an_unknown_macro_names_itself_and_the_nearest(self, project: Any) -> None:
+    def test_a_hook_that_cannot_work_is_told_before_its_model_runs_where_its_text_says_so(
+        self, project: Any
+    ) -> None:
         path = project.project_root / "models" / "misspelt.sql"
-        hook = "{{ hudi_compac(this) }}"
-        path.write_text(
-            f"{{{{ config(materialized='table', post_hook='{hook}') }}}} select 1 as id",
-            "utf-8",
-        )
+        for hook in ("{{ hudi_compac(this) }}", "{{ hudi_compact(this) }}", "{{ hudi_clean(this, 'x') }}"):
+            path.write_text(
+                f'{{{{ config(materialized="table", post_hook="{hook}") }}}} select 1 as id',
+                "utf-8",
+            )
+            with pytest.raises(DbtBaseException) as told:
+                run_dbt(["run", "-s", "misspelt"], expect_pass=False)
+            assert f"misspelt, post-hook 1 of 1: {self.SAID[hook]}" in told.value.msg
+            assert told.value.msg.endswith(f"The hook is {hook}")
+        hook = "{{ hudi_compac(this) if true }}"
+        path.write_text(f'{{{{ config(materialized="table", post_hook="{hook}") }}}} select 1 as id', "utf-8")
         (result,) = run_dbt(["run", "-s", "misspelt"], expect_pass=False)
-        assert "in post-hook 1 of 1; what the model wrote before is committed and stays:" in result.message
+        assert (
+            "in post-hook 1 of 1; what the model wrote before is committed and stays, and " in result.message
+        )
         assert (
             f"'hudi_compac' is undefined; did you mean 'hudi_compact'? the hook is {hook}" in result.message
         )
         path.remove()
+
+    SAID = {
+        "{{ hudi_compac(this) }}": "there is no macro hudi_compac; did you mean 'hudi_compact'?",
+        "{{ hudi_compact(this) }}": "hudi_compact merges log files into base files, and a copy-on-write table has",
+        "{{ hudi_clean(this, 'x') }}": "retain_commits of hudi_clean is 'x'; legal values: a whole number",
+    }
 
     def test_the_failure_of_a_hook_behind_a_model_says_so_and_that_the_commit_stands(
         self, project: Any
@@ -112,7 +128,9 @@ class TestHooks:
         hooks = "post_hook=['select 1', 'select * from nowhere_at_all']"
         path.write_text(f"{{{{ config(materialized='table', {hooks}) }}}} select 7 as id", "utf-8")
         (result,) = run_dbt(["run", "-s", "hooked"], expect_pass=False)
-        assert "in post-hook 2 of 2; what the model wrote before is committed and stays:" in result.message
+        assert (
+            "in post-hook 2 of 2; what the model wrote before is committed and stays, and " in result.message
+        )
         assert "nowhere_at_all" in result.message
         assert project.run_sql("select id from {schema}.hooked", fetch="one")[0] == 7
         # the words of one node are not the next one's

@@ -17,7 +17,7 @@ def hook_text(when: str, number: int, of: int) -> str:
     stands = (
         "the model was not run"
         if when == "pre-hook"
-        else "what the model wrote before is committed and stays"
+        else "what the model wrote before is committed and stays, and append, insert or bulk_insert would add it again"
     )
     return f"in {when} {number} of {of}; {stands}" if when else ""
 

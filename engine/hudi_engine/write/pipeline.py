@@ -19,6 +19,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions, WriterOpti
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, RepeatedKeyError
 from hudi_engine.frames.session import prepare_session
@@ -151,7 +152,7 @@ def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
     statement = request.prepped or isinstance(request.changes, Decided)
     if statement and not extra_metadata(request.options):
         return True
-    return request.options[WriteOptions.SKIP_EMPTY_COMMIT]
+    return request.options[WriteOptions.SKIP_EMPTY_COMMIT] and CHECKPOINT not in request.options.raw
 
 
 def _commit(

@@ -14,9 +14,11 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import nearest
 
 from dbt.adapters.hudi.model.contracts import say_of_constraints
+from dbt.adapters.hudi.model.hook_calls import hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 from dbt.adapters.hudi.model.meta import with_meta
+from dbt.adapters.hudi.model.plan import ModelPlan
 
 _OF_TABLES = ("incremental", "table", "seed", "snapshot")
 _OF_OTHERS: Mapping[str, str] = dict.fromkeys(
@@ -92,7 +94,7 @@ def lacks_macro(strategy: object, macros: Iterable[Any]) -> bool:
     return nearest(name, STRATEGIES) is None
 
 
-def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callable[[Any], object]) -> None:
+def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callable[[Any], ModelPlan]) -> None:
     """Refuse the nodes that cannot be built, all in one message, and say which configs and constraints nothing comes of.
 
     Args:
@@ -121,9 +123,12 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         if lacks_macro(config.get("incremental_strategy"), macros):
             continue
         try:
-            _check_materialization(node, config, resolve)
+            plan = _plan_of(node, config, resolve)
         except DbtRuntimeError as error:
             problems.append(error.msg)
+            continue
+        if plan is not None or config.get("materialized") == "view":
+            problems += hook_problems(node, plan, macros)
     for (key, word), names in unused.items():
         told = f"{key}, a config of {_listed(names)}, is not used: {word}"
         warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
@@ -140,14 +145,15 @@ def node_config(node: Any) -> dict[str, object]:
     return with_meta(node.config.to_dict(omit_none=True), str(node.name))
 
 
-def _check_materialization(node: Any, config: Mapping[str, object], resolve: Callable[[Any], object]) -> None:
+def _plan_of(
+    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan]
+) -> ModelPlan | None:
     kind = str(config.get("materialized"))
     if kind in _OF_OTHERS:
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
         )
-    if kind in _OF_TABLES:
-        resolve(node)
+    return resolve(node) if kind in _OF_TABLES else None
 
 
 def _keys_read(texts: Iterable[str]) -> set[str]:

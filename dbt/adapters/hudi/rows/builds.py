@@ -9,6 +9,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.config.declared.engine_options import WriterOptions
+from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableNotFoundError
 from hudi_engine.schema.any_case import spellings
@@ -160,7 +161,9 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
             f"{plan.schema}.{plan.name} has incremental_strategy 'microbatch' and dbt gave it no batch to run; use a version of "
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
-    options = {WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES, **plan.write_options}
+    # A batch that takes no row out and puts none in leaves no instant: those of a year may outnumber those with rows.
+    usual = {WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES, WriteOptions.SKIP_EMPTY_COMMIT.key: "true"}
+    options = {**usual, **plan.write_options}
     return table.replace(rows, window=window, options=options)
 
 

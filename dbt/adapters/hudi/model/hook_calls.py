@@ -1,0 +1,184 @@
+"""Hooks that cannot work, told before a run: after the commit of its node a hook that is refused comes too late."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from hudi_engine.config.declared.clustering_options import LayoutOptions
+from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions
+from hudi_engine.config.enums import IndexType
+from hudi_engine.config.option import Option
+from hudi_engine.errors import ConfigError
+from hudi_engine.repair import KINDS
+from hudi_engine.spelling import did_you_mean
+from jinja2 import Environment, TemplateError, nodes
+
+from dbt.adapters.hudi.model.engine_options import option_problems
+from dbt.adapters.hudi.model.plan import ModelPlan
+
+OWN_PREFIX = "hudi_"
+"""How the names of this adapter's macros begin."""
+_INTERNAL_PREFIX = "hudi__"
+_PLANS = ("run", "schedule", "show")
+_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("hudi_compact", "op"): _PLANS,
+    ("hudi_cluster", "op"): _PLANS,
+    ("hudi_repair", "kinds"): KINDS,
+}
+_NUMBERS: Mapping[tuple[str, str], Option[Any]] = {
+    ("hudi_clean", "retain_commits"): CleanOptions.COMMITS_RETAINED,
+    ("hudi_archive", "min_commits"): ArchiveOptions.MIN_COMMITS,
+    ("hudi_archive", "max_commits"): ArchiveOptions.MAX_COMMITS,
+    ("hudi_cluster", "strategy"): LayoutOptions.STRATEGY,
+}
+"""Arguments that are values of an option."""
+
+_LITERALS = (nodes.Const, nodes.List, nodes.Tuple, nodes.Dict, nodes.Neg)
+_SOMETIMES = (nodes.If, nodes.CondExpr, nodes.For, nodes.Macro, nodes.And, nodes.Or)
+"""What is below these may never be called."""
+_JINJA = Environment(extensions=["jinja2.ext.do"], autoescape=False)  # noqa: S701 - nothing is rendered
+
+
+@dataclass(frozen=True)
+class HookCall:
+    """A call of a macro, whenever the hook runs.
+
+    Args:
+        macro: Its name.
+        given: The arguments that are written as values, by parameter.
+        of_this: Its table is the hook's own node.
+    """
+
+    macro: str
+    given: Mapping[str, Any]
+    of_this: bool
+
+
+def hook_calls(text: str, parameters: Callable[[str], Collection[str]]) -> list[HookCall]:
+    """Return the calls of this adapter's macros in a hook; none of a text that is no Jinja, as dbt tells that.
+
+    Args:
+        text: The hook as it is written.
+        parameters: Names of a macro's parameters.
+    """
+    try:
+        found = list(_calls(_JINJA.parse(text)))
+    except TemplateError:
+        return []
+    calls = []
+    for call in found:
+        assert isinstance(call.node, nodes.Name)
+        names = list(parameters(call.node.name))
+        given = dict(zip(names, call.args, strict=False)) | {each.key: each.value for each in call.kwargs}
+        table = given.get("table")
+        of_this = isinstance(table, nodes.Name) and table.name == "this"
+        written = {name: each.as_const() for name, each in given.items() if _is_literal(each)}
+        calls.append(HookCall(call.node.name, written, of_this))
+    return calls
+
+
+def hook_problems(node: Any, plan: ModelPlan | None, macros: Collection[Any]) -> list[str]:
+    """Say which hooks of a node cannot work, a text for each.
+
+    Args:
+        node: A model, seed or snapshot.
+        plan: What it becomes; None where that is a view.
+        macros: The macros of the project and its packages.
+    """
+    texts = {macro.name: macro.macro_sql for macro in macros}
+    problems = []
+    for when in ("pre_hook", "post_hook"):
+        hooks = getattr(node.config, when, None) or ()
+        for number, hook in enumerate(hooks, 1):
+            where = f"{node.name}, {when.replace('_', '-')} {number} of {len(hooks)}"
+            for call in hook_calls(hook.sql, lambda name: _parameters(texts.get(name, ""))):
+                found = _unknown_macro(call, texts) or _wrong_value(call) or _unfit(call, plan)
+                if found:
+                    problems.append(f"{where}: {found}. The hook is {hook.sql.strip()}")
+    return problems
+
+
+def _calls(below: nodes.Node) -> Iterator[nodes.Call]:
+    for each in below.iter_child_nodes():
+        if isinstance(each, _SOMETIMES):
+            continue
+        if isinstance(each, nodes.Call) and isinstance(each.node, nodes.Name):
+            if each.node.name.startswith(OWN_PREFIX):
+                yield each
+        yield from _calls(each)
+
+
+def _is_literal(value: nodes.Node) -> bool:
+    below = [value, *value.find_all(nodes.Expr)]
+    return all(isinstance(each, _LITERALS) for each in below)
+
+
+@lru_cache(maxsize=256)
+def _parameters(macro_sql: str) -> tuple[str, ...]:
+    macro = _JINJA.parse(macro_sql).find(nodes.Macro)
+    return () if macro is None else tuple(each.name for each in macro.args)
+
+
+def _unknown_macro(call: HookCall, known: Collection[str]) -> str | None:
+    if call.macro in known:
+        return None
+    own = [name for name in known if name.startswith(OWN_PREFIX) and not name.startswith(_INTERNAL_PREFIX)]
+    meant = did_you_mean(call.macro, own).strip() or f"there are {', '.join(sorted(own))}"
+    return f"there is no macro {call.macro}; {meant}"
+
+
+def _wrong_value(call: HookCall) -> str | None:
+    for name, value in call.given.items():
+        words, option = _WORDS.get((call.macro, name)), _NUMBERS.get((call.macro, name))
+        if value is None:
+            continue
+        if words is not None:
+            wrong = [each for each in ([value] if isinstance(value, str) else value) if each not in words]
+            if wrong:
+                return f"{name} of {call.macro} is {wrong[0]!r}; legal values: {', '.join(words)}"
+        if option is not None:
+            try:
+                option.parse(value)
+            except ConfigError as error:
+                return f"{error}".replace(option.key, f"{name} of {call.macro}")
+    return _wrong_options(call)
+
+
+def _wrong_options(call: HookCall) -> str | None:
+    """Look at the options of a call, and at its limits together."""
+    options = call.given.get("options")
+    if options is not None and not isinstance(options, Mapping):
+        return f"options of {call.macro} is {options!r}; give a mapping such as {{'hoodie.keep.max.commits': 30}}"
+    limits = {
+        option.key: str(call.given[name])
+        for (macro, name), option in _NUMBERS.items()
+        if macro == call.macro and call.given.get(name) is not None
+    }
+    text = "; ".join(option_problems({**{k: str(v) for k, v in (options or {}).items()}, **limits}))
+    for (macro, name), option in _NUMBERS.items():
+        if macro == call.macro:
+            text = text.replace(option.key, name)
+    return text or None
+
+
+def _unfit(call: HookCall, plan: ModelPlan | None) -> str | None:
+    """Say why a call does not fit what its node is."""
+    if not call.of_this:
+        return None
+    if plan is None:
+        return f"{call.macro} is for Hudi tables, and the model becomes none (materialized: view); leave the hook out"
+    if call.macro == "hudi_compact" and plan.table.table_type == "cow" and call.given.get("op") != "show":
+        return (
+            "hudi_compact merges log files into base files, and a copy-on-write table has no log files; leave the hook out, "
+            "or set table_type: mor and build with --full-refresh"
+        )
+    if call.macro == "hudi_cluster" and plan.index.type == IndexType.BUCKET:
+        return (
+            "hudi_cluster does not work with a bucket index, whose rows have their places; leave the hook out"
+        )
+    if call.macro == "hudi_delete_partitions" and not plan.table.partition_by:
+        return "hudi_delete_partitions is for tables with partitions, and the model has no partition_by; leave the hook out"
+    return None
