@@ -162,7 +162,10 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
             "dbt that runs microbatch models, or replace_where with incremental_predicates"
         )
     # A batch that takes no row out and puts none in leaves no instant: those of a year may outnumber those with rows.
-    usual = {WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES, WriteOptions.SKIP_EMPTY_COMMIT.key: "true"}
+    usual = {
+        WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES,
+        WriteOptions.SKIP_EMPTY_COMMIT.key: "true",
+    }
     options = {**usual, **plan.write_options}
     return table.replace(rows, window=window, options=options)
 
