@@ -21,6 +21,9 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import WriteStat
 
+GONE = "has gone since the table was listed"
+"""What is said of a file that was removed between the look at a table and its reading."""
+
 
 def check_nothing_missing(
     storage: Storage,

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from hudi_engine.errors import CorruptTableError, SchemaError, TimelineError, UnsupportedTableError
 from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.filegroup.missing import GONE
 from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.rows_at import rows_at
@@ -274,7 +275,7 @@ def _told_of(base_file: BaseFile) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise TimelineError(
-            f"base file {base_file.path!r} has gone since the table was listed: it was cleaned or "
+            f"base file {base_file.path!r} {GONE}: it was cleaned or "
             "rolled back meanwhile. Read the table again"
         ) from error
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:

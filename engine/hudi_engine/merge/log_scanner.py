@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hudi_engine.errors import TimelineError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
+from hudi_engine.filegroup.missing import GONE
 from hudi_engine.logformat.format import BlockPlace, BlockType, LogBlock
 from hudi_engine.logformat.reader import scan_blocks
 from hudi_engine.logformat.source import BytesSource, FileSource
@@ -146,6 +147,5 @@ def _file_blocks(context: ReadContext, log: LogFile, in_memory: bool) -> list[Sc
             return [ScannedBlock(log, place, None) for place in scan_blocks(FileSource(file))]
     except FileNotFoundError as error:
         raise TimelineError(
-            f"log file {log.path!r} has gone since the table was listed: it was cleaned or rolled "
-            "back meanwhile. Read the table again"
+            f"log file {log.path!r} {GONE}: it was cleaned or rolled back meanwhile. Read the table again"
         ) from error

@@ -54,6 +54,7 @@ from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.write.place.sidecars import sidecar_state
+from hudi_engine.write.removal import removal_is_conflict
 from hudi_engine.write.request import (
     WriteRequest,
     check_columns,
@@ -126,7 +127,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     request = replace(request, options=options)
     index = index_kind(options)
     check_request(config, request, index)
-    with phase("prepare"):
+    with phase("prepare"), removal_is_conflict(storage):
         incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
     try:
@@ -175,7 +176,7 @@ def _commit(
             action=action,
             operation=operation.name.value,
         )
-    with begun as transaction:
+    with removal_is_conflict(state.storage), begun as transaction:
         check_same_definition(state.config, transaction.config, transaction.instant)
         reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
         config = _with_payload(transaction.config, options)
