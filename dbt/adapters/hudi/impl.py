@@ -48,7 +48,7 @@ from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
-from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns
+from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, refuse_absent
 from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.python_models import run_python_model
@@ -329,10 +329,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             frame = drop_meta_columns(session.table(name))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
-                raise DbtRuntimeError(
-                    f"the model no longer selects {', '.join(absent)} of {plan.schema}.{plan.name} and on_schema_change is "
-                    "'ignore'; select it, or set on_schema_change to append_new_columns or sync_all_columns"
-                )
+                refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted)
 
             def write() -> HudiAdapterResponse:
                 # by name: the query may have been evaluated anew

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.any_case import AnyCase
@@ -79,6 +79,28 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
     marks = [name for name in given if name.lower() in _MARKS]
     absent = [name for name in wanted if name.lower() not in known]
     return [quoted(name) for name in (*present, *marks)], absent
+
+
+def refuse_absent(table: str, absent: Sequence[str], given: Sequence[str], wanted: Collection[str]) -> None:
+    """Refuse a query that lacks columns of its table where on_schema_change is ``ignore``.
+
+    Args:
+        table: The table's name.
+        absent: What the query lacks.
+        given: Columns of the query.
+        wanted: Those of them that the table has, quoted; others may be what it lacks, under another name.
+
+    Raises:
+        DbtRuntimeError: Always.
+    """
+    known = {name.lower() for name in wanted}
+    new = [name for name in given if quoted(name).lower() not in known]
+    beside = f", and selects {', '.join(new)}, which it lacks (a column that was renamed?)" if new else ""
+    raise DbtRuntimeError(
+        f"the model no longer selects {', '.join(absent)} of {table}{beside}; on_schema_change is 'ignore'. Select it under its "
+        "name, or set on_schema_change to append_new_columns (the column stays, null in new rows) or sync_all_columns (it is "
+        "dropped, with the values it has)"
+    )
 
 
 def legal_names(names: Sequence[str]) -> list[str]:
