@@ -18,7 +18,6 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
-from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.any_case import AnyCase
 from pyspark.sql import DataFrame, SparkSession
 
