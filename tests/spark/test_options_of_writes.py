@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine import DataError, HudiTable, SchemaError
+from hudi_engine import ConfigError, DataError, HudiTable, SchemaError
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 
@@ -89,3 +89,26 @@ def test_options_under_the_prefix_are_kept_with_the_commit(spark, table):
     kept = TableState.load(open_storage(table.path)).timeline.commit_metadata(instant).extra_metadata
     assert kept.get("_run_id") == "7"
     assert "_other" not in kept
+
+
+def test_a_limit_of_a_call_is_compared_with_the_limits_that_the_table_was_opened_with(spark, table):
+    table.upsert(frame(spark, *ROWS))
+    limits = {"hoodie.keep.min.commits": "50", "hoodie.keep.max.commits": "60"}
+    opened = HudiTable.open(spark, table.path, options=limits)
+    assert not opened.archive(options={"hoodie.keep.min.commits": "40"}).instants
+    assert not opened.archive(40).instants
+    for call in (
+        lambda: opened.archive(options={"hoodie.keep.min.commits": "60"}),
+        lambda: opened.archive(60),
+    ):
+        with pytest.raises(ConfigError, match="maximum must be greater"):
+            call()
+    with pytest.raises(ConfigError, match=r"keep.max.commits is 30"):
+        table.archive(options={"hoodie.keep.min.commits": "40"})
+
+
+@pytest.mark.parametrize("rate", ["0", "1", "2"])
+def test_a_rate_of_false_positives_that_no_filter_has_is_refused_before_a_write(spark, table, rate):
+    with pytest.raises(ConfigError, match=rf"hoodie.index.bloom.fpp is {rate}.*between 0 and 1"):
+        table.upsert(frame(spark, *ROWS), options={"hoodie.index.bloom.fpp": rate})
+    assert not table.timeline()

@@ -156,19 +156,20 @@ class TableServiceMethods(metaclass=AdapterMeta):
     def hudi_clean(
         self,
         relation: BaseRelation | str,
-        retain_commits: int | None = None,
+        retain_commits: int | str | None = None,
         options: Mapping[str, str] | None = None,
         *,
         dry_run: bool = False,
     ) -> AdapterResponse:
         """Remove files that no retained commit needs, or say which would go."""
         given = _options(options)
-        _check_policy(retain_commits, given)
+        retained = _number(retain_commits)
+        _check_policy(retained, given)
         if dry_run:
             with self._look(relation, "clean of", given) as services:
-                going = services.would_be_cleaned(retain_commits)
+                going = services.would_be_cleaned(retained)
             return AdapterResponse(listed("files would be deleted", going))
-        return self._service(relation, "clean", given, lambda table: cleaned(table, retain_commits, given))
+        return self._service(relation, "clean", given, lambda table: cleaned(table, retained, given))
 
     @available.parse_none
     def hudi_archive(
@@ -215,6 +216,11 @@ def _options(options: Mapping[str, Any] | None) -> dict[str, str]:
         str(key): str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in (options or {}).items()
     }
+
+
+def _number(given: Any) -> Any:
+    """Return a number that is given as text, as var() and env_var() do, as one; anything else as it is."""
+    return int(given) if isinstance(given, str) and given.strip().isdecimal() else given
 
 
 def _check_policy(retain_commits: int | None, given: Mapping[str, str]) -> None:

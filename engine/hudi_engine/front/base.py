@@ -99,5 +99,8 @@ class TableBase:
         self.published = published
 
     def _resolved(self, options: RawOptions | None) -> Options:
-        given = resolve_options(options)
-        return resolve_options({**self._options, **given.raw}) if self._options else given
+        if not self._options or not isinstance(options, Mapping):
+            return resolve_options(options if options is not None else self._options)
+        # A limit of the call is compared with the table's, not with its default.
+        given = {key: value for key, value in options.items() if value is not None}
+        return resolve_options({**self._options, **given})

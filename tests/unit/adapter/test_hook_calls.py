@@ -19,7 +19,11 @@ _MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\(.*?%\}.*?\{%-?\s*endmacro\s*-?%\}",
 def macros() -> list[Any]:
     folder = Path(dbt.include.hudi.__file__).parent / "macros"
     texts = "\n".join(path.read_text("utf-8") for path in folder.rglob("*.sql"))
-    return [SimpleNamespace(name=found[1], macro_sql=found[0]) for found in _MACRO.finditer(texts)]
+    return [macro(found[1], found[0], "dbt_hudi") for found in _MACRO.finditer(texts)]
+
+
+def macro(name: str, text: str = "", package: str = "shop") -> Any:
+    return SimpleNamespace(name=name, macro_sql=text or f"{{% macro {name}(table) %}}", package_name=package)
 
 
 def plan(**config: Any) -> ModelPlan:
@@ -51,6 +55,10 @@ BUCKETS = {**MOR, "index": {"type": "bucket", "buckets": 4}}
         (COW, "{{ hudi_cluster(this, ['id'], strategy='zigzag') }}", "strategy of hudi_cluster is 'zigzag'; leg"),
         (COW, "{{ hudi_repair(this, kinds=['foo']) }}", "kinds of hudi_repair is 'foo'; legal values: "),
         (COW, "{{ hudi_clean(this, options={'hoodie.clean.policy': 'x'}) }}", "hoodie.clean.policy is 'x'; leg"),
+        (COW, "{{ hudi_repair(this, kinds=5) }}", "kinds of hudi_repair is 5; legal values: "),
+        (MOR, "{{ hudi_compact(this, op=1) }}", "op of hudi_compact is 1; legal values: run, schedule, show"),
+        (BUCKETS, "{{ hudi_cluster(this, dry_run=false, op='schedule') }}", "does not work with a bucket index"),
+        (COW, "{{ hudi_clean(this, options={'hoodie.clean.polic': 'x'}) }}", "hoodie.clean.policy"),
         (COW, "{{ hudi_clean(this, options='x') }}", "options of hudi_clean is 'x'; give a mapping"),
         (COW, "{{ hudi_savepont(this) }}", "no macro hudi_savepont; did you mean 'hudi_savepoint'?"),
         (COW, "{{ hudi_zzz(this) }}", "no macro hudi_zzz; there are hudi_"),
@@ -79,18 +87,31 @@ def test_a_hook_that_cannot_work_is_told_with_its_node_and_text(config, hook, sa
         "{{ hudi_archive(this, 20, 30) }}",
         "{{ hudi_cluster(this, ['id'], strategy='z-order', op='schedule') }}",
         "{{ hudi_own(this, 'anything') }}",
+        "{{ hudi_archive(this, min_commits=40) }}",
+        "{{ hudi_archive(this, min_commits=40, options={'hoodie.keep.max.commits': 60}) }}",
+        "{{ hudi_clean(this, retain_commits='3') }}",
+        "{% set this = ref('other') %}{{ hudi_compact(this) }}",
+        "{% set hudi_quoted = adapter.quote %}select {{ hudi_quoted('id') }}",
+        "{% with hudi_quoted = adapter.quote %}select {{ hudi_quoted('id') }}{% endwith %}",
+        "{# {{ hudi_compact(this) }} #}{% raw %}{{ hudi_compact(this) }}{% endraw %}select 1",
         "{{ audit_helper.compare(this) }} {{ hudi_clean(this",
         "delete from {{ this }} where id < 3",
     ],
 )
 def test_what_may_work_is_left_to_the_hook(hook) -> None:
-    own = SimpleNamespace(name="hudi_own", macro_sql="{% macro hudi_own(table, how) %}{% endmacro %}")
-    assert problems(hook, of=plan(**COW), more=[own]) == []
+    assert problems(hook, of=plan(**COW), more=[macro("hudi_own")]) == []
+
+
+def test_macros_of_a_project_are_its_own_matter_on_views_and_where_they_replace_the_adapters() -> None:
+    assert problems("{{ hudi_own(this) }}", more=[macro("hudi_own")]) == []
+    assert problems("{{ hudi_compact(this) }}", of=plan(**COW), more=[macro("hudi_compact")]) == []
 
 
 def test_compaction_and_clustering_fit_a_merge_on_read_table_without_buckets() -> None:
     for hook in ("{{ hudi_compact(this) }}", "{{ hudi_cluster(this, ['id']) }}"):
         assert problems(hook, of=plan(**MOR)) == []
+    for asks in ("op='show'", "dry_run=true", "op=var('op')", "dry_run=var('dry')"):
+        assert problems(f"{{{{ hudi_cluster(this, {asks}) }}}}", of=plan(**BUCKETS)) == []
 
 
 def test_every_hook_of_a_node_is_looked_at() -> None:

@@ -11,6 +11,7 @@ from hudi_engine.config.declared.clustering_options import LayoutOptions
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.option import Option
+from hudi_engine.config.options import OPTIONS, canonical_key
 from hudi_engine.errors import ConfigError
 from hudi_engine.repair import KINDS
 from hudi_engine.spelling import did_you_mean
@@ -18,11 +19,15 @@ from jinja2 import Environment, TemplateError, nodes
 
 from dbt.adapters.hudi.model.engine_options import option_problems
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.reading import option_text
 
 OWN_PREFIX = "hudi_"
 """How the names of this adapter's macros begin."""
-_INTERNAL_PREFIX = "hudi__"
-_PLANS = ("run", "schedule", "show")
+_PACKAGE = "dbt_hudi"
+_CHECKED = "hudi__check_arguments"
+"""What macros call that are made to be called by hooks."""
+_CHANGES = ("run", "schedule")
+_PLANS = (*_CHANGES, "show")
 _WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("hudi_compact", "op"): _PLANS,
     ("hudi_cluster", "op"): _PLANS,
@@ -49,12 +54,18 @@ class HookCall:
     Args:
         macro: Its name.
         given: The arguments that are written as values, by parameter.
+        named: The parameters that get an argument, written as a value or not.
         of_this: Its table is the hook's own node.
     """
 
     macro: str
     given: Mapping[str, Any]
+    named: frozenset[str]
     of_this: bool
+
+    def is_one_of(self, name: str, *values: Any) -> bool:
+        """Tell whether a parameter certainly has one of some values, of which the first is its default."""
+        return self.given.get(name, values[0] if name not in self.named else None) in values
 
 
 def hook_calls(text: str, parameters: Callable[[str], Collection[str]]) -> list[HookCall]:
@@ -65,18 +76,22 @@ def hook_calls(text: str, parameters: Callable[[str], Collection[str]]) -> list[
         parameters: Names of a macro's parameters.
     """
     try:
-        found = list(_calls(_JINJA.parse(text)))
+        parsed = _JINJA.parse(text)
     except TemplateError:
         return []
+    # Names that the hook gives to something of its own are no macros, and not what dbt calls so.
+    own = {each.name for each in parsed.find_all(nodes.Name) if each.ctx != "load"}
     calls = []
-    for call in found:
+    for call in _calls(parsed):
         assert isinstance(call.node, nodes.Name)
+        if call.node.name in own:
+            continue
         names = list(parameters(call.node.name))
         given = dict(zip(names, call.args, strict=False)) | {each.key: each.value for each in call.kwargs}
         table = given.get("table")
-        of_this = isinstance(table, nodes.Name) and table.name == "this"
+        of_this = isinstance(table, nodes.Name) and table.name == "this" and "this" not in own
         written = {name: each.as_const() for name, each in given.items() if _is_literal(each)}
-        calls.append(HookCall(call.node.name, written, of_this))
+        calls.append(HookCall(call.node.name, written, frozenset(given), of_this))
     return calls
 
 
@@ -88,14 +103,20 @@ def hook_problems(node: Any, plan: ModelPlan | None, macros: Collection[Any]) ->
         plan: What it becomes; None where that is a view.
         macros: The macros of the project and its packages.
     """
-    texts = {macro.name: macro.macro_sql for macro in macros}
+    known = {macro.name for macro in macros}
+    adapters = {macro.name: macro.macro_sql for macro in macros if macro.package_name == _PACKAGE}
+    # a project may put a macro of its own in the place of one of these
+    ours = adapters.keys() - {macro.name for macro in macros if macro.package_name != _PACKAGE}
     problems = []
     for when in ("pre_hook", "post_hook"):
         hooks = getattr(node.config, when, None) or ()
         for number, hook in enumerate(hooks, 1):
             where = f"{node.name}, {when.replace('_', '-')} {number} of {len(hooks)}"
-            for call in hook_calls(hook.sql, lambda name: _parameters(texts.get(name, ""))):
-                found = _unknown_macro(call, texts) or _wrong_value(call) or _unfit(call, plan)
+            for call in hook_calls(hook.sql, lambda name: _parameters(adapters.get(name, ""))):
+                if call.macro not in known:
+                    found: str | None = _unknown_macro(call, adapters)
+                else:
+                    found = (_wrong_value(call) or _unfit(call, plan)) if call.macro in ours else None
                 if found:
                     problems.append(f"{where}: {found}. The hook is {hook.sql.strip()}")
     return problems
@@ -122,11 +143,9 @@ def _parameters(macro_sql: str) -> tuple[str, ...]:
     return () if macro is None else tuple(each.name for each in macro.args)
 
 
-def _unknown_macro(call: HookCall, known: Collection[str]) -> str | None:
-    if call.macro in known:
-        return None
-    own = [name for name in known if name.startswith(OWN_PREFIX) and not name.startswith(_INTERNAL_PREFIX)]
-    meant = did_you_mean(call.macro, own).strip() or f"there are {', '.join(sorted(own))}"
+def _unknown_macro(call: HookCall, adapters: Mapping[str, str]) -> str:
+    called = [name for name, text in adapters.items() if f"{_CHECKED}('{name}'" in text]
+    meant = did_you_mean(call.macro, called).strip() or f"there are {', '.join(sorted(called))}"
     return f"there is no macro {call.macro}; {meant}"
 
 
@@ -136,7 +155,8 @@ def _wrong_value(call: HookCall) -> str | None:
         if value is None:
             continue
         if words is not None:
-            wrong = [each for each in ([value] if isinstance(value, str) else value) if each not in words]
+            several = value if isinstance(value, (list, tuple)) else [value]
+            wrong = [each for each in several if each not in words]
             if wrong:
                 return f"{name} of {call.macro} is {wrong[0]!r}; legal values: {', '.join(words)}"
         if option is not None:
@@ -148,20 +168,29 @@ def _wrong_value(call: HookCall) -> str | None:
 
 
 def _wrong_options(call: HookCall) -> str | None:
-    """Look at the options of a call, and at its limits together."""
+    """Look at the options of a call one by one, as the profile's come before them, and at its limits together."""
     options = call.given.get("options")
     if options is not None and not isinstance(options, Mapping):
         return f"options of {call.macro} is {options!r}; give a mapping such as {{'hoodie.keep.max.commits': 30}}"
+    problems: list[str] = []
+    for key, value in (options or {}).items():
+        option = OPTIONS.get(canonical_key(str(key)))
+        try:
+            if option is None:
+                problems += option_problems({str(key): option_text(value)})
+            elif value is not None:
+                option.parse(value)
+        except ConfigError as error:
+            problems.append(str(error))
     limits = {
-        option.key: str(call.given[name])
-        for (macro, name), option in _NUMBERS.items()
-        if macro == call.macro and call.given.get(name) is not None
+        option.key: call.given.get(name) for (macro, name), option in _NUMBERS.items() if macro == call.macro
     }
-    text = "; ".join(option_problems({**{k: str(v) for k, v in (options or {}).items()}, **limits}))
-    for (macro, name), option in _NUMBERS.items():
-        if macro == call.macro:
+    if len(limits) > 1 and None not in limits.values():
+        text = "; ".join(option_problems({key: str(value) for key, value in limits.items()}))
+        for (_, name), option in _NUMBERS.items():
             text = text.replace(option.key, name)
-    return text or None
+        problems += [text] if text else []
+    return "; ".join(problems) or None
 
 
 def _unfit(call: HookCall, plan: ModelPlan | None) -> str | None:
@@ -170,12 +199,15 @@ def _unfit(call: HookCall, plan: ModelPlan | None) -> str | None:
         return None
     if plan is None:
         return f"{call.macro} is for Hudi tables, and the model becomes none (materialized: view); leave the hook out"
-    if call.macro == "hudi_compact" and plan.table.table_type == "cow" and call.given.get("op") != "show":
+    if call.macro == "hudi_compact" and plan.table.table_type == "cow" and call.is_one_of("op", *_CHANGES):
         return (
             "hudi_compact merges log files into base files, and a copy-on-write table has no log files; leave the hook out, "
             "or set table_type: mor and build with --full-refresh"
         )
-    if call.macro == "hudi_cluster" and plan.index.type == IndexType.BUCKET:
+    clusters = (
+        call.macro == "hudi_cluster" and call.is_one_of("op", *_CHANGES) and call.is_one_of("dry_run", False)
+    )
+    if clusters and plan.index.type == IndexType.BUCKET:
         return (
             "hudi_cluster does not work with a bucket index, whose rows have their places; leave the hook out"
         )

@@ -143,8 +143,8 @@ class IndexOptions:
         "hoodie.index.bloom.fpp",
         None,
         INDEX,
-        "False positive rate of a Bloom filter; when absent 1e-5 of one that is sized to its file, so that scans, which read it "
-        "too, stay fast, and Hudi's 1e-9 of one for a given number of keys.",
+        "False positive rate of a Bloom filter, between 0 and 1; when absent 1e-5 of one that is sized to its file, so that "
+        "scans, which read it too, stay fast, and Hudi's 1e-9 of one for a given number of keys.",
     )
     BLOOM_FILTER_TYPE = choice_option(
         "hoodie.bloom.index.filter.type",
