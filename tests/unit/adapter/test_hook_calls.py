@@ -110,7 +110,14 @@ def test_macros_of_a_project_are_its_own_matter_on_views_and_where_they_replace_
 def test_compaction_and_clustering_fit_a_merge_on_read_table_without_buckets() -> None:
     for hook in ("{{ hudi_compact(this) }}", "{{ hudi_cluster(this, ['id']) }}"):
         assert problems(hook, of=plan(**MOR)) == []
-    for asks in ("op='show'", "dry_run=true", "op=var('op')", "dry_run=var('dry')"):
+    for asks in (
+        "op='show'",
+        "dry_run=true",
+        "op=var('op')",
+        "dry_run=var('dry')",
+        "**var('how')",
+        "*var('how')",
+    ):
         assert problems(f"{{{{ hudi_cluster(this, {asks}) }}}}", of=plan(**BUCKETS)) == []
 
 

@@ -33,7 +33,7 @@ _WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("hudi_cluster", "op"): _PLANS,
     ("hudi_repair", "kinds"): KINDS,
 }
-_NUMBERS: Mapping[tuple[str, str], Option[Any]] = {
+_OPTION_OF: Mapping[tuple[str, str], Option[Any]] = {
     ("hudi_clean", "retain_commits"): CleanOptions.COMMITS_RETAINED,
     ("hudi_archive", "min_commits"): ArchiveOptions.MIN_COMMITS,
     ("hudi_archive", "max_commits"): ArchiveOptions.MAX_COMMITS,
@@ -91,7 +91,9 @@ def hook_calls(text: str, parameters: Callable[[str], Collection[str]]) -> list[
         table = given.get("table")
         of_this = isinstance(table, nodes.Name) and table.name == "this" and "this" not in own
         written = {name: each.as_const() for name, each in given.items() if _is_literal(each)}
-        calls.append(HookCall(call.node.name, written, frozenset(given), of_this))
+        spread = call.dyn_args is not None or call.dyn_kwargs is not None
+        named = frozenset(names if spread else given)
+        calls.append(HookCall(call.node.name, written, named, of_this))
     return calls
 
 
@@ -151,7 +153,7 @@ def _unknown_macro(call: HookCall, adapters: Mapping[str, str]) -> str:
 
 def _wrong_value(call: HookCall) -> str | None:
     for name, value in call.given.items():
-        words, option = _WORDS.get((call.macro, name)), _NUMBERS.get((call.macro, name))
+        words, option = _WORDS.get((call.macro, name)), _OPTION_OF.get((call.macro, name))
         if value is None:
             continue
         if words is not None:
@@ -183,11 +185,13 @@ def _wrong_options(call: HookCall) -> str | None:
         except ConfigError as error:
             problems.append(str(error))
     limits = {
-        option.key: call.given.get(name) for (macro, name), option in _NUMBERS.items() if macro == call.macro
+        option.key: call.given.get(name)
+        for (macro, name), option in _OPTION_OF.items()
+        if macro == call.macro
     }
     if len(limits) > 1 and None not in limits.values():
         text = "; ".join(option_problems({key: str(value) for key, value in limits.items()}))
-        for (_, name), option in _NUMBERS.items():
+        for (_, name), option in _OPTION_OF.items():
             text = text.replace(option.key, name)
         problems += [text] if text else []
     return "; ".join(problems) or None
