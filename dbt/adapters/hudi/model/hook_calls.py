@@ -152,6 +152,7 @@ def _unknown_macro(call: HookCall, adapters: Mapping[str, str]) -> str:
 
 
 def _wrong_value(call: HookCall) -> str | None:
+    """Say which argument that is written as a value is none of the legal ones."""
     for name, value in call.given.items():
         words, option = _WORDS.get((call.macro, name)), _OPTION_OF.get((call.macro, name))
         if value is None:
