@@ -105,13 +105,15 @@ def hook_problems(node: Any, plan: ModelPlan | None, macros: Collection[Any]) ->
         plan: What it becomes; None where that is a view.
         macros: The macros of the project and its packages.
     """
+    hooks_of = {when: getattr(node.config, when, None) or () for when in ("pre_hook", "post_hook")}
+    if not any(hooks_of.values()):
+        return []
     known = {macro.name for macro in macros}
     adapters = {macro.name: macro.macro_sql for macro in macros if macro.package_name == _PACKAGE}
     # a project may put a macro of its own in the place of one of these
     ours = adapters.keys() - {macro.name for macro in macros if macro.package_name != _PACKAGE}
     problems = []
-    for when in ("pre_hook", "post_hook"):
-        hooks = getattr(node.config, when, None) or ()
+    for when, hooks in hooks_of.items():
         for number, hook in enumerate(hooks, 1):
             where = f"{node.name}, {when.replace('_', '-')} {number} of {len(hooks)}"
             for call in hook_calls(hook.sql, lambda name: _parameters(adapters.get(name, ""))):
