@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.missing import GONE
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
@@ -66,8 +67,6 @@ def _footer_rows(storage: Storage, base: BaseFile) -> int:
         with storage.open_input(base.path) as source:
             return int(pq.read_metadata(source).num_rows)
     except FileNotFoundError as error:
-        raise TimelineError(
-            f"base file {base.path!r} has gone since the table was listed; look again"
-        ) from error
+        raise TimelineError(f"base file {base.path!r} {GONE}; look again") from error
     except (pa.ArrowInvalid, OSError) as error:
         raise CorruptTableError(f"the footer of base file {base.path!r} cannot be read: {error}") from error

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hudi_engine import parallel
@@ -98,18 +99,36 @@ class ConversionTask:
         names = (schema if self.with_meta else without_meta_columns(schema)).names
         rows = read_base_file(self.context, self.base_file, names)
         try:
-            with self.target.open_output(self.path) as sink:
-                pq.write_table(
-                    rows,
-                    sink,
-                    compression=ParquetCodec.ZSTD.value,
-                    use_dictionary=dictionary_leaves(rows.schema, rows),
-                    write_statistics=leaves_with_statistics(rows.schema, rows),
-                )
+            with (
+                self.target.open_output(self.path) as sink,
+                spark_writer(sink, rows.schema, rows, rows) as writer,
+            ):
+                writer.write_table(rows)
         except FileExistsError:
             # Somebody else has converted the same file under the same schema meanwhile.
             pass
         return size_of(self.target, self.path)
+
+
+def spark_writer(
+    sink: BinaryIO | pa.NativeFile, schema: pa.Schema, sample: pa.Table, rows: pa.Table
+) -> pq.ParquetWriter:
+    """Return the writer of a file that Spark reads.
+
+    Args:
+        sink: Where the file goes.
+        schema: Its columns.
+        sample: Rows whose values say which columns have a dictionary; none of floating point numbers has.
+        rows: Rows that say which columns have statistics.
+    """
+    return pq.ParquetWriter(
+        sink,
+        schema,
+        compression=ParquetCodec.ZSTD.value,
+        use_dictionary=dictionary_leaves(schema, sample),
+        write_statistics=leaves_with_statistics(schema, rows),
+        store_schema=False,
+    )
 
 
 def conversion_path(base_file: BaseFile, schema_digest: str) -> str:

@@ -17,7 +17,6 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,14 +25,12 @@ import pyarrow.parquet as pq
 from hudi_engine.chunks.encode import encoded
 from hudi_engine.chunks.file import RowGroup
 from hudi_engine.chunks.writer import ChunkWriter
-from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
-from hudi_engine.publish.derive import size_of
+from hudi_engine.publish.derive import size_of, spark_writer
 from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN, mask_table, masked_rows
-from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
 
@@ -96,7 +93,7 @@ def write_sidecar(target: Storage, path: str, schema: pa.Schema, delta: SliceDel
     mask, live = mask_table(delta.masked_positions, schema), _live_table(delta.live, schema)
     with (
         target.open_output(path) as sink,
-        _writer(sink, schema, live if live.num_rows else mask, live) as writer,
+        spark_writer(sink, schema, live if live.num_rows else mask, live) as writer,
     ):
         for part in (mask, live):
             if part.num_rows:
@@ -149,7 +146,7 @@ def is_live(group: RowGroup) -> bool:
 
 def encoded_rows(rows: pa.Table) -> RowGroup:
     """Return rows, at least one, as a row group of a sidecar."""
-    return encoded(rows, lambda sink: _writer(sink, rows.schema, rows, rows))
+    return encoded(rows, lambda sink: spark_writer(sink, rows.schema, rows, rows))
 
 
 def encoded_live_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> list[RowGroup]:
@@ -164,20 +161,6 @@ def encoded_live_rows(tables: Sequence[pa.Table], schema: pa.Schema) -> list[Row
     rows = pa.concat_tables([_live_table(each, schema) for each in tables])
     starts = range(0, rows.num_rows, _ROWS_PER_GROUP)
     return [encoded_rows(rows.slice(start, _ROWS_PER_GROUP)) for start in starts]
-
-
-def _writer(
-    sink: BinaryIO | pa.NativeFile, schema: pa.Schema, sample: pa.Table, rows: pa.Table
-) -> pq.ParquetWriter:
-    """Return a writer with dictionaries where values of the sample repeat, and statistics as the rows allow them."""
-    return pq.ParquetWriter(
-        sink,
-        schema,
-        compression=ParquetCodec.ZSTD.value,
-        use_dictionary=dictionary_leaves(schema, sample),
-        write_statistics=leaves_with_statistics(schema, rows),
-        store_schema=False,
-    )
 
 
 def read_sidecar(

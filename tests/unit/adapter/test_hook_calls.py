@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dbt.include.hudi
-from dbt.adapters.hudi.model.hook_calls import hook_problems
+from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, Places, resolve_plan
 
 _MACRO = re.compile(r"\{%-?\s*macro\s+(\w+)\(.*?%\}.*?\{%-?\s*endmacro\s*-?%\}", re.DOTALL)
@@ -33,7 +33,7 @@ def plan(**config: Any) -> ModelPlan:
 
 def problems(hook: str, *, of: ModelPlan | None = None, more: Any = ()) -> list[str]:
     config = SimpleNamespace(pre_hook=[], post_hook=[SimpleNamespace(sql=hook)])
-    return hook_problems(SimpleNamespace(name="m", config=config), of, [*macros(), *more])
+    return hook_problems(SimpleNamespace(name="m", config=config), of, KnownMacros.of([*macros(), *more]))
 
 
 COW, MOR = {"unique_key": "id"}, {"unique_key": "id", "table_type": "mor"}
@@ -124,5 +124,5 @@ def test_compaction_and_clustering_fit_a_merge_on_read_table_without_buckets() -
 def test_every_hook_of_a_node_is_looked_at() -> None:
     wrong = SimpleNamespace(sql="{{ hudi_compact(this) }}")
     config = SimpleNamespace(pre_hook=[wrong], post_hook=[SimpleNamespace(sql="select 1"), wrong])
-    told = hook_problems(SimpleNamespace(name="m", config=config), plan(**COW), macros())
+    told = hook_problems(SimpleNamespace(name="m", config=config), plan(**COW), KnownMacros.of(macros()))
     assert [each.split(":")[0] for each in told] == ["m, pre-hook 1 of 1", "m, post-hook 2 of 2"]

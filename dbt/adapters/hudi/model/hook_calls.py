@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -97,30 +97,51 @@ def hook_calls(text: str, parameters: Callable[[str], Collection[str]]) -> list[
     return calls
 
 
-def hook_problems(node: Any, plan: ModelPlan | None, macros: Collection[Any]) -> list[str]:
+@dataclass(frozen=True)
+class KnownMacros:
+    """The macros of a run.
+
+    Args:
+        names: All of them.
+        adapters: The texts of this adapter's, by name.
+        ours: Names of this adapter's that no project has put a macro of its own in the place of.
+    """
+
+    names: frozenset[str]
+    adapters: Mapping[str, str]
+    ours: frozenset[str]
+
+    @classmethod
+    def of(cls, macros: Iterable[Any]) -> KnownMacros:
+        """Sort the macros of the project and its packages."""
+        own, others = {}, set()
+        for macro in macros:
+            if macro.package_name == _PACKAGE:
+                own[macro.name] = macro.macro_sql
+            else:
+                others.add(macro.name)
+        return cls(frozenset(own) | others, own, frozenset(own.keys() - others))
+
+
+def hook_problems(node: Any, plan: ModelPlan | None, macros: KnownMacros) -> list[str]:
     """Say which hooks of a node cannot work, a text for each.
 
     Args:
         node: A model, seed or snapshot.
         plan: What it becomes; None where that is a view.
-        macros: The macros of the project and its packages.
+        macros: The macros of the run.
     """
-    hooks_of = {when: getattr(node.config, when, None) or () for when in ("pre_hook", "post_hook")}
-    if not any(hooks_of.values()):
-        return []
-    known = {macro.name for macro in macros}
-    adapters = {macro.name: macro.macro_sql for macro in macros if macro.package_name == _PACKAGE}
-    # a project may put a macro of its own in the place of one of these
-    ours = adapters.keys() - {macro.name for macro in macros if macro.package_name != _PACKAGE}
     problems = []
-    for when, hooks in hooks_of.items():
+    for when in ("pre_hook", "post_hook"):
+        hooks = getattr(node.config, when, None) or ()
         for number, hook in enumerate(hooks, 1):
             where = f"{node.name}, {when.replace('_', '-')} {number} of {len(hooks)}"
-            for call in hook_calls(hook.sql, lambda name: _parameters(adapters.get(name, ""))):
-                if call.macro not in known:
-                    found: str | None = _unknown_macro(call, adapters)
-                else:
-                    found = (_wrong_value(call) or _unfit(call, plan)) if call.macro in ours else None
+            for call in hook_calls(hook.sql, lambda name: _parameters(macros.adapters.get(name, ""))):
+                found = None
+                if call.macro not in macros.names:
+                    found = _unknown_macro(call, macros.adapters)
+                elif call.macro in macros.ours:
+                    found = _wrong_value(call) or _unfit(call, plan)
                 if found:
                     problems.append(f"{where}: {found}. The hook is {hook.sql.strip()}")
     return problems

@@ -14,7 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import nearest
 
 from dbt.adapters.hudi.model.contracts import say_of_constraints
-from dbt.adapters.hudi.model.hook_calls import hook_problems
+from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
 from dbt.adapters.hudi.model.meta import with_meta
@@ -108,6 +108,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
     read_by_macros = _keys_read(
         macro.macro_sql for macro in macros if macro.package_name not in _INTERNAL_PACKAGES
     )
+    known = KnownMacros.of(macros)
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
     # dbt names the nodes in the order in which its threads get to them
@@ -128,7 +129,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
             problems.append(error.msg)
             continue
         if plan is not None or config.get("materialized") == "view":
-            problems += hook_problems(node, plan, macros)
+            problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
         told = f"{key}, a config of {_listed(names)}, is not used: {word}"
         warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
