@@ -5,6 +5,7 @@ The first run of each makes the tables and is not counted; of those after it, th
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -30,13 +31,14 @@ _TABLE = {
 
 
 def prepare(kind: str, folder: Path) -> Path:
-    """Write a project of five tables and five incremental models; returns its folder.
+    """Write a project of five tables and five incremental models, without what an earlier one has made; returns its folder.
 
     Args:
         kind: Adapter type, ``hudi`` or ``spark``.
         folder: Where the project goes.
     """
     project = folder / f"dbt_{kind}"
+    shutil.rmtree(project, ignore_errors=True)
     (project / "models").mkdir(parents=True, exist_ok=True)
     (project / "dbt_project.yml").write_text(_PROJECT)
     (project / "profiles.yml").write_text(_PROFILES[kind])

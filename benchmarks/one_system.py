@@ -14,6 +14,7 @@ from pathlib import Path
 
 from benchmarks.processes import cpu_seconds
 from benchmarks.services import clean_seconds, pyarrow_copy_seconds
+from benchmarks.session import large_session
 from benchmarks.systems import SYSTEMS, DbtHudi, System
 from benchmarks.workload import SCAN, TINY_BATCHES, batch_folder, batches, prepare
 
@@ -41,7 +42,7 @@ def main() -> None:
     parser.add_argument("--jars", default="")
     wanted = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = _session(SYSTEMS[wanted.system], wanted.jars, wanted.folder)
+    spark = large_session(SYSTEMS[wanted.system].conf, wanted.jars, wanted.folder)
     data = wanted.folder / f"data_{wanted.rows}"
     prepare(spark, data, wanted.rows, wanted.repeats)
     tables = wanted.folder / "tables" / wanted.system.replace(" ", "_")
@@ -53,28 +54,6 @@ def main() -> None:
     finally:
         spark.stop()
         shutil.rmtree(tables, ignore_errors=True)
-
-
-def _session(system: type[System], jars: str, folder: Path):  # type: ignore[no-untyped-def]
-    from pyspark.sql import SparkSession
-
-    conf = {
-        "spark.ui.enabled": "false",
-        "spark.sql.shuffle.partitions": "8",
-        "spark.driver.memory": "8g",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.showConsoleProgress": "false",
-        **system.conf,
-    }
-    if jars:
-        conf["spark.jars"] = jars
-    builder = SparkSession.builder.master("local[2]")
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
 
 
 def _run(system: System, data: Path, rows: int, repeats: int) -> None:

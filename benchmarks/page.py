@@ -33,6 +33,7 @@ _STEPS = {
     "upsert 10 %": "upsert of 10 %",
     "first scan": "open the table; count and two sums, 10 % updated twice; first of the process",
     "scan": "the same after forty",
+    "scan in turn": "the same, in turn with the others in one process",
     "all columns": "all columns",
     "overwrite 1 of 10 partitions": "overwrite of one partition of ten",
     "bulk_insert into one partition": "`bulk_insert` into one partition",

@@ -12,14 +12,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks import dbt_models, log_codec, published, sizes
 from benchmarks.aims import Results
 from benchmarks.jars import fetch
 from benchmarks.report import report, save
+from benchmarks.scans_in_turn import STEP, TOGETHER
 from benchmarks.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,6 +56,11 @@ def main() -> int:
         results: Results = {}
         for number, name in enumerate(names if "systems" in parts else (), 1):
             results[name] = _measure(name, number, len(names), folder, wanted)
+            save(results, wanted.chart)
+        together = [name for name in TOGETHER if name in names]
+        if "systems" in parts and len(together) > 1:
+            for name, steps in _measure_in_turn(together, folder, wanted).items():
+                results[name].update(steps)
             save(results, wanted.chart)
         if "dbt" in parts:
             print("[dbt] ten models, second run of the whole process", flush=True)
@@ -91,41 +98,13 @@ def _measure(
     name: str, number: int, total: int, folder: Path, wanted: argparse.Namespace
 ) -> dict[str, dict[str, float]]:
     print(f"[{number} of {total}] {name}", flush=True)
-    jars = fetch(SYSTEMS[name].jars)
-    if jars is None:
-        print(f"  LEFT OUT: the jars of {name} could not be fetched: {', '.join(SYSTEMS[name].jars)}")
-        return {}
-    command = [
-        sys.executable,
-        "-m",
-        "benchmarks.one_system",
-        "--system",
-        name,
-        "--folder",
-        str(folder),
-        "--rows",
-        str(wanted.rows),
-        "--repeats",
-        str(wanted.repeats),
-        "--jars",
-        ",".join(map(str, jars)),
-    ]
     steps: dict[str, list[dict[str, float]]] = {}
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        for line in process.stdout:
-            if line.startswith("{"):
-                step = json.loads(line)
-                steps.setdefault(step["step"], []).append(step)
-                print(
-                    f"  {step['step']:<24}{step['seconds']:>8.2f} s {step['cpu']:>8.2f} s cpu {step['jobs']:>4} jobs",
-                    flush=True,
-                )
-        errors = process.stderr.read()
-    if process.returncode:
-        print(f"  FAILED after {len(steps)} step(s):\n" + "\n".join(errors.strip().splitlines()[-5:]))
+    for step in _lines(["benchmarks.one_system", "--system", name], [name], folder, wanted):
+        steps.setdefault(step["step"], []).append(step)
+        print(
+            f"  {step['step']:<24}{step['seconds']:>8.2f} s {step['cpu']:>8.2f} s cpu {step['jobs']:>4} jobs",
+            flush=True,
+        )
     return {
         name: {
             "seconds": median(one["seconds"] for one in found),
@@ -133,6 +112,48 @@ def _measure(
         }
         for name, found in steps.items()
     }
+
+
+def _measure_in_turn(
+    names: list[str], folder: Path, wanted: argparse.Namespace
+) -> dict[str, dict[str, dict[str, float]]]:
+    print(f"[scans in turn] {', '.join(names)}", flush=True)
+    scans: dict[str, list[float]] = {}
+    for scan in _lines(["benchmarks.scans_in_turn", "--systems", ",".join(names)], names, folder, wanted):
+        scans.setdefault(scan["system"], []).append(scan["seconds"])
+    for name, seconds in scans.items():
+        print(f"  {name:<24}{median(seconds):>8.3f} s", flush=True)
+    return {name: {STEP: {"seconds": median(seconds), "jobs": 0}} for name, seconds in scans.items()}
+
+
+def _lines(
+    module: list[str], names: list[str], folder: Path, wanted: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Yield what a process of a module says of some systems; nothing when their jars cannot be fetched."""
+    jars: list[Path] = []
+    for name in names:
+        found = fetch(SYSTEMS[name].jars)
+        if found is None:
+            print(f"  LEFT OUT: the jars of {name} could not be fetched: {', '.join(SYSTEMS[name].jars)}")
+            return
+        jars += found
+    command = [
+        *(sys.executable, "-m", *module),
+        *("--folder", str(folder), "--rows", str(wanted.rows), "--repeats", str(wanted.repeats)),
+        *("--jars", ",".join(map(str, jars))),
+    ]
+    said = 0
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                said += 1
+                yield json.loads(line)
+        errors = process.stderr.read()
+    if process.returncode:
+        print(f"  FAILED after {said} step(s):\n" + "\n".join(errors.strip().splitlines()[-5:]))
 
 
 if __name__ == "__main__":

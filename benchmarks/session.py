@@ -1,6 +1,9 @@
-"""The Spark session of the benchmarks of one table."""
+"""The Spark sessions of the benchmarks."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -16,3 +19,30 @@ def small_session() -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
+
+
+def large_session(conf: Mapping[str, str], jars: str, folder: Path) -> SparkSession:
+    """Return a silent session with two tasks at a time and 8 GiB.
+
+    Args:
+        conf: Settings of the systems measured in it.
+        jars: Their jars, comma separated.
+        folder: Where its warehouse goes.
+    """
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.driver.memory": "8g",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.showConsoleProgress": "false",
+        **conf,
+    }
+    if jars:
+        settings["spark.jars"] = jars
+    builder = SparkSession.builder.master("local[2]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark

@@ -1,12 +1,17 @@
 """dbt-hudi: dbt models as Apache Hudi tables, on PySpark alone."""
 
+# ruff: noqa: E402 - before the imports that fill the memory
+
+from dbt.adapters.hudi.process_end import end_at_once, leave_what_is_there
+
+leave_what_is_there()
+
 from dbt.adapters.base.plugin import AdapterPlugin
 
 from dbt.adapters.hudi.column import HudiColumn
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.credentials import HudiCredentials
 from dbt.adapters.hudi.impl import HudiAdapter
-from dbt.adapters.hudi.process_end import end_at_once
 from dbt.adapters.hudi.relation import HudiRelation
 from dbt.include import hudi
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -155,6 +156,8 @@ def _read(given: object, value: object, kind: pa.DataType) -> object:
         and kind.tz
     ):
         return value.replace(tzinfo=datetime.timezone.utc)
+    if pa.types.is_decimal(kind) and isinstance(value, int) and not isinstance(value, bool):
+        return Decimal(value)  # Arrow would make 19 digits of it, too many beside those of the column
     if not isinstance(value, str):
         return value
     try:

@@ -53,6 +53,22 @@ def test_text_that_is_no_such_value_is_refused_by_name(given: tuple[Any, ...]) -
         as_expression([given], ROWS.schema)
 
 
+@pytest.mark.parametrize(("precision", "scale"), [(5, 2), (18, 6), (38, 0), (38, 18), (38, 37)])
+@pytest.mark.parametrize("zero", [0, "0", Decimal(0)], ids=repr)
+def test_a_whole_number_is_compared_with_decimals_of_any_precision(
+    precision: int, scale: int, zero: object
+) -> None:
+    rows = pa.table(
+        {"d": pa.array([Decimal(-1), Decimal(0), Decimal(1), None], pa.decimal128(precision, scale))}
+    )
+    found = [
+        rows.filter(as_expression([("d", asked, zero)], rows.schema)) for asked in ("<", "=", ">=", "!=")
+    ]
+    assert [each.num_rows for each in found] == [1, 1, 2, 2]
+    either = rows.filter(as_expression([("d", "in", [zero, 1])], rows.schema))
+    assert either["d"].to_pylist() == [0, 1]
+
+
 @pytest.mark.parametrize("stored", [[0.0], [-0.0], [0.0, -0.0]], ids=str)
 @pytest.mark.parametrize("asked", [[0.0], [-0.0], [0, 5.0]], ids=str)
 def test_both_zeros_are_one_number(tmp_path, stored, asked):

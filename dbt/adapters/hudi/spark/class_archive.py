@@ -66,6 +66,15 @@ def archive_options(java: Path, version: str, conf: Mapping[str, str], given: st
         return []
 
 
+def archive_in_use(java: Path, version: str, conf: Mapping[str, str], given: str) -> Path | None:
+    """Return the archive that Java starts with; None when there is none yet, or none works. Arguments as `archive_options`."""
+    try:
+        archive = _archive(java, version, conf, given)
+        return archive if archive is not None and _is_whole(archive) else None
+    except OSError:
+        return None
+
+
 def _archive(java: Path, version: str, conf: Mapping[str, str], given: str) -> Path | None:
     """Return the archive's path, which names Java and jars; None where an archive cannot be used."""
     major = re.match(r"\d+", version)
@@ -119,10 +128,16 @@ def _is_whole(archive: Path) -> bool:
 
 
 def _forget_unused(folder: Path) -> None:
-    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone, and more than a few."""
+    """Delete the archives that no start has used for long, as those of a Java or Spark that is gone, and more than a few.
+
+    What is known of starts (`known_start.py`) goes after the same time.
+    """
     found = sorted(
         ((archive.stat().st_mtime, archive) for archive in folder.glob("spark-*.jsa")), reverse=True
     )
     for number, (used, archive) in enumerate(found, start=2):
         if number > _MOST_ARCHIVES or time.time() - used > _UNUSED_DAYS * 86400:
             archive.unlink(missing_ok=True)
+    for start in folder.glob("start-*"):
+        if time.time() - start.stat().st_mtime > _UNUSED_DAYS * 86400:
+            start.unlink(missing_ok=True)

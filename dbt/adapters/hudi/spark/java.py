@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,10 @@ import pyspark
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.spark.known_start import KnownStart, launch
 
 # The oldest Java of each major version of Spark, and the ones to get.
 _OLDEST: Mapping[str, int] = {"3": 8, "4": 17}
@@ -37,7 +37,6 @@ _CHATTER = re.compile(
 )
 _SHOWN_ON_FAILURE = 10
 _END_WITHIN_S = 20.0
-_launch: Callable[..., Any] = launch_gateway
 
 
 def check_java() -> tuple[Path, str]:
@@ -78,7 +77,7 @@ def _java_version(java: str) -> str:
     return said[1] if said else "unknown"
 
 
-def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
+def launch_java(conf: Mapping[str, str], folder: str | None, known: KnownStart | None = None) -> None:
     """Start Spark's Java process, unless this one has one.
 
     What Java writes of itself goes to dbt's debug log; everything else still reaches the screen.
@@ -86,6 +85,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     Args:
         conf: Settings Spark starts with.
         folder: Folder that relative paths in SQL count from.
+        known: What is known of such a start.
 
     Raises:
         DbtRuntimeError: Java did not come up; with what it said last.
@@ -103,7 +103,7 @@ def launch_java(conf: Mapping[str, str], folder: str | None) -> None:
     if folder is not None and Path(folder).is_dir():
         options["cwd"] = folder
     try:
-        gateway = _launch(settings, options)
+        gateway = launch(settings, options, known)
     except PySparkException as error:
         os.close(writing)
         listener.join(1)

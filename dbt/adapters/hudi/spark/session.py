@@ -25,8 +25,9 @@ from pyspark.sql import SparkSession
 from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.spark.class_archive import archive_options
+from dbt.adapters.hudi.spark.class_archive import archive_in_use, archive_options
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
+from dbt.adapters.hudi.spark.known_start import KnownStart
 from dbt.adapters.hudi.spark.memory import warn_of_limit
 
 # PySpark says it at every conversion; what is used of pandas here works with either version
@@ -281,10 +282,15 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
     logger.info("starting Spark {} on Java {} ...", pyspark.__version__, version)
     warn_of_limit(conf)
     start = time.perf_counter()
+    known = None
     if credentials.class_archive and conf.get("spark.master", "local").startswith("local"):
-        options = archive_options(java, version, conf, _given_java_options(conf))
+        given = _given_java_options(conf)
+        archive = archive_in_use(java, version, conf, given)
+        options = archive_options(java, version, conf, given)
         conf[_JAVA_OPTIONS] = " ".join([*options, conf[_JAVA_OPTIONS]])
-    launch_java(conf, folder)
+        if archive is not None:
+            known = KnownStart(archive.parent, f"{java} {version} {archive.name}", conf)
+    launch_java(conf, folder, known)
     builder = SparkSession.builder
     for key, value in conf.items():
         builder = builder.config(key, value)
