@@ -153,6 +153,9 @@ class TestStatesOfThePast:
         assert self.rows(project, "select id, name from orders where id = 100") == [(100, None)]
         with pytest.raises(Exception, match="nothing_here"):
             project.adapter.hudi_soft_delete(f"{project.test_schema}.orders", "nothing_here = 1")
+        for no_text in (1, "", None):
+            with pytest.raises(Exception, match="give a condition in SQL"):
+                project.adapter.hudi_soft_delete(f"{project.test_schema}.orders", no_text)
 
     @pytest.mark.parametrize(
         ("query", "message"),

@@ -17,6 +17,7 @@ MODELS = {
     "appended": ("cow", "append_new_columns", "false"),
     "tested": ("mor", "sync_all_columns", "true"),
     "checked": ("cow", "append_new_columns", "false"),
+    "ignoring": ("cow", "ignore", "false"),
 }
 PROPERTIES = """
 models:
@@ -60,7 +61,7 @@ class TestColumnsAndRowsAreOneCommit:
         return [str(result.message) for result in run_dbt(given, expect_pass=passes)]
 
     def test_a_run_that_fails_leaves_the_columns_and_one_that_passes_brings_them(self, project: Any) -> None:
-        names = [name for name in MODELS if name != "checked"]
+        names = [name for name in MODELS if name not in ("checked", "ignoring")]
         run_dbt(["run"])
         before = {name: self.look(project, name) for name in names}
         assert set(map(str, before.values())) == {str(OLD)}
@@ -79,6 +80,14 @@ class TestColumnsAndRowsAreOneCommit:
         for name in names:
             wanted = (["id int", "gone string", "n int", "extra string"], [(1, "kept", 8, "good")])
             assert self.look(project, name) == (wanted if name == "appended" else synced), name
+
+    def test_a_key_under_another_name_is_told_as_no_mode_would_take_it(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "ignoring"])
+        (said,) = self.run("ignoring", "select 1 as ident, 'kept' as gone, 7 as n", passes=False)
+        assert "unique_key names 'id', but the model's columns are ident, gone, n" in said
+        (said,) = self.run("ignoring", "select 1 as id, 'kept' as away, 7 as n", passes=False)
+        assert "no longer selects gone" in said and "selects away, which it lacks" in said
+        assert self.look(project, "ignoring") == OLD
 
     def test_rows_that_break_a_constraint_bring_no_column(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh", "--select", "checked"])

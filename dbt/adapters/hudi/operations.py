@@ -119,6 +119,10 @@ class Operations(CloneMethods):
     @available.parse_none
     def hudi_soft_delete(self, relation: BaseRelation | str, where: str) -> str:
         """Set all but key, ordering and partition columns of the rows that fulfil a condition to null."""
+        if not isinstance(where, str) or not where.strip():
+            raise DbtRuntimeError(
+                f'where is {where!r}; give a condition in SQL, as text: {{where: "id = 1"}}'
+            )
 
         def run(table: HudiTable) -> AdapterResponse:
             done = table.soft_delete_where(where)

@@ -301,7 +301,7 @@ class Writes(Reads, HiveEntries):
         if not cleared or not config.record_key_fields:
             raise ConfigError(
                 f"table {config.name!r} has no columns beside key, ordering and partition, or no key, so there is nothing that a "
-                "soft delete could clear; use delete_where"
+                "soft delete could clear; remove the rows (delete_where, or DELETE FROM in SQL)"
             )
         return self.update_where(condition, dict.fromkeys(cleared, "null"), options=options)
 

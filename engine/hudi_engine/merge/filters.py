@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -125,6 +125,12 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     """Read text that a date, time or decimal is compared with as such a value; a time without a zone is in UTC."""
     name, operator, value = given
     kind = schema.field(str(name)).type
+    if operator in ("in", "not in") and isinstance(value, Sized) and not len(value):
+        return (
+            name,
+            operator,
+            pa.array([], kind),
+        )  # of an empty list Arrow does not know what it is compared with
     if pa.types.is_floating(kind):
         return name, operator, _floats(value, kind) if operator in ("in", "not in") else _float(value, kind)
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):

@@ -72,6 +72,10 @@ def test_a_shell_refuses_settings_that_only_count_when_spark_starts(monkeypatch:
     with pytest.raises(DbtRuntimeError, match="the project's folder"):
         session.base_session(first, {}, "/elsewhere")
     assert session.base_session(first, {}, None)[1], "dbt debug, which has no project"
+    with pytest.raises(DbtRuntimeError, match="asks for now: location_root. Say restart"):
+        session.base_session(
+            HudiCredentials.from_dict({"schema": "analytics", "location_root": "/elsewhere"}), {}, "/shop"
+        )
 
 
 def test_a_spark_that_ended_between_two_commands_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,23 @@ def test_a_whole_number_is_compared_with_decimals_of_any_precision(
     assert either["d"].to_pylist() == [0, 1]
 
 
+@pytest.mark.parametrize("column", ["day", "at", "local", "price", "name", "number", "real"])
+def test_nothing_is_in_an_empty_list(column: str) -> None:
+    rows = ROWS.append_column("number", pa.array([1, 2, 3])).append_column("real", pa.array([1.0, 2.0, None]))
+    for empty in ([], (), set()):
+        assert rows.filter(as_expression([(column, "in", empty)], rows.schema)).num_rows == 0
+        assert rows.filter(as_expression([(column, "not in", empty)], rows.schema)).num_rows == 3
+
+
+def test_a_row_without_a_value_passes_not_in_and_no_other_operator() -> None:
+    rows = pa.table({"a": ["x", None]})
+    passed = {
+        operator: rows.filter(as_expression([("a", operator, asked)], rows.schema))["a"].to_pylist()
+        for operator, asked in [("not in", ["y"]), ("!=", "y"), ("in", ["x"]), ("<", "y")]
+    }
+    assert passed == {"not in": ["x", None], "!=": ["x"], "in": ["x"], "<": ["x"]}
+
+
 @pytest.mark.parametrize("stored", [[0.0], [-0.0], [0.0, -0.0]], ids=str)
 @pytest.mark.parametrize("asked", [[0.0], [-0.0], [0, 5.0]], ids=str)
 def test_both_zeros_are_one_number(tmp_path, stored, asked):

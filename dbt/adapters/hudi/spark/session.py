@@ -58,6 +58,14 @@ _LOOK_EVERY_S = 0.2
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w*GC\b")
+# By what a profile asks for a setting that it does not name.
+_PROFILE_NAMES: Mapping[str, str] = {
+    "spark.sql.warehouse.dir": "location_root",
+    "spark.sql.catalogImplementation": "catalog",
+    "spark.app.name": "app_name",
+    "spark.master": "master",
+    ANSI: "ansi",
+}
 _METASTORE_KEYS = (
     "spark.hadoop.javax.jdo.option.ConnectionURL",
     "spark.hadoop.hive.metastore.uris",
@@ -171,8 +179,9 @@ def _refuse_other_settings(
     if folder is not None and Path(folder).resolve() != Path(started_in or ".").resolve():
         other.append("the project's folder")
     if other:
+        named = [_PROFILE_NAMES.get(key, key) for key in other]
         raise DbtRuntimeError(
-            f"Spark was started with other settings than the profile asks for now: {', '.join(other)}. Say restart, which "
+            f"Spark was started with other settings than the profile asks for now: {', '.join(named)}. Say restart, which "
             "ends this Spark; the next command starts another"
         )
 
