@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
@@ -19,7 +20,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.txn.conflict import KeyScope
 from hudi_engine.txn.footprint import ReadsOfWrite
 from hudi_engine.write.request import WriteRequest
-from hudi_engine.write.rows.batch import fit_policy
+from hudi_engine.write.rows.batch import AlignedBatch, fetch_counted, fit_policy
 from hudi_engine.write.spread.distributed import DistributedBatch
 
 if TYPE_CHECKING:
@@ -68,6 +69,25 @@ class Incoming:
             return [str(value) for value in pc.unique(self.table.column(PARTITION_PATH)).to_pylist()]
         assert self.distributed is not None
         return None if self.distributed.rows is None else list(self.distributed.rows)
+
+
+def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Options) -> pa.Table | None:
+    """Bring rows to the driver that Spark has evaluated, kept and counted, where they are few after all.
+
+    Args:
+        batch: The rows.
+        rows: The same, with key columns; freed when they are here.
+        options: Options of the write.
+
+    Returns:
+        The rows as an Arrow table; None where they are many, or were not evaluated.
+    """
+    if rows.rows is None or not rows.kept:
+        return None
+    table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
+    if table is not None:
+        rows.release()
+    return table
 
 
 def refit(incoming: Incoming, before: TableState, now: TableState, request: WriteRequest) -> Incoming:

@@ -47,7 +47,14 @@ from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
-from hudi_engine.write.incoming import Incoming, check_same_definition, key_scope_of, reads_of, refit
+from hudi_engine.write.incoming import (
+    Incoming,
+    check_same_definition,
+    fetch_evaluated,
+    key_scope_of,
+    reads_of,
+    refit,
+)
 from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
@@ -279,6 +286,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
                 "raise the limit, or leave the column out"
             )
         table = check_operations(table)
+    distributed = None
     if table is None:
         distributed = prepare_distributed(
             frame_batch,
@@ -288,6 +296,8 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
             prepped=request.prepped,
             reads_once=not (index.is_global and operation.lookup),
         )
+        table = fetch_evaluated(frame_batch, distributed, options)
+    if table is None:
         return Incoming(
             _table_schema(state, batch, request),
             batch.schema,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
+
+from hudi_engine.schema.fit import quoted
 from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,6 +20,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
 _HELPERS = (_CHANGE, "dbt_unique_key")
+_STORED = "__hudi_stored_"
 
 
 def write_snapshot(
@@ -38,40 +43,34 @@ def write_snapshot(
     """
     table = builds.current_table(warehouse, session, plan)
     builds.check_shape(plan, table)
-    stored = session.table(relation)
-    held = staged.persist()
-    try:
-        rows, update = _rows_to_write(held, plan, valid_to, stored)
-        stored_columns = builds.data_columns(table)
-        # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
-        schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
-        result = table.write(
-            operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=update
-        )
-    finally:
-        held.unpersist()
+    rows = _rows_to_write(staged, plan, session.table(relation))
+    stored_columns = builds.data_columns(table)
+    # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
+    schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
+    result = table.write(
+        operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=[valid_to]
+    )
     say_of_versions_merged(plan, result)
     warehouse.register_plan(session, plan, table)
     return write_response(result)
 
 
-def _rows_to_write(
-    staged: DataFrame, plan: ModelPlan, valid_to: str, stored: DataFrame
-) -> tuple[DataFrame, list[str] | None]:
-    """Return rows for an upsert by version id, and the columns that it takes of known ones, None for all."""
+def _rows_to_write(staged: DataFrame, plan: ModelPlan, stored: DataFrame) -> DataFrame:
+    """Return rows for an upsert by version id, of which known ones take nothing but their end.
+
+    The staged query is in the plan once, so it is evaluated once, and Spark sees how little a small one reads. New rows whose
+    version id is there are left out: a deleted row that comes back unchanged. History stays, as in dbt's merge.
+    """
     version = list(plan.table.record_key)
-    helpers = [name for name in staged.columns if name.lower().startswith(_HELPERS)]
-    is_new = F.col(_CHANGE) == "insert"
-    new, ends = (staged.where(each).drop(*helpers) for each in (is_new, ~is_new))
-    new = _without_known_versions(new, version, stored)
-    if not plan.table.partition_by:
-        return new.unionByName(ends), [valid_to]
     # a deleted row is staged without its other columns, which say its partition
-    kept = stored.drop(valid_to).join(ends.select(*version, valid_to), version)
-    return new.unionByName(kept, allowMissingColumns=True), None
-
-
-def _without_known_versions(new: DataFrame, version: list[str], stored: DataFrame) -> DataFrame:
-    """Leave out new rows whose version id is there: a deleted row that comes back unchanged. History stays, as in dbt's merge."""
-    known = stored.select(*version).join(new.select(*version), version, "left_semi")
-    return new.join(known, version, "left_anti").select(*new.columns)
+    places = list(dict.fromkeys(name.split(".")[0].split(":")[0] for name in plan.table.partition_by))
+    known = stored.select(*[F.col(quoted(name)).alias(f"{_STORED}{name}") for name in (*version, *places)])
+    same = [F.col(quoted(name)) == F.col(quoted(f"{_STORED}{name}")) for name in version]
+    is_new, is_known = F.col(_CHANGE) == "insert", F.col(quoted(f"{_STORED}{version[0]}")).isNotNull()
+    joined = staged.join(known, reduce(and_, same), "left").where(~is_new | ~is_known)
+    given = {name.lower() for name in staged.columns}
+    for name in places:
+        own = F.col(quoted(name)) if name.lower() in given else F.lit(None)
+        place = F.when(is_new, own).otherwise(F.col(quoted(f"{_STORED}{name}")))
+        joined = joined.withColumn(name, place)
+    return joined.drop(*[name for name in joined.columns if name.lower().startswith((*_HELPERS, _STORED))])

@@ -14,7 +14,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
-from hudi_engine.frames.small_plans import interpreted_if_small
+from hudi_engine.frames.small_plans import interpreted_if_small, is_small
 from hudi_engine.publish.mask import MASK_COLUMNS
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
@@ -123,16 +123,48 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     Spark refuses to send to the driver is not small either.
     """
     rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
-    bytes_limit = options[EngineOptions.SMALL_BATCH_BYTES]
-    estimate = estimated_bytes(batch.frame)
-    if rows_limit == 0 or (bytes_limit < estimate < UNKNOWN_SIZE):
-        return None
-    if estimate < UNKNOWN_SIZE and is_parquet_scan(batch.frame) and estimated_rows(batch.frame) > rows_limit:
+    if rows_limit == 0 or not _may_be_small(batch.frame, options):
         return None
     limited = batch.frame.limit(rows_limit + 1)
     with interpreted_if_small(limited, options[EngineOptions.SMALL_PLAN_BYTES]):
         table = _collected(limited)
-    if table is None or table.num_rows > rows_limit or table.nbytes > bytes_limit:
+    return _if_small(batch, table, options)
+
+
+def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Options) -> pa.Table | None:
+    """Return rows that Spark has evaluated, counted and kept, as an Arrow table when they are within the small-batch limits.
+
+    Of a query that reads much, such as an aggregate, it is only then known that it makes few rows.
+
+    Args:
+        batch: The rows.
+        kept: The same rows, and further columns.
+        rows: How many there are.
+        options: Options of the write.
+    """
+    if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
+        return None
+    return _if_small(batch, _collected(kept.select(*[quoted(name) for name in batch.frame.columns])), options)
+
+
+def _may_be_small(frame: DataFrame, options: Options) -> bool:
+    """Tell whether a batch is worth fetching: by Spark's estimate, which of joins is a product, or by what the query reads."""
+    bytes_limit, read_limit = (
+        options[EngineOptions.SMALL_BATCH_BYTES],
+        options[EngineOptions.SMALL_PLAN_BYTES],
+    )
+    estimate = estimated_bytes(frame)
+    if estimate >= UNKNOWN_SIZE:
+        return True
+    if estimate > bytes_limit:
+        return is_small(frame, min(read_limit, bytes_limit))
+    return not (is_parquet_scan(frame) and estimated_rows(frame) > options[EngineOptions.SMALL_BATCH_ROWS])
+
+
+def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> pa.Table | None:
+    """Return collected rows in the batch's types, unless they are too many or too large."""
+    most = options[EngineOptions.SMALL_BATCH_ROWS]
+    if table is None or table.num_rows > most or table.nbytes > options[EngineOptions.SMALL_BATCH_BYTES]:
         return None
     return cast_batch(table, batch.schema)
 
