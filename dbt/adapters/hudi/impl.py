@@ -47,12 +47,7 @@ from dbt.adapters.hudi.operations import Operations
 from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
-from dbt.adapters.hudi.rows.alignment import (
-    check_named_columns,
-    chosen_columns,
-    drop_meta_columns,
-    refuse_absent,
-)
+from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, refuse_absent
 from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.python_models import run_python_model
@@ -333,9 +328,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             frame = drop_meta_columns(session.table(name))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
-                # none of the other modes would take a query without its key
-                check_named_columns(frame.columns, {"unique_key": plan.named_columns["unique_key"]})
-                refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted)
+                key = plan.named_columns["unique_key"]
+                refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted, key)
 
             def write() -> HudiAdapterResponse:
                 # by name: the query may have been evaluated anew

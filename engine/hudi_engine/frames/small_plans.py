@@ -29,17 +29,25 @@ _before: dict[str, dict[str, str | None]] = {}
 def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
     """Run the queries of a block without generated code where its rows are made of little data.
 
-    Settings of the session that say otherwise are left alone, and it has its own again afterwards.
-
     Args:
         frame: The rows that the block collects.
         most: From more bytes on nothing changes; 0 for never.
     """
-    if not most or not is_small(frame, most):
+    with interpreted(frame.sparkSession, when=bool(most) and is_small(frame, most)):
         yield
-        return
-    session = frame.sparkSession
-    known = _begin(session)
+
+
+@contextmanager
+def interpreted(session: SparkSession, *, when: bool = True) -> Iterator[None]:
+    """Run the queries of a block without generated code.
+
+    Settings of the session that say otherwise are left alone, and it has its own again afterwards.
+
+    Args:
+        session: The session.
+        when: False changes nothing.
+    """
+    known = _begin(session) if when else None
     try:
         yield
     finally:

@@ -81,7 +81,13 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
     return [quoted(name) for name in (*present, *marks)], absent
 
 
-def refuse_absent(table: str, absent: Sequence[str], given: Sequence[str], wanted: Collection[str]) -> None:
+def refuse_absent(
+    table: str,
+    absent: Sequence[str],
+    given: Sequence[str],
+    wanted: Collection[str],
+    key: Sequence[str] = (),
+) -> None:
     """Refuse a query that lacks columns of its table where on_schema_change is ``ignore``.
 
     Args:
@@ -89,10 +95,12 @@ def refuse_absent(table: str, absent: Sequence[str], given: Sequence[str], wante
         absent: What the query lacks.
         given: Columns of the query.
         wanted: Those of them that the table has, quoted; others may be what it lacks, under another name.
+        key: The model's ``unique_key``, without which no mode takes a query; that is told first.
 
     Raises:
         DbtRuntimeError: Always.
     """
+    check_named_columns(given, {"unique_key": key})
     known = {name.lower() for name in wanted}
     new = [name for name in given if quoted(name).lower() not in known]
     beside = f", and selects {', '.join(new)}, which it lacks (a column that was renamed?)" if new else ""

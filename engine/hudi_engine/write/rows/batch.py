@@ -14,7 +14,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
-from hudi_engine.frames.small_plans import interpreted_if_small, is_small
+from hudi_engine.frames.small_plans import interpreted, is_small
 from hudi_engine.publish.mask import MASK_COLUMNS
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
@@ -123,10 +123,13 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     Spark refuses to send to the driver is not small either.
     """
     rows_limit = options[EngineOptions.SMALL_BATCH_ROWS]
-    if rows_limit == 0 or not _may_be_small(batch.frame, options):
+    if rows_limit == 0:
         return None
     limited = batch.frame.limit(rows_limit + 1)
-    with interpreted_if_small(limited, options[EngineOptions.SMALL_PLAN_BYTES]):
+    reads_little = _reads_little(limited, options)
+    if not reads_little and not _may_be_small(batch.frame, options):
+        return None
+    with interpreted(limited.sparkSession, when=reads_little):
         table = _collected(limited)
     return _if_small(batch, table, options)
 
@@ -147,17 +150,19 @@ def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Opti
     return _if_small(batch, _collected(kept.select(*[quoted(name) for name in batch.frame.columns])), options)
 
 
+def _reads_little(frame: DataFrame, options: Options) -> bool:
+    """Tell whether a query reads so little that it is small, however large Spark's estimate is, which of a join is a product."""
+    most = min(options[EngineOptions.SMALL_PLAN_BYTES], options[EngineOptions.SMALL_BATCH_BYTES])
+    return most > 0 and is_small(frame, most)
+
+
 def _may_be_small(frame: DataFrame, options: Options) -> bool:
-    """Tell whether a batch is worth fetching: by Spark's estimate, which of joins is a product, or by what the query reads."""
-    bytes_limit, read_limit = (
-        options[EngineOptions.SMALL_BATCH_BYTES],
-        options[EngineOptions.SMALL_PLAN_BYTES],
-    )
+    """Tell whether a batch is worth fetching by Spark's estimate."""
     estimate = estimated_bytes(frame)
     if estimate >= UNKNOWN_SIZE:
         return True
-    if estimate > bytes_limit:
-        return is_small(frame, min(read_limit, bytes_limit))
+    if estimate > options[EngineOptions.SMALL_BATCH_BYTES]:
+        return False
     return not (is_parquet_scan(frame) and estimated_rows(frame) > options[EngineOptions.SMALL_BATCH_ROWS])
 
 
