@@ -13,7 +13,8 @@ def leave_what_is_there() -> None:
 
     A search among all of it takes a tenth of a second, and two or three fall into the time that a person waits for.
     """
-    gc.freeze()
+    if _COUNTS_WHAT_IS_LEFT not in sys.modules:
+        gc.freeze()
 
 
 def end_at_once() -> None:

@@ -283,6 +283,7 @@ def _use_this_python() -> None:
 
 
 def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder: str | None) -> SparkSession:
+    """Start Java and Spark, by what is kept of earlier starts where the profile allows it."""
     global _started_with, _said_at_start
     conf = _start_conf(credentials, engine_conf)
     _started_with = dict(conf), folder or os.getcwd()
