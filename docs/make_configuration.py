@@ -50,6 +50,8 @@ def _row(option: Option[OptionValue]) -> str:
 def _values(option: Option[OptionValue]) -> str:
     if option.kind == "choice":
         return ", ".join(f"`{choice}`" for choice in option.choices)
+    if option.kind == "rate":
+        return "number between 0 and 1"
     if option.kind == "bool":
         return "`true`, `false`"
     if option.kind in ("int", "float"):

@@ -12,7 +12,13 @@ from hudi_engine.config.enums import Name
 from hudi_engine.errors import ConfigError
 
 OptionValue = bool | int | float | str | None
-_LEGAL = {"bool": "true or false", "int": "a whole number", "float": "a number", "text": "a text"}
+_LEGAL = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "rate": "a number between 0 and 1, both excluded, such as 1e-9",
+    "text": "a text",
+}
 Value = TypeVar("Value", covariant=True)
 Flag = TypeVar("Flag", bool, bool | None)
 Whole = TypeVar("Whole", int, int | None)
@@ -27,7 +33,7 @@ class Option(Generic[Value]):
 
     Args:
         key: The ``hoodie.*`` key.
-        kind: ``bool``, ``int``, ``float``, ``text`` or ``choice``.
+        kind: ``bool``, ``int``, ``float``, ``rate`` (between 0 and 1), ``text`` or ``choice``.
         default: Value used when the key is absent; None means "not set".
         doc: One sentence of consequence.
         group: Section of the configuration reference.
@@ -64,11 +70,12 @@ class Option(Generic[Value]):
                 if text.lower() in (str(choice).lower(), str(choice).lower().replace("-", "")):
                     return choice
             raise self._refuse(raw, ", ".join(map(str, self.choices)))
-        if self.kind in ("int", "float"):
+        if self.kind in ("int", "float", "rate"):
             return self._parse_number(raw, text)
         return text
 
     def _parse_number(self, raw: object, text: str) -> int | float:
+        """Return the number that a text says, within the option's bounds."""
         legal = _LEGAL[self.kind]
         if self.minimum is not None:
             legal += f" of at least {self.minimum:g}"
@@ -76,7 +83,8 @@ class Option(Generic[Value]):
             number: int | float = int(text) if self.kind == "int" else float(text)
         except ValueError:
             raise self._refuse(raw, legal) from None
-        if not math.isfinite(number) or (self.minimum is not None and number < self.minimum):
+        too_small = self.minimum is not None and number < self.minimum
+        if not math.isfinite(number) or too_small or (self.kind == "rate" and not 0 < number < 1):
             raise self._refuse(raw, legal)
         return number
 
@@ -100,6 +108,11 @@ def int_option(
 def float_option(key: str, default: Real, group: str, doc: str, minimum: float = 0) -> Option[Real]:
     """Declare an option that is a number; without a default it may be unset."""
     return Option(key, "float", default, doc, group, minimum=minimum)
+
+
+def rate_option(key: str, default: Real, group: str, doc: str) -> Option[Real]:
+    """Declare an option that is a number between 0 and 1, both excluded; without a default it may be unset."""
+    return Option(key, "rate", default, doc, group)
 
 
 def text_option(key: str, default: Text, group: str, doc: str, aliases: tuple[str, ...] = ()) -> Option[Text]:

@@ -138,15 +138,7 @@ def _not_done(key: str, text: str) -> str | None:
 
 
 def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:
-    return [*_archive_limits(given), *_two_ways_to_cluster(given), *_rate(given)]
-
-
-def _rate(given: Mapping[str, OptionValue]) -> list[str]:
-    option = write_options.IndexOptions.BLOOM_FALSE_POSITIVES
-    rate = given.get(option.key)
-    if rate is None or (isinstance(rate, (int, float)) and 0 < rate < 1):
-        return []
-    return [f"{option.key} is {rate}; legal values: numbers between 0 and 1, both excluded, such as 1e-9"]
+    return [*_archive_limits(given), *_two_ways_to_cluster(given)]
 
 
 def _two_ways_to_cluster(given: Mapping[str, OptionValue]) -> list[str]:

@@ -15,6 +15,7 @@ WRONG = {
     "bool": ("perhaps", 5),
     "int": ("soon", 1.5, True),
     "float": ("soon", "nan", True),
+    "rate": ("soon", "nan", True, 0, 1, "-0.1", 1.5),
     "choice": ("no such word", 5),
     "text": (),
 }

@@ -13,8 +13,8 @@ from hudi_engine.config.enums import (
 from hudi_engine.config.option import (
     bool_option,
     choice_option,
-    float_option,
     int_option,
+    rate_option,
     text_option,
 )
 
@@ -139,11 +139,11 @@ class IndexOptions:
         "Keys a Bloom filter is sized for; sized to the file when absent (Hudi: 60000).",
         minimum=1,
     )
-    BLOOM_FALSE_POSITIVES = float_option(
+    BLOOM_FALSE_POSITIVES = rate_option(
         "hoodie.index.bloom.fpp",
         None,
         INDEX,
-        "False positive rate of a Bloom filter, between 0 and 1; when absent 1e-5 of one that is sized to its file, so that "
+        "False positive rate of a Bloom filter; when absent 1e-5 of one that is sized to its file, so that "
         "scans, which read it too, stay fast, and Hudi's 1e-9 of one for a given number of keys.",
     )
     BLOOM_FILTER_TYPE = choice_option(
