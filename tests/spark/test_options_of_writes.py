@@ -109,6 +109,6 @@ def test_a_limit_of_a_call_is_compared_with_the_limits_that_the_table_was_opened
 
 @pytest.mark.parametrize("rate", ["0", "1", "2"])
 def test_a_rate_of_false_positives_that_no_filter_has_is_refused_before_a_write(spark, table, rate):
-    with pytest.raises(ConfigError, match=rf"hoodie.index.bloom.fpp is {rate}.*between 0 and 1"):
+    with pytest.raises(ConfigError, match=rf"hoodie.index.bloom.fpp is '{rate}'.*between 0 and 1"):
         table.upsert(frame(spark, *ROWS), options={"hoodie.index.bloom.fpp": rate})
     assert not table.timeline()
