@@ -181,3 +181,65 @@ class TestKeysTwice:
         said = self.said("'twice'")
         assert len(said) == 2, said
         assert all("1 value of the snapshot's unique_key in more than one row" in line for line in said)
+
+
+IN_ANOTHER_CASE = """
+{% snapshot NAME %}
+{{ config(strategy='check', check_cols=COLUMNS, unique_key='ID', target_schema=target.schema) }}
+select 1 as id, {{ var('value') }} as {{ var('name') }}, 'x' as other
+{% endsnapshot %}
+"""
+
+
+class TestNamesInAnotherCase:
+    """Upper and lower case make no difference in names: a row that is the same gets no version at every run."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        forms = {"named": "['VAL']", "whole": "'all'"}
+        return {
+            f"{name}.sql": IN_ANOTHER_CASE.replace("NAME", name).replace("COLUMNS", columns)
+            for name, columns in forms.items()
+        }
+
+    def test_only_another_value_makes_a_version(self, project: Any) -> None:
+        runs = [("val", 1), ("val", 1), ("Val", 1), ("VAL", 2), ("val", 2), ("vaL", 2)]
+        for name, value in runs:
+            run_dbt(["snapshot", "--vars", f"{{name: {name}, value: {value}}}"])
+        for snapshot in ("named", "whole"):
+            query = f"select val, dbt_valid_to is null from {{schema}}.{snapshot}"
+            assert sorted(map(tuple, project.run_sql(query, fetch="all"))) == [(1, False), (2, True)]
+
+    def test_what_names_no_columns_is_refused(self, project: Any) -> None:
+        snapshot = project.project_root + "/snapshots/named.sql"
+        with open(snapshot) as file:
+            text = file.read()
+        with open(snapshot, "w") as file:
+            file.write(text.replace("['VAL']", "'val'"))
+        given = ["snapshot", "--select", "named", "--vars", "{name: val, value: 2}"]
+        (result,) = run_dbt(given, expect_pass=False)
+        assert "check_cols is val; legal values: 'all', or a list of columns" in result.message
+        with open(snapshot, "w") as file:
+            file.write(text)
+
+
+OWN_HELPERS = """
+{% snapshot helped %}
+{{ config(strategy='check', check_cols='all', unique_key='id', target_schema=target.schema) }}
+select 1 as id, {{ var('value') }} as dbt_change_type_of_mine, 'k' as dbt_unique_key_text
+{% endsnapshot %}
+"""
+
+
+class TestColumnsNamedLikeDbtsOwn:
+    """Columns whose names begin as those of dbt's staging are columns of the source."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {"helped.sql": OWN_HELPERS}
+
+    def test_they_are_kept(self, project: Any) -> None:
+        for value in (1, 2):
+            run_dbt(["snapshot", "--vars", f"{{value: {value}}}"])
+        query = "select dbt_change_type_of_mine, dbt_unique_key_text from {schema}.helped"
+        assert sorted(map(tuple, project.run_sql(query, fetch="all"))) == [(1, "k"), (2, "k")]

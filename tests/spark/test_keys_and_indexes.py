@@ -325,6 +325,27 @@ def test_a_bucketed_table_keeps_its_buckets_whatever_is_called(spark, tmp_path, 
         table.upsert(frame(spark, *rows), options={"hoodie.bucket.index.num.buckets": "4"})
 
 
+@pytest.mark.core
+@pytest.mark.parametrize(("operation", "rows_limit"), in_turn(("insert", "bulk_insert"), ("200000", "0")))
+def test_an_insert_stands_beside_the_stored_row_of_its_key_in_a_bucket_of_base_files(
+    spark, tmp_path, operation, rows_limit
+):
+    path = str(tmp_path / "t")
+    options = {**HIVE, "hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"}
+    keyed_table(spark, path, "cow", options=options)
+    table = HudiTable.open(spark, path, options={"hoodie.engine.small.batch.rows": rows_limit})
+    stored = [(n, 5, "a", f"v{n}") for n in range(5)]
+    table.bulk_insert(frame(spark, *stored))
+    added = [(n, 1, "a", f"w{n}") for n in range(3, 8)]
+    getattr(table, operation)(frame(spark, *added))
+    check_readers(table, stored + added)
+    table.insert(
+        frame(spark, (4, 9, "a", "skipped"), (9, 9, "a", "new")),
+        options={"hoodie.datasource.write.insert.drop.duplicates": "true"},
+    )
+    check_readers(table, [*stored, *added, (9, 9, "a", "new")])
+
+
 @pytest.mark.parametrize("index", ["SIMPLE", "BLOOM"])
 @pytest.mark.parametrize("written", ["true", "false"])
 def test_times_as_keys_in_another_form_than_the_stored_ones_are_refused(

@@ -18,6 +18,7 @@ from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import legal_names
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
+from dbt.adapters.hudi.rows.snapshots import checked_columns
 
 
 class ColumnChanges(metaclass=AdapterMeta):
@@ -83,6 +84,11 @@ class ColumnChanges(metaclass=AdapterMeta):
         """Of some changed types those whose structs get further fields; nothing else of them changes."""
         retyped = {item["column_name"]: _parse_datatype_string(item["new_type"]) for item in changes}
         return _told(new_fields(retyped, _fields(target_columns)))
+
+    @available.parse(lambda *_, **__: (False, []))
+    def hudi_checked_columns(self, asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
+        """Columns that a snapshot compares, and whether there is a new one; see `rows/snapshots.py`."""
+        return checked_columns(asked, stored)
 
     @available.parse_list
     def hudi_legal_names(self, names: Sequence[str]) -> list[str]:

@@ -136,7 +136,10 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return given
     if operator in ("in", "not in") and isinstance(value, (list, tuple, set, frozenset)):
-        return name, operator, [_read(given, each, kind) for each in value]
+        members = [_read(given, each, kind) for each in value]
+        if pa.types.is_decimal(kind):
+            members = [each for each in members if _may_be_stored(each, kind)]
+        return name, operator, members or pa.array([], kind)
     return name, operator, _read(given, value, kind)
 
 
@@ -151,6 +154,17 @@ def _float(value: object, kind: pa.DataType) -> object:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > _MOST[kind.bit_width]:
         return value
     return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()
+
+
+def _may_be_stored(value: object, kind: pa.DataType) -> bool:
+    """Tell whether a column of decimals may hold a number; Arrow fails over one with more digits, before or behind the point."""
+    if not isinstance(value, Decimal):
+        return True
+    try:
+        pa.scalar(value, kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _read(given: object, value: object, kind: pa.DataType) -> object:

@@ -69,6 +69,16 @@ def test_a_whole_number_is_compared_with_decimals_of_any_precision(
     assert either["d"].to_pylist() == [0, 1]
 
 
+@pytest.mark.parametrize("far", [10**9, 10**20, "1e20", Decimal("1.234567"), Decimal(10) ** 40], ids=repr)
+def test_a_number_with_more_digits_than_a_column_of_decimals_is_in_it_nowhere(far: object) -> None:
+    both = [far, Decimal("2.2")]
+    for asked, names in [([far], ""), (both, "b")]:
+        rows = ROWS.filter(as_expression([("price", "in", asked)], ROWS.schema))
+        assert "".join(rows["name"].to_pylist()) == names
+        others = ROWS.filter(as_expression([("price", "not in", asked)], ROWS.schema))
+        assert "".join(others["name"].to_pylist()) == "".join(sorted({*"abc"} - {*names}))
+
+
 @pytest.mark.parametrize("column", ["day", "at", "local", "price", "name", "number", "real"])
 def test_nothing_is_in_an_empty_list(column: str) -> None:
     rows = ROWS.append_column("number", pa.array([1, 2, 3])).append_column("real", pa.array([1.0, 2.0, None]))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +22,8 @@ from dbt.adapters.hudi.rows.schema_changes import APPEND, schema_change
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
-_HELPERS = (_CHANGE, "dbt_unique_key")
+# dbt's own, beside the columns of the source; of a key of several columns there are as many.
+_HELPER = re.compile(r"dbt_change_type|dbt_unique_key(_\d+)?", re.IGNORECASE)
 _STORED = "__hudi_stored_"
 
 
@@ -73,4 +77,17 @@ def _rows_to_write(staged: DataFrame, plan: ModelPlan, stored: DataFrame) -> Dat
         own = F.col(quoted(name)) if name.lower() in given else F.lit(None)
         place = F.when(is_new, own).otherwise(F.col(quoted(f"{_STORED}{name}")))
         joined = joined.withColumn(name, place)
-    return joined.drop(*[name for name in joined.columns if name.lower().startswith((*_HELPERS, _STORED))])
+    helpers = [name for name in joined.columns if _HELPER.fullmatch(name) or name.startswith(_STORED)]
+    return joined.drop(*helpers)
+
+
+def checked_columns(asked: Sequence[str], stored: Sequence[str]) -> tuple[bool, list[str]]:
+    """Return whether a snapshot of strategy ``check`` lacks a column that is to be compared, and those it has, quoted.
+
+    Args:
+        asked: Columns of the query, in whatever case: Spark gives a column the case in which it is selected.
+        stored: Columns of the snapshot.
+    """
+    known = spellings(stored)
+    found = [known[name] for name in asked if name in known]
+    return len(found) < len(asked), [quoted(name) for name in found]

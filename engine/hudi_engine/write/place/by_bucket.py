@@ -108,7 +108,12 @@ def _run_bucket(
 def _looked_up(
     task: WriteTask, plan: UnitPlan, unit: PartitionUnit, file_slice: FileSlice, rows: pa.Table
 ) -> tuple[pa.Table, SliceTag | None]:
-    """Return the rows of a bucket that may do something, and which stored rows they meet."""
+    """Return the rows of a bucket that may do something, and which stored rows they meet.
+
+    Rows that are only added meet none: a base file takes one beside the row of its key, whereas a log would replace that.
+    """
+    if not plan.lookup and task.context.config.table_type is TableType.COPY_ON_WRITE:
+        return rows, None
     pruning = plan.index.pruning(task.context.options)
     tag = tag_slice(task.context.read, file_slice, lookup_keys(rows), pruning, StoredKeys.LIVE)
     refuse_repeated(task.context.read, plan, unit.partition, rows, [tag] if tag is not None else [])

@@ -31,3 +31,21 @@
 
   {{ return(hudi_finish_table(target_relation, post_hooks)) }}
 {% endmaterialization %}
+
+{# In place of dbt's own, which compares names by case and would take a column in another one for new at every run. #}
+{% macro snapshot_check_all_get_existing_columns(node, target_exists, check_cols_config) -%}
+  {%- if not target_exists -%}
+    {{ return((false, [])) }}
+  {%- endif -%}
+  {%- if check_cols_config == 'all' -%}
+    {%- set asked = get_columns_in_query(node['compiled_code']) -%}
+  {%- elif check_cols_config is iterable and check_cols_config is not string and check_cols_config | length > 0 -%}
+    {%- set names = check_cols_config | join(', ') -%}
+    {%- set asked = get_columns_in_query('select ' ~ names ~ ' from (\n' ~ node['compiled_code'] ~ '\n) subq') -%}
+  {%- else -%}
+    {% do exceptions.raise_compiler_error("check_cols is " ~ check_cols_config ~ "; legal values: 'all', or a list of columns") %}
+  {%- endif -%}
+  {%- set snapshot = adapter.get_relation(database=node.database, schema=node.schema, identifier=node.alias) -%}
+  {%- set stored = adapter.get_columns_in_relation(snapshot) | map(attribute='name') | list -%}
+  {{ return(adapter.hudi_checked_columns(asked, stored)) }}
+{%- endmacro %}
