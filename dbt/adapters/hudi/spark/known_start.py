@@ -96,6 +96,7 @@ class KnownStart:
                 return
             # whole or not at all, as another start may be reading it
             written = self.path.with_suffix(f".{os.getpid()}")
+            written.touch(0o600)
             written.write_text(json.dumps({"command": words[:place], "environment": made}), "utf-8")
             written.replace(self.path)
         except (OSError, ValueError) as error:

@@ -113,7 +113,8 @@ class EngineOptions:
         "hoodie.engine.small.plan.bytes",
         2 * 1024 * 1024,
         ENGINE,
-        "A batch whose query reads up to this many bytes by Spark's estimate is evaluated without generating code for it; 0 never.",
+        "A batch whose query reads up to this many bytes by Spark's estimate counts as small, and is evaluated without "
+        "generating code; 0 never.",
     )
     TASK_BYTES = int_option(
         "hoodie.engine.write.task.max.bytes",
