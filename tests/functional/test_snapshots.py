@@ -210,18 +210,6 @@ class TestNamesInAnotherCase:
             query = f"select val, dbt_valid_to is null from {{schema}}.{snapshot}"
             assert sorted(map(tuple, project.run_sql(query, fetch="all"))) == [(1, False), (2, True)]
 
-    def test_what_names_no_columns_is_refused(self, project: Any) -> None:
-        snapshot = project.project_root + "/snapshots/named.sql"
-        with open(snapshot) as file:
-            text = file.read()
-        with open(snapshot, "w") as file:
-            file.write(text.replace("['VAL']", "'val'"))
-        given = ["snapshot", "--select", "named", "--vars", "{name: val, value: 2}"]
-        (result,) = run_dbt(given, expect_pass=False)
-        assert "check_cols is val; legal values: 'all', or a list of columns" in result.message
-        with open(snapshot, "w") as file:
-            file.write(text)
-
 
 OWN_HELPERS = """
 {% snapshot helped %}

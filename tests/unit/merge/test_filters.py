@@ -69,7 +69,7 @@ def test_a_whole_number_is_compared_with_decimals_of_any_precision(
     assert either["d"].to_pylist() == [0, 1]
 
 
-@pytest.mark.parametrize("far", [10**9, 10**20, "1e20", Decimal("1.234567"), Decimal(10) ** 40], ids=repr)
+@pytest.mark.parametrize("far", [10**9, 10**20, Decimal("1.234567"), Decimal(10) ** 40], ids=repr)
 def test_a_number_with_more_digits_than_a_column_of_decimals_is_in_it_nowhere(far: object) -> None:
     both = [far, Decimal("2.2")]
     for asked, names in [([far], ""), (both, "b")]:

@@ -39,11 +39,9 @@
   {%- endif -%}
   {%- if check_cols_config == 'all' -%}
     {%- set asked = get_columns_in_query(node['compiled_code']) -%}
-  {%- elif check_cols_config is iterable and check_cols_config is not string and check_cols_config | length > 0 -%}
+  {%- else -%}
     {%- set names = check_cols_config | join(', ') -%}
     {%- set asked = get_columns_in_query('select ' ~ names ~ ' from (\n' ~ node['compiled_code'] ~ '\n) subq') -%}
-  {%- else -%}
-    {% do exceptions.raise_compiler_error("check_cols is " ~ check_cols_config ~ "; legal values: 'all', or a list of columns") %}
   {%- endif -%}
   {%- set snapshot = adapter.get_relation(database=node.database, schema=node.schema, identifier=node.alias) -%}
   {%- set stored = adapter.get_columns_in_relation(snapshot) | map(attribute='name') | list -%}
