@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.processes import cpu_seconds
 from benchmarks.services import clean_seconds, pyarrow_copy_seconds
-from benchmarks.session import large_session
+from benchmarks.session import large_session, system_arguments
 from benchmarks.systems import SYSTEMS, DbtHudi, System
 from benchmarks.workload import SCAN, TINY_BATCHES, batch_folder, batches, prepare
 
@@ -34,12 +34,8 @@ have compiled that code by then, and some have not. The very first of them is a 
 
 def main() -> None:
     """Command line: system name, folder for data and tables, number of rows, repeats."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, parents=[system_arguments()])
     parser.add_argument("--system", choices=list(SYSTEMS), required=True)
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--jars", default="")
     wanted = parser.parse_args()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     spark = large_session(SYSTEMS[wanted.system].conf, wanted.jars, wanted.folder)

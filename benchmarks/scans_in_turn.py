@@ -12,9 +12,8 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
-from benchmarks.session import large_session
+from benchmarks.session import large_session, system_arguments
 from benchmarks.systems import SYSTEMS
 from benchmarks.workload import SCAN, batch_folder, prepare
 
@@ -27,12 +26,8 @@ _WARM, _COUNTED = 40, 31
 
 def main() -> None:
     """Command line: systems, folder for data and tables, number of rows, repeats."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, parents=[system_arguments()])
     parser.add_argument("--systems", required=True, help="comma separated: " + ", ".join(TOGETHER))
-    parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--jars", default="")
     wanted = parser.parse_args()
     names = wanted.systems.split(",")
     os.environ["PYSPARK_PYTHON"] = sys.executable

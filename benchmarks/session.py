@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +20,16 @@ def small_session() -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
+
+
+def system_arguments() -> argparse.ArgumentParser:
+    """Return the arguments of a process that measures systems: where data and tables go, how many rows, jars."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--jars", default="")
+    return parser
 
 
 def large_session(conf: Mapping[str, str], jars: str, folder: Path) -> SparkSession:

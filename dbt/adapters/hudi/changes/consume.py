@@ -93,8 +93,7 @@ def _key_columns(plan: ModelPlan) -> list[str]:
     """Return what makes a row the same one: the key, and where it lies unless keys are unique in the whole table."""
     kind = plan.write_options.get(IndexOptions.TYPE.key, "").upper()
     is_global = kind.startswith("GLOBAL_")
-    parts = [] if is_global else [item.split(":")[0] for item in plan.table.partition_by]
-    return [*plan.table.record_key, *parts]
+    return [*plan.table.record_key, *(() if is_global else plan.table.partition_columns)]
 
 
 def _checked(kind: str) -> Column:

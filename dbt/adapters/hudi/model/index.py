@@ -58,7 +58,7 @@ def read_index(raw: RawConfig, table: ModelTable) -> IndexConfig:
         return IndexConfig()
     if given is None:
         lowered = {column.lower() for column in table.record_key}
-        partition_local = all(column.split(":")[0].lower() in lowered for column in table.partition_by)
+        partition_local = all(column.lower() in lowered for column in table.partition_columns)
         given = (IndexType.SIMPLE if partition_local else IndexType.GLOBAL_SIMPLE).value
     move_key = _MOVES.get(given)
     if move_key is not None and move_key not in raw.options:

@@ -67,7 +67,7 @@ class ModelTable:
         table_type: ``cow`` or ``mor``.
         record_key: Key columns; empty for a table with automatic keys.
         precombine_field: Columns that order versions of a row by event time, the first counting most; none means commit time.
-        partition_by: Partition columns.
+        partition_by: Partition columns, with their kinds for key generators that want those: ``at:timestamp``.
         hive_style: Partition folders are named ``column=value``; None where the config does not say, and then a new table's are.
         keeps_history: It is a snapshot's, which cannot be built anew without losing what it has kept.
     """
@@ -78,6 +78,11 @@ class ModelTable:
     partition_by: tuple[str, ...] = ()
     hive_style: bool | None = None
     keeps_history: bool = False
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Names of the partition columns; dots reach into structs."""
+        return tuple(column.split(":")[0] for column in self.partition_by)
 
     def options(self) -> dict[str, str]:
         """Options of table creation that follow from the shape."""

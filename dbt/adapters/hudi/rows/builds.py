@@ -232,7 +232,7 @@ def check_shape(plan: ModelPlan, table: HudiTable) -> None:
     config = table.config
     compared: list[tuple[str, object, object]] = [
         ("unique_key", plan.table.record_key, tuple(config.record_key_fields)),
-        ("partition_by", _names(plan.table.partition_by), tuple(f.name for f in config.partition_fields)),
+        ("partition_by", plan.table.partition_columns, tuple(f.name for f in config.partition_fields)),
         ("table_type", plan.table.table_type, TABLE_WORDS[config.table_type]),
         ("precombine_field", plan.table.precombine_field, tuple(config.ordering_fields)),
     ]
@@ -256,10 +256,6 @@ def check_shape(plan: ModelPlan, table: HudiTable) -> None:
         raise DbtRuntimeError(
             f"The config of {plan.schema}.{plan.name} no longer fits its table at {plan.base}; {way}:\n{listed}"
         )
-
-
-def _names(partition_by: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(item.split(":")[0] for item in partition_by)
 
 
 def _folded(value: object) -> object:

@@ -67,7 +67,7 @@ def _rows_to_write(staged: DataFrame, plan: ModelPlan, stored: DataFrame) -> Dat
     """
     version = list(plan.table.record_key)
     # a deleted row is staged without its other columns, which say its partition
-    places = list(dict.fromkeys(name.split(".")[0].split(":")[0] for name in plan.table.partition_by))
+    places = list(dict.fromkeys(name.split(".")[0] for name in plan.table.partition_columns))
     known = stored.select(*[F.col(quoted(name)).alias(f"{_STORED}{name}") for name in (*version, *places)])
     same = [F.col(quoted(name)) == F.col(quoted(f"{_STORED}{name}")) for name in version]
     is_new, is_known = F.col(_CHANGE) == "insert", F.col(quoted(f"{_STORED}{version[0]}")).isNotNull()

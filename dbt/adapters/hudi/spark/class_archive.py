@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pyspark
@@ -25,6 +25,7 @@ _MOST_ARCHIVES = 3
 _WRITTEN_WITHIN_S = 300.0
 # Java has the first four bytes of an archive written last; zeros stand there until then.
 _UNFINISHED = b"\0\0\0\0"
+_USE = "-XX:SharedArchiveFile="
 # What Java says of an archive that does not fit goes nowhere; errors are still said.
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 # A folder of files on the class path, as these add, cannot be in an archive.
@@ -56,7 +57,7 @@ def archive_options(java: Path, version: str, conf: Mapping[str, str], given: st
             return []
         if _is_whole(archive):
             os.utime(archive)
-            return [f"-XX:SharedArchiveFile={archive}", *_QUIET]
+            return [f"{_USE}{archive}", *_QUIET]
         if archive.exists() and time.time() - archive.stat().st_mtime < _WRITTEN_WITHIN_S:
             return []
         _forget_unused(archive.parent)
@@ -66,13 +67,10 @@ def archive_options(java: Path, version: str, conf: Mapping[str, str], given: st
         return []
 
 
-def archive_in_use(java: Path, version: str, conf: Mapping[str, str], given: str) -> Path | None:
-    """Return the archive that Java starts with; None when there is none yet, or none works. Arguments as `archive_options`."""
-    try:
-        archive = _archive(java, version, conf, given)
-        return archive if archive is not None and _is_whole(archive) else None
-    except OSError:
-        return None
+def archive_in_use(options: Iterable[str]) -> Path | None:
+    """Return the archive that Java starts with by what `archive_options` has returned; None when there is none yet."""
+    named = (Path(option.removeprefix(_USE)) for option in options if option.startswith(_USE))
+    return next(named, None)
 
 
 def _archive(java: Path, version: str, conf: Mapping[str, str], given: str) -> Path | None:

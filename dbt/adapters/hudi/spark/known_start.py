@@ -36,7 +36,8 @@ _MORE_ARGUMENTS = ("PYSPARK_SUBMIT_ARGS", "SPARK_TESTING")
 _OF_THE_START = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "JAVA_", "JDK_", "_JAVA", "LD_", "DYLD_")
 _OF_A_SHELL = ("_", "SHLVL", "PWD", "OLDPWD", _TOLD_IN)
 _LOOK_EVERY_S = 0.01
-_through_script: Callable[..., Any] = launch_gateway
+# starts Java through the script, or connects with one whose port the environment tells
+_gateway: Callable[..., Any] = launch_gateway
 _Text: Any = UTF8Deserializer
 
 
@@ -120,7 +121,7 @@ def launch(settings: SparkConf, options: dict[str, Any], known: KnownStart | Non
         PySparkException: Java did not come up.
     """
     if known is None or any(os.environ.get(name) for name in _MORE_ARGUMENTS):
-        return _through_script(settings, options)
+        return _gateway(settings, options)
     start = known.read()
     if start is not None:
         gateway = _launched(start, settings, options)
@@ -128,7 +129,7 @@ def launch(settings: SparkConf, options: dict[str, Any], known: KnownStart | Non
             return gateway
         known.forget()
     before = dict(os.environ)
-    gateway = _through_script(settings, dict(options))
+    gateway = _gateway(settings, dict(options))
     known.keep(gateway.proc.pid, before)
     return gateway
 
@@ -159,7 +160,7 @@ def _launched(start: _Start, settings: SparkConf, options: dict[str, Any]) -> An
         shutil.rmtree(folder, ignore_errors=True)
     os.environ.update({_PORT: str(port), _SECRET: secret})
     try:
-        gateway = _through_script(settings)
+        gateway = _gateway(settings)
     finally:
         for name in (_PORT, _SECRET):
             os.environ.pop(name, None)

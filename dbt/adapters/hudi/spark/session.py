@@ -294,11 +294,9 @@ def _start(credentials: HudiCredentials, engine_conf: Mapping[str, str], folder:
     start = time.perf_counter()
     known = None
     if credentials.class_archive and conf.get("spark.master", "local").startswith("local"):
-        given = _given_java_options(conf)
-        archive = archive_in_use(java, version, conf, given)
-        options = archive_options(java, version, conf, given)
+        options = archive_options(java, version, conf, _given_java_options(conf))
         conf[_JAVA_OPTIONS] = " ".join([*options, conf[_JAVA_OPTIONS]])
-        if archive is not None:
+        if (archive := archive_in_use(options)) is not None:
             known = KnownStart(archive.parent, f"{java} {version} {archive.name}", conf)
     launch_java(conf, folder, known)
     builder = SparkSession.builder
