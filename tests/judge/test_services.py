@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from hudi_engine import HudiTable
+from hudi_engine.txn.transaction import WriteTransaction
 
-from tests.helpers.forms import forms
+from tests.helpers.forms import forms, in_turn, named
 from tests.judge.apache_hudi import VERSIONS
 from tests.judge.arrow_rows import rows_of_spark
 from tests.judge.hudi_rs import hudi_rs_rows
@@ -158,6 +159,53 @@ def test_apache_hudi_rolls_back_what_a_dead_writer_of_ours_left(
     assert not list(path.glob(f"day=*/*_{dead}.parquet"))
     assert difference(without_meta(rows_of_spark(table.snapshot())), oracle.rows()) == ""
     assert_all_read(path, oracle.rows(), apache_hudi)
+
+
+@pytest.mark.parametrize(("shape", "version"), in_turn((SHAPES[0], MOR), VERSIONS), ids=named)
+def test_apache_hudi_finds_the_files_of_a_dead_writer_of_ours_by_its_collected_markers(
+    shape: Any,
+    version: str,
+    spark: Any,
+    tmp_path: Path,
+    apache_hudi: Judges,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hudi, path = apache_hudi(version), tmp_path / "t"
+    table, oracle = shape.create(HudiTable, spark, str(path)), shape.oracle()
+    first = [row(number, 10) for number in range(6)]
+    oracle.upsert(first)
+    table.upsert(spark.createDataFrame(first, COLUMNS))
+    known = data_files(path)
+    with monkeypatch.context() as dying:
+        dying.setattr(WriteTransaction, "commit", dies)
+        dying.setattr(WriteTransaction, "abort", lambda transaction, _: transaction._end())
+        with pytest.raises(Died):
+            table.upsert(spark.createDataFrame([row(number, 20) for number in range(9)], COLUMNS))
+    left = data_files(path) - known
+    (markers,) = (path / ".hoodie" / ".temp").glob("*/MARKERS.type")
+    assert len(left) >= 3 and markers.read_text() == "TIMELINE_SERVER_BASED"
+
+    theirs = [row(0, 15), row(9, 20)]
+    oracle.upsert(theirs)
+    hudi.upsert(path, arrow(theirs), shape.hudi_options())
+
+    if shape.table_type == "cow":
+        assert not left & data_files(path)
+    assert not markers.exists()
+    assert difference(without_meta(rows_of_spark(table.snapshot())), oracle.rows()) == ""
+    assert_all_read(path, oracle.rows(), apache_hudi)
+
+
+class Died(BaseException):
+    """What stands for the end of a process."""
+
+
+def dies(*_: Any, **__: Any) -> None:
+    raise Died
+
+
+def data_files(path: Path) -> set[str]:
+    return {str(each.relative_to(path)) for each in path.glob("day=*/*") if "metadata" not in each.name}
 
 
 def leave_an_open_instant(path: Path) -> str:

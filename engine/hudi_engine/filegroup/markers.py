@@ -1,13 +1,15 @@
 """Markers: what a write announced before it created a file, kept in ``.hoodie/.temp/<instant>``.
 
 Direct markers are one empty file each. A timeline server collects them as lines of ``MARKERS0``,
-``MARKERS1``, …, and ``MARKERS.type`` says which kind it is; both kinds are read, direct ones are written
-(Hudi marker mechanism).
+``MARKERS1``, …, and ``MARKERS.type`` says which kind it is; both kinds are read (Hudi marker mechanism). Tasks
+of Spark write direct ones; threads of one process, whose files are known before, collect them.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from hudi_engine.config.properties_file import HOODIE_FOLDER
@@ -19,6 +21,7 @@ IO_TYPES = ("CREATE", "MERGE", "APPEND")
 
 _TEMP_FOLDER = f"{HOODIE_FOLDER}/.temp"
 _COLLECTED = re.compile(r"^MARKERS\d+$")
+_KIND, _COLLECTING = "MARKERS.type", b"TIMELINE_SERVER_BASED"
 _MARKER = re.compile(rf"^(.+)\.marker\.({'|'.join(IO_TYPES)})$")
 
 
@@ -46,15 +49,63 @@ def marker_path(instant: str, partition: str, file_name: str, io_type: str) -> s
     Raises:
         TimelineError: for another ``io_type`` or an instant that is not digits.
     """
+    return join(marker_folder(instant), marker_name(partition, file_name, io_type))
+
+
+def marker_name(partition: str, file_name: str, io_type: str) -> str:
+    """Return the path of a marker below its instant's folder, which is a line where markers are collected.
+
+    Raises:
+        TimelineError: for another ``io_type`` than those of marker_path().
+    """
     if io_type not in IO_TYPES:
         raise TimelineError(f"marker type {io_type!r} is unknown; legal values: {', '.join(IO_TYPES)}")
-    return join(marker_folder(instant), partition, f"{file_name}.marker.{io_type}")
+    return join(partition, f"{file_name}.marker.{io_type}")
 
 
 def write_marker(storage: Storage, instant: str, partition: str, file_name: str, io_type: str) -> None:
     """Announce a data file before it is created; announcing it twice is fine. Arguments as marker_path()."""
     with suppress(FileExistsError):
         storage.create(marker_path(instant, partition, file_name, io_type), b"")
+
+
+class MarkerBook:
+    """The markers of a write that one process makes, collected: one file for all that is foreseen, instead of one for each.
+
+    Args:
+        storage: The table's storage.
+        instant: Instant of the write.
+        foreseen: Markers by marker_name().
+    """
+
+    def __init__(self, storage: Storage, instant: str, foreseen: Iterable[str]) -> None:
+        self._storage = storage
+        self._instant = instant
+        self._folder = marker_folder(instant)
+        self._is_open = False
+        self._foreseen = frozenset(foreseen)
+        self._begun: set[str] = set()
+        self._numbers = itertools.count()
+        self._first = join(self._folder, f"MARKERS{next(self._numbers)}")
+
+    def open(self) -> None:
+        """Write down what is foreseen; files that it names may be begun from now on."""
+        self._is_open = True
+        self._storage.create(join(self._folder, _KIND), _COLLECTING)
+        self._storage.create(self._first, _lines(self._foreseen))
+
+    def announce(self, marker: str) -> None:
+        """Announce a data file before it is created; several threads may do so at once."""
+        self._begun.add(marker)
+        if marker not in self._foreseen:
+            self._storage.create(join(self._folder, f"MARKERS{next(self._numbers)}"), _lines([marker]))
+
+    def close(self) -> None:
+        """Let go of what was foreseen and is not begun; nobody announces anything after it."""
+        if self._is_open and not self._begun:
+            delete_markers(self._storage, self._instant)
+        elif self._is_open and not self._foreseen <= self._begun:
+            self._storage.replace(self._first, _lines(self._foreseen & self._begun))
 
 
 def list_markers(storage: Storage, instant: str) -> list[tuple[str, str]]:
@@ -76,6 +127,10 @@ def list_markers(storage: Storage, instant: str) -> list[tuple[str, str]]:
             if match is not None:
                 found.add((storage.checked(match[1]), match[2]))
     return sorted(found)
+
+
+def _lines(markers: Iterable[str]) -> bytes:
+    return "".join(f"{marker}\n" for marker in sorted(markers)).encode()
 
 
 def delete_markers(storage: Storage, instant: str) -> None:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hudi_engine.filegroup.markers import write_marker
+from hudi_engine.filegroup.markers import MarkerBook, marker_name, write_marker
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.timeline.active import check_inflight
 
@@ -21,12 +21,14 @@ class WriteTask:
         partition_id: Number of the task in its stage.
         stage_id: Spark's stage number, 0 outside Spark.
         attempt_id: Number of the attempt, different for every attempt of a task.
+        markers: Where the markers of all tasks of one process are collected; None makes one file of each.
     """
 
     context: WriteContext
     partition_id: int = 0
     stage_id: int = 0
     attempt_id: int = 0
+    markers: MarkerBook | None = None
     _next_row: int = field(default=0, init=False)
     _next_log_row: int = field(default=1, init=False)
     _file_numbers: itertools.count[int] = field(default_factory=itertools.count)
@@ -53,7 +55,10 @@ class WriteTask:
 
     def announce(self, partition: str, file_name: str, io_type: str) -> None:
         """Write the marker that lets a rollback find the file, before the file exists."""
-        write_marker(self.context.storage, self.context.instant, partition, file_name, io_type)
+        if self.markers is not None:
+            self.markers.announce(marker_name(partition, file_name, io_type))
+        else:
+            write_marker(self.context.storage, self.context.instant, partition, file_name, io_type)
 
     def publish_guard(self) -> Callable[[], None]:
         """Return a call made just before a file gets its final name: refuses when the instant was rolled back meanwhile."""

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from hudi_engine.errors import PathEscapeError, TimelineError
 from hudi_engine.filegroup.markers import (
+    MarkerBook,
     delete_markers,
     list_markers,
+    marker_folder,
+    marker_name,
     marker_path,
     write_marker,
 )
@@ -87,3 +90,45 @@ def test_deleting_markers_takes_one_instant_only(storage: LocalStorage) -> None:
 def test_a_marker_that_no_reader_knows_is_not_made(instant: str, io_type: str) -> None:
     with pytest.raises(TimelineError):
         marker_path(instant, "p", BASE, io_type)
+
+
+def test_markers_that_are_foreseen_are_one_file_of_lines(storage: LocalStorage) -> None:
+    seen = [marker_name("dt=1", BASE, "MERGE"), marker_name("dt=2", LOG, "APPEND")]
+    book = MarkerBook(storage, T, seen)
+    book.open()
+
+    assert list_markers(storage, T) == [(f"dt=1/{BASE}", "MERGE"), (f"dt=2/{LOG}", "APPEND")]
+    for marker in (*seen, marker_name("", BASE, "CREATE")):
+        book.announce(marker)
+    book.close()
+
+    assert list_markers(storage, T) == [
+        (f"dt=1/{BASE}", "MERGE"),
+        (f"dt=2/{LOG}", "APPEND"),
+        (BASE, "CREATE"),
+    ]
+    files = {each.name: storage.read(each.path) for each in storage.list(marker_folder(T))}
+    assert files == {
+        "MARKERS.type": b"TIMELINE_SERVER_BASED",
+        "MARKERS0": "".join(f"{marker}\n" for marker in seen).encode(),
+        "MARKERS1": f"{BASE}.marker.CREATE\n".encode(),
+    }
+
+
+def test_nobody_waits_for_files_that_were_foreseen_and_not_begun(storage: LocalStorage) -> None:
+    book = MarkerBook(storage, T, [marker_name("a", BASE, "MERGE"), marker_name("b", BASE, "MERGE")])
+    book.open()
+    book.announce(marker_name("b", BASE, "MERGE"))
+    book.close()
+
+    assert list_markers(storage, T) == [(f"b/{BASE}", "MERGE")]
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_markers_of_which_nothing_was_begun_leave_nothing(storage: LocalStorage, opened: bool) -> None:
+    book = MarkerBook(storage, T, [marker_name("a", BASE, "MERGE")])
+    if opened:
+        book.open()
+    book.close()
+
+    assert not storage.exists(marker_folder(T))

@@ -58,7 +58,7 @@ def _by_file(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list[
     fresh = np.ones(tagged.batch.num_rows, dtype=bool)
     for tag in tagged.tags:
         fresh[np.asarray(tag.matched)] = False
-    takers = _takers(context, plan, tagged, int(fresh.sum()))
+    takers = takers_of(context, plan, tagged, int(fresh.sum()))
     shares = []
     for tag in tagged.tags:
         rows = _rows_of(tagged.batch.num_rows, tag.matched)
@@ -75,8 +75,15 @@ def _by_file(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list[
     return shares
 
 
-def _takers(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, new_rows: int) -> set[str]:
-    """Return the file ids of the small files that new rows go to."""
+def takers_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, new_rows: int) -> set[str]:
+    """Return the file ids of the small files that new rows go to.
+
+    Args:
+        context: The write.
+        plan: How rows are treated.
+        tagged: The partition, or a share of it.
+        new_rows: How many rows are new.
+    """
     found = shares_of_new(context, plan, tagged.unit, new_rows)
     return {share.file_slice.file_id for share in found if share.file_slice is not None}
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 import pyarrow as pa
 
 from hudi_engine.config.declared.engine_options import EngineOptions
+from hudi_engine.filegroup.markers import MarkerBook
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.index.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
-from hudi_engine.parallel import in_turn, run_in_threads
+from hudi_engine.parallel import in_turn, on_threads, run_in_threads
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.txn.storage_errors import storage_errors
+from hudi_engine.write.place.foreseen import foreseen_markers
 from hudi_engine.write.place.shares import shares_of
 from hudi_engine.write.place.unit import write_unit
 
@@ -58,10 +61,36 @@ def run_on_driver(
             ),
             groups,
         )
-        planned(tagged)
         shares = [share for each in tagged for share in shares_of(context, plan, each)]
-        written = threads(
-            lambda numbered: write_unit(WriteTask(context, numbered[0]), plan, numbered[1]),
-            list(enumerate(shares)),
-        )
+        with _markers_of(context, plan, shares) as markers:
+            first: list[Callable[[], None]] = [partial(planned, tagged)]
+            if markers is not None:
+                first.append(markers.open)
+            on_threads(lambda make: make(), first)
+            written = threads(
+                lambda numbered: write_unit(
+                    WriteTask(context, numbered[0], markers=markers), plan, numbered[1]
+                ),
+                list(enumerate(shares)),
+            )
         return [stat for stats in written for stat in stats]
+
+
+@contextmanager
+def _markers_of(
+    context: WriteContext, plan: UnitPlan, shares: list[TaggedUnit]
+) -> Iterator[MarkerBook | None]:
+    """Yield the markers that the threads share, closed at the end; None where no two files are foreseen."""
+    foreseen = [
+        marker
+        for number, share in enumerate(shares)
+        for marker in foreseen_markers(WriteTask(context, number), plan, share)
+    ]
+    if len(foreseen) < 2:
+        yield None
+        return
+    markers = MarkerBook(context.storage, context.instant, foreseen)
+    try:
+        yield markers
+    finally:
+        markers.close()
