@@ -87,6 +87,7 @@ def with_key_columns(
     schema: pa.Schema,
     options: Options | None = None,
     complex_single_prefix: bool | None = None,
+    keyed: bool = True,
 ) -> DataFrame:
     """Add ``_hoodie_record_key`` and ``_hoodie_partition_path`` to rows.
 
@@ -99,6 +100,7 @@ def with_key_columns(
         schema: Arrow schema of the rows in the table.
         options: Options of the write.
         complex_single_prefix: See `hudi_engine.keygen.generator.build_key_generator`.
+        keyed: Whether there is to be a record key; without one its fields are checked all the same.
 
     Raises:
         ConfigError: The table's key settings make no sense.
@@ -107,11 +109,16 @@ def with_key_columns(
     """
     generator = build_key_generator(config, options=options, complex_single_prefix=complex_single_prefix)
     keys, parts = _fields(generator, schema)
-    names = df.columns
+    if not keyed:
+        keys = []
+    names, given = df.columns, df
     df, texts = with_texts(df, [*keys, *parts])
+    is_plain = df is given and not {RECORD_KEY, PARTITION_PATH} & set(names)
     if keys:
         df = df.withColumn(RECORD_KEY, _record_key(generator, texts[: len(keys)]))
     df = df.withColumn(PARTITION_PATH, _partition_path(generator, texts[len(keys) :]))
+    if is_plain:
+        return df  # Each plan of Spark's is work of milliseconds, however small it is.
     kept = [name for name in names if name not in (RECORD_KEY, PARTITION_PATH)]
     added = [RECORD_KEY, PARTITION_PATH] if keys or RECORD_KEY in names else [PARTITION_PATH]
     return df.select(*map(quoted, [*kept, *added]))

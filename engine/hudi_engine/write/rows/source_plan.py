@@ -23,11 +23,11 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     plan: Any = frame._jdf.queryExecution().optimizedPlan()
     if not plan.deterministic():
         return False
-    while _name(plan) in (_LIGHT_NODES - {"Filter"} if whole else _LIGHT_NODES):
+    while class_name(plan) in (_LIGHT_NODES - {"Filter"} if whole else _LIGHT_NODES):
         plan = plan.children().head()
-    if _name(plan) != "LogicalRelation" or _name(plan.relation()) != "HadoopFsRelation":
+    if class_name(plan) != "LogicalRelation" or class_name(plan.relation()) != "HadoopFsRelation":
         return False
-    return _name(plan.relation().fileFormat()) == "ParquetFileFormat"
+    return class_name(plan.relation().fileFormat()) == "ParquetFileFormat"
 
 
 def estimated_bytes(frame: DataFrame) -> int:
@@ -49,5 +49,6 @@ def usual_row_bytes(frame: DataFrame) -> int:
     return max(1, int(jframe.schema().defaultSize()))
 
 
-def _name(thing: Any) -> str:
+def class_name(thing: Any) -> str:
+    """Return the name of an object's class in Java, without its package."""
     return str(thing.getClass().getSimpleName())

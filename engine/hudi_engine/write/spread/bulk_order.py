@@ -17,6 +17,7 @@ from hudi_engine.layout.layout import RowLayout
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows.key_columns import rows_by_partition
 from hudi_engine.write.rows.source_plan import estimated_bytes, is_parquet_scan, usual_row_bytes
+from hudi_engine.write.spread.file_look import seen_partitions
 from hudi_engine.write.spread.file_sample import sampled_partitions
 
 if TYPE_CHECKING:
@@ -88,13 +89,13 @@ def _left_where_they_are(
         return frame.repartition(tasks) if tasks else frame
     if gathers or tasks or source is None or not is_parquet_scan(source):
         return None
-    readers = tasks_of(source)
     if is_parquet_scan(source, whole=True):
+        readers = tasks_of(source)
         most = estimated_bytes(source) // readers // UNSHUFFLED_FILE_BYTES
         return (
             frame if most and len(_rows_by_partition(frame, context, source, readers, most)) <= most else None
         )
-    return _of_fewer_tasks(frame, context, source, readers)
+    return _of_fewer_tasks(frame, context, source)
 
 
 def _rows_by_partition(
@@ -116,17 +117,19 @@ def _rows_by_partition(
     return {row[PARTITION_PATH]: row["rows"] for row in counted}
 
 
-def _of_fewer_tasks(
-    frame: DataFrame, context: WriteContext, source: DataFrame, tasks: int
-) -> DataFrame | None:
+def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) -> DataFrame | None:
     """Return the rows that a filter leaves in as few tasks as use the machine; None where files would be small even then."""
-    counted = _rows_by_partition(frame, context, source, tasks, _MOST_PARTITIONS)
+    counted = seen_partitions(source, context.config)
+    if counted is None:
+        counted = _rows_by_partition(frame, context, source, tasks_of(source), _MOST_PARTITIONS)
     if not 0 < len(counted) <= _MOST_PARTITIONS:
         return None
     size = sum(counted.values()) * min(context.file_size.row_bytes, usual_row_bytes(frame))
     cores = frame.sparkSession.sparkContext.defaultParallelism
-    tasks = min(tasks, max(cores, -(-size // context.file_size.max_bytes)))
-    return frame.coalesce(tasks) if size >= UNSHUFFLED_FILE_BYTES * tasks * len(counted) else None
+    tasks = max(cores, -(-size // context.file_size.max_bytes))
+    small = UNSHUFFLED_FILE_BYTES * len(counted)
+    # Planning tells how many tasks there are without being asked for fewer, and takes its time.
+    return frame.coalesce(tasks) if size >= small * tasks or size >= small * tasks_of(source) else None
 
 
 def tasks_of(frame: DataFrame) -> int:

@@ -104,18 +104,21 @@ def prepare_distributed(
     config = _key_config(state.config, batch.schema, operation)
     frame = batch.frame
     generator = None
+    one_pass = operation.bulk and not (operation.combine_option and options[operation.combine_option])
     if not prepped:
         prefix = state.keys_carry_field_name()
         if config.record_key_fields and not operation.delete_only:
             generator = build_key_generator(config, options=options, complex_single_prefix=prefix)
+        by_key = options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS
         frame = with_key_columns(
             frame,
             config,
             schema=batch.schema,
             options=options,
             complex_single_prefix=prefix,
+            keyed=by_key or not one_pass or generator is None,
         )
-    if operation.bulk and not (operation.combine_option and options[operation.combine_option]):
+    if one_pass:
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
     if _order_matters(operation, options) and RECORD_KEY in frame.columns:
         frame = frame.withColumn(ORDER, F.monotonically_increasing_id())
@@ -256,7 +259,9 @@ def _write_bulk(
         frame, keys = combine_by_key(frame, context, plan), None
     if context.options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS:
         keys = None
-    return run_bulk(spark, context, ordered_for_bulk(without_keys(frame, keys), context, batch.source), keys)
+    if batch.rows is not None:
+        frame = without_keys(frame, keys)
+    return run_bulk(spark, context, ordered_for_bulk(frame, context, batch.source), keys)
 
 
 def _tasks(context: WriteContext) -> int:

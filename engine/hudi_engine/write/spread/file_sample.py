@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.schema.meta_fields import PARTITION_PATH
@@ -44,18 +44,16 @@ def sampled_partitions(
     from pyspark.sql import functions as F
 
     jsource: Any = source._jdf
-    files = jsource.inputFiles()
-    count = len(files)
-    chosen = max(2, -(-count // tasks))
-    if count < _FEWEST_FILES or chosen * _SHARE > count:
+    files = [str(each) for each in jsource.inputFiles()]
+    named = chosen_files(files, -(-len(files) // tasks))
+    if named is None:
         return None
-    named = [str(files[(2 * place + 1) * count // (2 * chosen)]) for place in range(chosen)]
     # The list of files and the column write local paths in different ways.
     paths = [*named, *(path.replace("file:///", "file:/", 1) for path in named)]
     try:
         # In one task, so that nothing is shuffled: a few columns of a few files take less time than a second stage.
         looked_at = frame.where(F.col(_FILE).isin(paths)).coalesce(1)
-        counted = count_rows(looked_at, [F.col(_FILE).alias("file")]).limit(chosen * most + 1).collect()
+        counted = count_rows(looked_at, [F.col(_FILE).alias("file")]).limit(len(named) * most + 1).collect()
     except AnalysisException:
         return None  # A column of that name hides where rows come from.
     by_file: dict[str, int] = {}
@@ -63,6 +61,31 @@ def sampled_partitions(
     for row in counted:
         by_file[row["file"]] = by_file.get(row["file"], 0) + row["rows"]
         rows[row[PARTITION_PATH]] = rows.get(row[PARTITION_PATH], 0) + row["rows"]
-    if len(by_file) < chosen or max(by_file.values()) > _EVEN * min(by_file.values()):
+    missing = len(named) - len(by_file)
+    return counts_of_all(rows, [*by_file.values(), *[0] * missing], len(files))
+
+
+def chosen_files(files: Sequence[str], wanted: int) -> list[str] | None:
+    """Return files to look at from among all, at equal distances; None where there are too few to choose from.
+
+    Args:
+        files: All of them.
+        wanted: How many to look at, two at least.
+    """
+    count, chosen = len(files), max(2, wanted)
+    if count < _FEWEST_FILES or chosen * _SHARE > count:
         return None
-    return {path: seen * count // chosen for path, seen in rows.items()}
+    return [files[(2 * place + 1) * count // (2 * chosen)] for place in range(chosen)]
+
+
+def counts_of_all(rows: Mapping[str, int], by_file: Sequence[int], files: int) -> dict[str, int] | None:
+    """Return rows of all files from those of a few, by whatever they are told apart; None where those few are not alike.
+
+    Args:
+        rows: Rows of those looked at.
+        by_file: How many each of them has.
+        files: How many files there are.
+    """
+    if not min(by_file) or max(by_file) > _EVEN * min(by_file):
+        return None
+    return {name: seen * files // len(by_file) for name, seen in rows.items()}
