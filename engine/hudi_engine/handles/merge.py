@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar
@@ -59,6 +59,9 @@ class _Merging:
         name: Name of the new file.
         images: Collects changes for a changelog, None where there is none.
         bloom: Filter of the old file that gets the new keys; None when one is made anew.
+
+    Attributes:
+        keys: Record keys of the new file so far, where the task keeps them.
     """
 
     task: WriteTask
@@ -70,6 +73,7 @@ class _Merging:
     updated: int = 0
     deleted: int = 0
     inserted: int = 0
+    keys: list[pa.Array] = field(default_factory=list)
 
     @property
     def is_another(self) -> bool:
@@ -83,8 +87,9 @@ class _Merging:
             _NothingChanged: after the last block, when all rows were as they had been.
         """
         for block in changed_blocks(self, old, self.name):
-            yield block.rows
-        yield from self._inserted()
+            yield self._noted(block.rows)
+        for new in self._inserted():
+            yield self._noted(new)
         if not self.is_another:
             raise _NothingChanged
 
@@ -98,9 +103,11 @@ class _Merging:
             _NothingChanged: after the last one, when all rows were as they had been.
         """
         has_new = self.changes.inserts is not None and self.changes.inserts.num_rows > 0
-        yield from old.followed(self, self.name, grows=has_new)
+        for group in old.followed(self, self.name, grows=has_new):
+            self._noted(group.rows)
+            yield group
         for new in self._inserted():
-            yield GroupRows(new)
+            yield GroupRows(self._noted(new))
         if not self.is_another:
             raise _NothingChanged
 
@@ -118,6 +125,16 @@ class _Merging:
     @cached_property
     def _updates(self) -> Updates:
         return Updates.of(self.task, self.partition, self.changes, self.images)
+
+    def keep_keys(self, path: str) -> None:
+        """Tell the keys of the new file to whoever looks for some of them later."""
+        if self.task.keep_keys is not None:
+            self.task.keep_keys(self.task.context.storage, path, pa.chunked_array(self.keys, pa.string()))
+
+    def _noted(self, rows: pa.Table) -> pa.Table:
+        if self.task.keep_keys is not None:
+            self.keys.extend(rows.column(RECORD_KEY).chunks)
+        return rows
 
     def _inserted(self) -> Iterator[pa.Table]:
         if self.changes.inserts is not None and self.changes.inserts.num_rows:
@@ -167,6 +184,7 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
                 info = _write(merging, [read_slice(context.read, file_slice, columns=columns)], rows)
         except _NothingChanged:
             return None
+    merging.keep_keys(info.path)
     note_file(context.storage.base, info.rows)
     return WriteStat(
         file_id=file_slice.file_id,

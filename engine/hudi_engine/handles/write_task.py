@@ -7,8 +7,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from hudi_engine.filegroup.markers import MarkerBook, marker_name, write_marker
 from hudi_engine.handles.write_context import WriteContext
+from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import check_inflight
 
 
@@ -22,6 +25,7 @@ class WriteTask:
         stage_id: Spark's stage number, 0 outside Spark.
         attempt_id: Number of the attempt, different for every attempt of a task.
         markers: Where the markers of all tasks of one process are collected; None makes one file of each.
+        keep_keys: Is told the record keys of base files that follow others; None where nobody asks for them later.
     """
 
     context: WriteContext
@@ -29,6 +33,7 @@ class WriteTask:
     stage_id: int = 0
     attempt_id: int = 0
     markers: MarkerBook | None = None
+    keep_keys: Callable[[Storage, str, pa.ChunkedArray], None] | None = None
     _next_row: int = field(default=0, init=False)
     _next_log_row: int = field(default=1, init=False)
     _file_numbers: itertools.count[int] = field(default_factory=itertools.count)

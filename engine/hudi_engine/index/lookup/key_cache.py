@@ -16,9 +16,13 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.base_reader import read_base_file
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.storage.base import Storage
 
 KeysOf = Callable[[ReadContext, BaseFile], pa.ChunkedArray]
 """Returns the record keys of a base file, in file order."""
+
+KeepKeys = Callable[[Storage, str, pa.ChunkedArray], None]
+"""Is told the storage and path of a base file, and its record keys in file order."""
 
 _Name = tuple[str, str, int, int]
 
@@ -51,6 +55,16 @@ class KeyCache:
             return keys
 
         return find
+
+    def keeping(self, limit: int) -> KeepKeys:
+        """Return a way to tell the keys of a base file that was just written; of a storage that takes long to ask none are kept."""
+
+        def keep(storage: Storage, path: str, keys: pa.ChunkedArray) -> None:
+            status = storage.stat(path) if storage.is_near else None
+            if status is not None:
+                self._keep((storage.base, path, status.size, status.modified_ms), keys, limit)
+
+        return keep
 
     def _keep(self, name: _Name, keys: pa.ChunkedArray, limit: int) -> None:
         with self._lock:

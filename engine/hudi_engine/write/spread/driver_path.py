@@ -52,7 +52,8 @@ def run_on_driver(
     with storage_errors(context.storage, "write data files"):
         groups = split_by_partition(batch, PARTITION_PATH)
         threads = partial(run_in_threads, most=MOST_THREADS)
-        keys_of = DRIVER_KEYS.keys_of(context.options[EngineOptions.KEY_CACHE_BYTES])
+        limit = context.options[EngineOptions.KEY_CACHE_BYTES]
+        keys_of, keep_keys = DRIVER_KEYS.keys_of(limit), DRIVER_KEYS.keeping(limit) if limit else None
         # Where there is but one partition, its files are what threads share.
         look = threads if len(groups) == 1 else in_turn
         tagged = threads(
@@ -69,7 +70,7 @@ def run_on_driver(
             on_threads(lambda make: make(), first)
             written = threads(
                 lambda numbered: write_unit(
-                    WriteTask(context, numbered[0], markers=markers), plan, numbered[1]
+                    WriteTask(context, numbered[0], markers=markers, keep_keys=keep_keys), plan, numbered[1]
                 ),
                 list(enumerate(shares)),
             )
