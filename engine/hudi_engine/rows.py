@@ -62,7 +62,8 @@ def read(
         path: Base path of the table: a folder or a URI.
         columns: Columns in the wanted order, Hudi's meta columns among the legal ones; None for the table's own.
         filters: Tuples ``(column, operator, value)`` that must all hold, lists of such of which one must, or an expression
-            of `pyarrow.compute`. A row without a value passes ``not in``, as with pyarrow, and none of the other operators.
+            of `pyarrow.compute`. A row without a value passes ``not in`` of values, and ``in`` of values with None among
+            them, as with pyarrow, and none of the other operators.
         as_of: Instant, moment such as ``2026-01-01 09:30:00``, comment of a savepoint, or ``latest``: the table as it was then,
             without rows before its first commit.
         options: ``hoodie.*`` read options.

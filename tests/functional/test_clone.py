@@ -71,6 +71,10 @@ class TestSlimRun(BaseClone):
 
         (result,) = run_dbt(["clone", *there, "-s", "counted", "--full-refresh"], expect_pass=False)
         assert f"{project.test_schema}.counted is not there; nothing to clone" in result.message
+        assert (
+            "This target finds tables below" in result.message
+            and "`hudi-engine PATH clone`" in result.message
+        )
         assert project.run_sql(f"select n from {other_schema}.counted", fetch="one")[0] == 3
 
         run_dbt(["run", "--exclude", "counted"])

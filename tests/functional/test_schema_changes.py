@@ -19,6 +19,10 @@ MODELS = {
     "checked": ("cow", "append_new_columns", "false"),
     "ignoring": ("cow", "ignore", "false"),
 }
+PARTITIONED = """
+{{ config(materialized='incremental', unique_key='id', precombine_field='n', partition_by=var('by', 'gone')) }}
+{% if is_incremental() %} {{ var('second') }} {% else %} select 1 as id, 'kept' as gone, 7 as n {% endif %}
+"""
 PROPERTIES = """
 models:
   - name: checked
@@ -45,7 +49,7 @@ class TestColumnsAndRowsAreOneCommit:
         }
         first = "select 1 as id, 'kept' as gone, 7 as n"
         texts["checked.sql"] = texts["checked.sql"].replace(first, f"{first}, cast(null as string) as extra")
-        return {**texts, "all.yml": PROPERTIES}
+        return {**texts, "partitioned.sql": PARTITIONED, "all.yml": PROPERTIES}
 
     def look(self, project: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         with project.adapter.connection_named("look"):
@@ -80,6 +84,19 @@ class TestColumnsAndRowsAreOneCommit:
         for name in names:
             wanted = (["id int", "gone string", "n int", "extra string"], [(1, "kept", 8, "good")])
             assert self.look(project, name) == (wanted if name == "appended" else synced), name
+
+    def test_a_partition_column_under_another_name_is_told_as_no_mode_would_take_it(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "partitioned"])
+        renamed = "select 1 as id, 'kept' as away, 8 as n"
+        (said,) = self.run("partitioned", renamed, passes=False)
+        assert "partition_by names 'gone', but the model's columns are id, away, n" in said
+        given = ["run", "--select", "partitioned", "--vars", f'{{second: "{renamed}", by: away}}']
+        (result,) = run_dbt(given, expect_pass=False)
+        assert "partition_by is away, but the table has gone" in result.message
+        assert "--full-refresh" in result.message and "append_new_columns" not in result.message
+        assert self.look(project, "partitioned") == OLD
 
     def test_a_key_under_another_name_is_told_as_no_mode_would_take_it(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh", "--select", "ignoring"])

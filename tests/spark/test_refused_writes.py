@@ -12,6 +12,7 @@ from hudi_engine import (
     InvalidKeyError,
     PathEscapeError,
     SchemaError,
+    StorageError,
     TableExistsError,
     TableNotFoundError,
 )
@@ -111,6 +112,12 @@ def test_create_and_open_refuse_by_name(spark, tmp_path):
     a_file = tmp_path / "files" / "a.csv"
     with pytest.raises(TableExistsError, match="is a file"):
         HudiTable.create(spark, a_file, name="t", record_key=["id"])
+    with pytest.raises(StorageError, match=f"{a_file} is a file. Choose another path"):
+        HudiTable.create(spark, a_file / "below" / "t", name="t", record_key=["id"])
+    with pytest.raises(
+        StorageError, match="no table can be made at /proc/nope/t: .*or one that may be written"
+    ):
+        HudiTable.create(spark, "/proc/nope/t", name="t", record_key=["id"])
     with pytest.raises(TableNotFoundError):
         HudiTable.open(spark, a_file)
 

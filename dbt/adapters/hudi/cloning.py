@@ -38,8 +38,15 @@ class CloneMethods(TableServiceMethods):
         with self.connections.work(f"look up {name.label}") as session:
             entry = self.connections.warehouse.entry(session, name.database, name.name)
         if entry is None:
+            there = self.config.credentials
+            elsewhere = (
+                f" This target finds tables below {there.location_root} only: where the other environment keeps them below "
+                "another folder, give both one location_root, or clone by path with `hudi-engine PATH clone`"
+                if there.catalog == "directory"
+                else ""
+            )
             raise DbtRuntimeError(
-                f"{name.label} is not there; nothing to clone. Build it in its environment first"
+                f"{name.label} is not there; nothing to clone. Build it in its environment first.{elsewhere}"
             )
         return bool(entry.is_hudi_table)
 

@@ -328,8 +328,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             frame = drop_meta_columns(session.table(name))
             wanted, absent = chosen_columns(frame.columns, [column.name for column in columns])
             if absent and operation != "delete" and plan.merge.on_schema_change == "ignore":
-                key = plan.named_columns["unique_key"]
-                refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted, key)
+                builds.check_shape(plan, builds.current_table(self._warehouse, session, plan))
+                roles = ("unique_key", "partition_by", "precombine_field")
+                named_by_roles = {role: plan.named_columns[role] for role in roles}
+                refuse_absent(f"{plan.schema}.{plan.name}", absent, frame.columns, wanted, named_by_roles)
 
             def write() -> HudiAdapterResponse:
                 # by name: the query may have been evaluated anew

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence, Sized
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -18,6 +19,9 @@ from hudi_engine.schema.meta_fields import META_FIELDS
 
 OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 
+_BEYOND = 2.0**63
+_LEAST = -(2**63)
+"""Bounds of whole numbers of 64 bits."""
 _MOST = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(np.float64).max)}
 """The greatest number of each width in bits; beyond it a number would become infinity."""
 
@@ -73,7 +77,10 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
                 raise ConfigError(_how(each))
             _check(each, exact)
     typed = [
-        [_typed((exact[str(name)], operator, value), schema) for name, operator, value in alternative]
+        [
+            _typed((exact[str(name)], operator, _members(operator, value)), schema)
+            for name, operator, value in alternative
+        ]
         for alternative in alternatives
     ]
     try:
@@ -85,6 +92,13 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise ConfigError(f"{_how(filters)} ({error})") from error
     return expression
+
+
+def _members(operator: str, value: Any) -> Any:
+    """Return what a column is compared with; members that can be asked for once only, and Arrow's, as a list."""
+    if isinstance(value, (pa.Array, pa.ChunkedArray)):
+        return value.to_pylist()
+    return list(value) if operator in ("in", "not in") and isinstance(value, Iterator) else value
 
 
 def _check(given: tuple[Any, ...], exact: Mapping[str, str]) -> None:
@@ -125,12 +139,11 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     """Read text that a date, time or decimal is compared with as such a value; a time without a zone is in UTC."""
     name, operator, value = given
     kind = schema.field(str(name)).type
-    if operator in ("in", "not in") and isinstance(value, Sized) and not len(value):
-        return (
-            name,
-            operator,
-            pa.array([], kind),
-        )  # of an empty list Arrow does not know what it is compared with
+    if operator in ("in", "not in") and isinstance(value, Collection) and all(each is None for each in value):
+        # Of a list without a value Arrow does not know what it is compared with.
+        return name, operator, pa.array([None] * min(len(value), 1), kind)
+    if pa.types.is_integer(kind):
+        return _of_whole_numbers(name, operator, value, kind)
     if pa.types.is_floating(kind):
         return name, operator, _floats(value, kind) if operator in ("in", "not in") else _float(value, kind)
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
@@ -141,6 +154,32 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
             members = [each for each in members if _may_be_stored(each, kind)]
         return name, operator, members or pa.array([], kind)
     return name, operator, _read(given, value, kind)
+
+
+def _of_whole_numbers(name: str, operator: str, value: Any, kind: pa.DataType) -> tuple[Any, ...]:
+    """Return a filter of a column of whole numbers that names none with a fraction, for which Arrow makes floats of the column."""
+    if operator in ("in", "not in"):
+        members = [_whole(each) for each in value]
+        members = [each for each in members if not isinstance(each, float)]
+        return name, operator, members or pa.array([], kind)
+    number = _whole(value)
+    if not isinstance(number, float):
+        return name, operator, number
+    nothing, everything = (name, "in", pa.array([], kind)), (name, ">=", _LEAST)
+    if operator in ("=", "==") or math.isnan(number):
+        return everything if operator == "!=" else nothing
+    if operator == "!=":
+        return everything
+    is_upper = operator in ("<", "<=")
+    if abs(number) >= _BEYOND:
+        return everything if (number > 0) is is_upper else nothing
+    return (name, "<=", math.floor(number)) if is_upper else (name, ">=", math.ceil(number))
+
+
+def _whole(value: object) -> object:
+    """Return a number that a column of 64 bits may hold as a whole one; whatever else as it is."""
+    is_whole = isinstance(value, float) and value.is_integer() and -_BEYOND <= value < _BEYOND
+    return int(value) if is_whole else value  # type: ignore[call-overload]
 
 
 def _floats(values: Iterable[object], kind: pa.DataType) -> list[object]:

@@ -39,7 +39,9 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     }
     gone = sorted(name for name in needed if name.partition(".")[0] not in new.names)
     problems = [
-        f"column {name!r} is a key, ordering or partition column and cannot be dropped" for name in gone
+        f"column {name!r} is a key, ordering or partition column and cannot be dropped; select it under its name, or rebuild "
+        "the table (in dbt with --full-refresh)"
+        for name in gone
     ]
     for field in new:
         place = old.get_field_index(field.name)

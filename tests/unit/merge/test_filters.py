@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as python_operators
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -127,3 +128,66 @@ def test_a_number_is_compared_in_the_width_of_its_column_in_whatever_file_a_row_
         pq.write_table(rows, tmp_path / f"{number}.parquet")
     expression = as_expression([("f", operator, asked)], pa.schema([("f", pa.float32())]))
     assert sorted(ds.dataset(tmp_path).to_table(filter=expression)["id"].to_pylist()) == found
+
+
+NUMBERS = [None, 0, 1, -1, 2, 2**53 + 1, 2**63 - 1, -(2**63)]
+ASKED = [
+    1.0,
+    1.5,
+    -0.5,
+    -1.5,
+    0.0,
+    9.3e18,
+    -9.3e18,
+    2.0**63,
+    -(2.0**63),
+    float("inf"),
+    float("-inf"),
+    float("nan"),
+    2,
+    -1,
+]
+
+
+@pytest.mark.parametrize("operator", ["=", "!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_whole_numbers_are_compared_with_fractions_as_python_does_it(operator: str, asked: float) -> None:
+    rows = pa.table({"n": pa.array(NUMBERS, pa.int64())})
+    compare = {"=": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[operator]
+    wanted = [
+        each for each in NUMBERS if each is not None and getattr(python_operators, compare)(each, asked)
+    ]
+    assert rows.filter(as_expression([("n", operator, asked)], rows.schema))["n"].to_pylist() == wanted
+
+
+def test_a_number_with_a_fraction_is_no_member_of_whole_numbers() -> None:
+    rows = pa.table({"n": pa.array([1, 2, 3], pa.int32())})
+    for asked, found in [([1.0, 2.5, 9e30], [1]), ([2.5], []), ({3.0, 1}, [1, 3])]:
+        assert rows.filter(as_expression([("n", "in", asked)], rows.schema))["n"].to_pylist() == found
+        others = rows.filter(as_expression([("n", "not in", asked)], rows.schema))["n"].to_pylist()
+        assert others == [each for each in (1, 2, 3) if each not in found]
+
+
+@pytest.mark.parametrize("column", ["day", "at", "local", "price", "name", "number", "real"])
+def test_members_may_come_one_by_one_or_as_arrows(column: str) -> None:
+    rows = ROWS.append_column("number", pa.array([1, 2, 3])).append_column("real", pa.array([1.0, 2.0, 3.0]))
+    values = rows[column].to_pylist()[:2]
+    for given in (
+        lambda: iter(values),
+        lambda: (each for each in values),
+        lambda: pa.array(values, rows.schema.field(column).type),
+    ):
+        assert rows.filter(as_expression([(column, "in", given())], rows.schema)).num_rows == 2
+        assert rows.filter(as_expression([(column, "not in", given())], rows.schema)).num_rows == 1
+
+
+@pytest.mark.parametrize("column", ["day", "at", "local", "price", "name", "number", "real"])
+def test_none_among_the_members_means_rows_without_a_value(column: str) -> None:
+    rows = ROWS.append_column("number", pa.array([1, 2, 3])).append_column("real", pa.array([1.0, 2.0, 3.0]))
+    rows = pa.concat_tables(
+        [rows, pa.table([pa.nulls(1, kind) for kind in rows.schema.types], schema=rows.schema)]
+    )
+    first = rows[column][0].as_py()
+    for asked, count in [([None], 1), ([first, None], 2), ([first], 1)]:
+        assert rows.filter(as_expression([(column, "in", asked)], rows.schema)).num_rows == count
+        assert rows.filter(as_expression([(column, "not in", asked)], rows.schema)).num_rows == 4 - count

@@ -10,6 +10,9 @@ from collections.abc import Collection, Mapping
 
 from hudi_engine.spelling import nearest
 
+OTHER_SPELLINGS = ("primaryKey", "preCombineField", "precombineKey", "preCombineKey")
+"""Names that dbt-spark's users and Hudi's SQL know some configs by; who writes nearly one of ours is not sent to them."""
+
 # The clauses of a merge.
 CLAUSES: tuple[str, ...] = (
     "matched_condition",
@@ -248,7 +251,9 @@ def _word_on(key: str) -> str:
     )
     if told is not None:
         return told
-    near = nearest(key, (*USED, *OF_DBT)) or nearest(key, (*REFUSED, *REFUSED_OF_MERGES, *SAID))
+    own = [each for each in (*USED, *OF_DBT) if each not in OTHER_SPELLINGS]
+    near = nearest(key, own) or nearest(key, OTHER_SPELLINGS)
+    near = near or nearest(key, (*REFUSED, *REFUSED_OF_MERGES, *SAID))
     if near is not None:
         return f"no config of dbt or dbt-hudi has this name; did you mean {near!r}?"
     return "no config of dbt or dbt-hudi has this name; correct it, or put a config of your own under meta"

@@ -10,6 +10,7 @@ from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.spelling import did_you_mean
 
+from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS
 from dbt.adapters.hudi.model.reading import Problems, boolean, choice, mapping, names, option_text
 
 TABLE_TYPES: Mapping[str, str] = {
@@ -56,7 +57,7 @@ _PARTITION_KEYS = (
 _HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
 # Flink's spelling, the one of the documentation
 _OTHER_OPTIONS = ("changelog.enabled",)
-_SHORT_OPTIONS = ("type", "primaryKey", "preCombineField", "precombineKey", "preCombineKey")
+_SHORT_OPTIONS = ("type", *OTHER_SPELLINGS)
 
 
 @dataclass(frozen=True)

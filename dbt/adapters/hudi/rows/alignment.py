@@ -86,7 +86,7 @@ def refuse_absent(
     absent: Sequence[str],
     given: Sequence[str],
     wanted: Collection[str],
-    key: Sequence[str] = (),
+    named: Mapping[str, Iterable[str]] | None = None,
 ) -> None:
     """Refuse a query that lacks columns of its table where on_schema_change is ``ignore``.
 
@@ -95,12 +95,12 @@ def refuse_absent(
         absent: What the query lacks.
         given: Columns of the query.
         wanted: Those of them that the table has, quoted; others may be what it lacks, under another name.
-        key: The model's ``unique_key``, without which no mode takes a query; that is told first.
+        named: Configs, such as ``unique_key``, by whose columns no mode goes without; those are told first.
 
     Raises:
         DbtRuntimeError: Always.
     """
-    check_named_columns(given, {"unique_key": key})
+    check_named_columns(given, named or {})
     known = {name.lower() for name in wanted}
     new = [name for name in given if quoted(name).lower() not in known]
     beside = f", and selects {', '.join(new)}, which it lacks (a column that was renamed?)" if new else ""

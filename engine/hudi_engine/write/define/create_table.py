@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from pathlib import Path
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
@@ -40,11 +41,17 @@ def create_table(storage: Storage, config: TableConfig) -> None:
             _create_properties(storage, config.to_bytes())
         except FileExistsError:
             raise TableExistsError(_exists(storage)) from None
-        except NotADirectoryError as error:
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            above = _file_above(storage.base)
+            why = f"{above} is a file" if above else str(error)
             raise StorageError(
-                f"no folder can be made at {storage.base}: {error.filename or 'a part of the path'} is a file; choose another "
-                "path"
+                f"no table can be made at {storage.base}: {why}. Choose another path, or one that may be written; nothing was made"
             ) from error
+
+
+def _file_above(base: str) -> str | None:
+    """Return the part of a local path that is a file and no folder."""
+    return next((str(each) for each in (Path(base), *Path(base).parents) if each.is_file()), None)
 
 
 def check_absent(storage: Storage) -> None:
