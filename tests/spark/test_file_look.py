@@ -10,6 +10,8 @@ import pytest
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.write.spread.file_look import seen_partitions
 
+from tests.helpers.keyed import keyed_table
+
 FILES, ROWS = 10, 120
 COLUMNS = (
     "id",
@@ -111,6 +113,26 @@ def test_partitions_that_are_made_of_parts_or_times_are_left_to_spark(
 def test_values_in_the_names_of_folders_are_left_to_spark(spark: Any, files: Any, tmp_path: Path) -> None:
     files.repartition(9).write.partitionBy("dt").parquet(str(tmp_path / "t"))
     assert seen_partitions(spark.read.parquet(str(tmp_path / "t")).where("n = 1"), of("dt")) is None
+
+
+def test_two_partition_columns_of_one_stored_column_are_counted_once(files: Any) -> None:
+    twice = files.where("n = 1").selectExpr("id", "dt", "dt as other")
+    found = seen_partitions(twice, of("dt", "other"))
+    assert found is not None and sorted(found.values()) == counted(twice, "dt")
+
+
+@pytest.mark.parametrize("day", ["date'+12000-01-01'", "date'-0044-03-15'"])
+def test_days_that_python_has_none_of_are_left_to_spark(spark: Any, tmp_path: Path, day: str) -> None:
+    spark.range(0, 900, 1, 9).selectExpr("id", f"if(id % 2 = 0, {day}, date'2024-01-01') day").write.parquet(
+        str(tmp_path / "far")
+    )
+    rows = spark.read.parquet(str(tmp_path / "far"))
+    assert seen_partitions(rows.where("id >= 0"), of("day")) is None
+    assert seen_partitions(rows.where("day < date'+10000-01-01'"), of("day")) is None
+    options = {"hoodie.engine.small.batch.rows": "0"}
+    table = keyed_table(spark, tmp_path / "t", partition_by=["day"], precombine_field=None)
+    table.insert_overwrite(rows.where(f"day = {day}"), options=options)
+    assert table.snapshot().count() == 450
 
 
 def test_files_that_are_few_or_unlike_are_left_to_spark(spark: Any, files: Any, tmp_path: Path) -> None:

@@ -55,16 +55,30 @@ def seen_partitions(source: DataFrame, config: TableConfig) -> dict[str, int] | 
     from py4j.protocol import Py4JError
 
     try:
-        columns, rows_left = _look_of(source, config)
-        jsource: Any = source._jdf
-        files = [str(each) for each in jsource.inputFiles()]
-        chosen = chosen_files(files, 1)
-        if chosen is None:
-            return None
-        tables = [pq.read_table(_local(uri), columns=columns, filters=rows_left) for uri in chosen]
-    except (_NotKnown, OSError, pa.ArrowException, LookupError, Py4JError) as error:
+        return _seen(source, config)
+    except (
+        _NotKnown,
+        OSError,
+        pa.ArrowException,
+        ArithmeticError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         logger.debug("Spark is left to look into the files: %s", error)
+    except Py4JError as error:
+        logger.debug("Spark is left to look into the files, as its plan cannot be read: %s", error)
+    return None
+
+
+def _seen(source: DataFrame, config: TableConfig) -> dict[str, int] | None:
+    columns, rows_left = _look_of(source, config)
+    jsource: Any = source._jdf
+    files = [str(each) for each in jsource.inputFiles()]
+    chosen = chosen_files(files, 1)
+    if chosen is None:
         return None
+    tables = [pq.read_table(_local(uri), columns=columns, filters=rows_left) for uri in chosen]
     rows: dict[str, int] = {}
     for table in tables:
         for group in table.group_by(columns).aggregate([([], "count_all")]).to_pylist():
@@ -117,7 +131,7 @@ def _columns(output: Any, projects: Sequence[Any], stored: Any, config: TableCon
         if field.kind == "timestamp" or place not in stored_names:
             raise _NotKnown(f"partition field {field.name}")
         names.append(stored_names[place])
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _renamed(project: Any, place: str | None) -> str | None:
