@@ -242,6 +242,7 @@ def unused_configs(config: Mapping[str, object], used_elsewhere: Collection[str]
 
 
 def _word_on(key: str) -> str:
+    """Say what is wrong with a config that nobody reads, and which was meant."""
     if key.startswith("hoodie."):
         return (
             f"options of Hudi stand together: hudi_options: {{{key}: ...}}, in dbt_project.yml +hudi_options:"
