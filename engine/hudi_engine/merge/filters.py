@@ -166,10 +166,10 @@ def _of_whole_numbers(name: str, operator: str, value: Any, kind: pa.DataType) -
     if not isinstance(number, float):
         return name, operator, number
     nothing, everything = (name, "in", pa.array([], kind)), (name, ">=", _LEAST)
-    if operator in ("=", "==") or math.isnan(number):
-        return everything if operator == "!=" else nothing
     if operator == "!=":
         return everything
+    if operator in ("=", "==") or math.isnan(number):
+        return nothing
     is_upper = operator in ("<", "<=")
     if abs(number) >= _BEYOND:
         return everything if (number > 0) is is_upper else nothing

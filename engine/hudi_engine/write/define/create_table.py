@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from pathlib import Path
 
@@ -45,13 +46,13 @@ def create_table(storage: Storage, config: TableConfig) -> None:
             above = _file_above(storage.base)
             why = f"{above} is a file" if above else str(error)
             raise StorageError(
-                f"no table can be made at {storage.base}: {why}. Choose another path, or one that may be written; nothing was made"
+                f"no table can be made at {storage.base}: {why}. Choose another path, or one that may be written"
             ) from error
 
 
 def _file_above(base: str) -> str | None:
     """Return the part of a local path that is a file and no folder."""
-    return next((str(each) for each in (Path(base), *Path(base).parents) if each.is_file()), None)
+    return next((str(each) for each in (Path(base), *Path(base).parents) if os.path.isfile(each)), None)
 
 
 def check_absent(storage: Storage) -> None:
