@@ -9,6 +9,7 @@ import pytest
 from hudi_engine import HudiTable
 from hudi_engine.txn.transaction import WriteTransaction
 
+from tests.helpers.fault import SimulatedCrash, raise_crash
 from tests.helpers.forms import forms, in_turn, named
 from tests.judge.apache_hudi import VERSIONS
 from tests.judge.arrow_rows import rows_of_spark
@@ -177,9 +178,9 @@ def test_apache_hudi_finds_the_files_of_a_dead_writer_of_ours_by_its_collected_m
     table.upsert(spark.createDataFrame(first, COLUMNS))
     known = data_files(path)
     with monkeypatch.context() as dying:
-        dying.setattr(WriteTransaction, "commit", dies)
+        dying.setattr(WriteTransaction, "commit", lambda *_, **__: raise_crash())
         dying.setattr(WriteTransaction, "abort", lambda transaction, _: transaction._end())
-        with pytest.raises(Died):
+        with pytest.raises(SimulatedCrash):
             table.upsert(spark.createDataFrame([row(number, 20) for number in range(9)], COLUMNS))
     left = data_files(path) - known
     (markers,) = (path / ".hoodie" / ".temp").glob("*/MARKERS.type")
@@ -194,14 +195,6 @@ def test_apache_hudi_finds_the_files_of_a_dead_writer_of_ours_by_its_collected_m
     assert not markers.exists()
     assert difference(without_meta(rows_of_spark(table.snapshot())), oracle.rows()) == ""
     assert_all_read(path, oracle.rows(), apache_hudi)
-
-
-class Died(BaseException):
-    """What stands for the end of a process."""
-
-
-def dies(*_: Any, **__: Any) -> None:
-    raise Died
 
 
 def data_files(path: Path) -> set[str]:

@@ -22,8 +22,9 @@ COLUMNS = "id int, ts int, dt string, v string"
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[KeyCache]:
     cache = KeyCache()
     monkeypatch.setattr(driver_path, "DRIVER_KEYS", cache)
+    before = dict(DRIVER_KEYS._held)
     yield cache
-    assert cache is not DRIVER_KEYS
+    assert dict(DRIVER_KEYS._held) == before, "the process's own is not used"
 
 
 def rows(spark: Any, ids: Any, ts: int) -> Any:

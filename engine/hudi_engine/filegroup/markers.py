@@ -82,7 +82,6 @@ class MarkerBook:
         self._storage = storage
         self._instant = instant
         self._folder = marker_folder(instant)
-        self._is_open = False
         self._foreseen = frozenset(foreseen)
         self._begun: set[str] = set()
         self._numbers = itertools.count()
@@ -90,7 +89,6 @@ class MarkerBook:
 
     def open(self) -> None:
         """Write down what is foreseen; files that it names may be begun from now on."""
-        self._is_open = True
         self._storage.create(join(self._folder, _KIND), _COLLECTING)
         self._storage.create(self._first, _lines(self._foreseen))
 
@@ -102,9 +100,9 @@ class MarkerBook:
 
     def close(self) -> None:
         """Let go of what was foreseen and is not begun; nobody announces anything after it."""
-        if self._is_open and not self._begun:
+        if not self._begun:
             delete_markers(self._storage, self._instant)
-        elif self._is_open and not self._foreseen <= self._begun:
+        elif not self._foreseen <= self._begun:
             self._storage.replace(self._first, _lines(self._foreseen & self._begun))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -95,10 +95,10 @@ def _from_tuples(filters: object, schema: pa.Schema) -> pc.Expression:
 
 
 def _members(operator: str, value: Any) -> Any:
-    """Return what a column is compared with; members that can be asked for once only, and Arrow's, as a list."""
-    if isinstance(value, (pa.Array, pa.ChunkedArray)):
-        return value.to_pylist()
-    return list(value) if operator in ("in", "not in") and isinstance(value, Iterator) else value
+    """Return what a column is compared with; members as a list, which can be asked for more than once."""
+    if operator not in ("in", "not in"):
+        return value
+    return value.to_pylist() if isinstance(value, (pa.Array, pa.ChunkedArray)) else list(value)
 
 
 def _check(given: tuple[Any, ...], exact: Mapping[str, str]) -> None:
@@ -139,7 +139,7 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
     """Read text that a date, time or decimal is compared with as such a value; a time without a zone is in UTC."""
     name, operator, value = given
     kind = schema.field(str(name)).type
-    if operator in ("in", "not in") and isinstance(value, Collection) and all(each is None for each in value):
+    if operator in ("in", "not in") and all(each is None for each in value):
         # Of a list without a value Arrow does not know what it is compared with.
         return name, operator, pa.array([None] * min(len(value), 1), kind)
     if pa.types.is_integer(kind):
@@ -148,7 +148,7 @@ def _typed(given: tuple[Any, ...], schema: pa.Schema) -> tuple[Any, ...]:
         return name, operator, _floats(value, kind) if operator in ("in", "not in") else _float(value, kind)
     if not (pa.types.is_temporal(kind) or pa.types.is_decimal(kind)):
         return given
-    if operator in ("in", "not in") and isinstance(value, (list, tuple, set, frozenset)):
+    if operator in ("in", "not in"):
         members = [_read(given, each, kind) for each in value]
         if pa.types.is_decimal(kind):
             members = [each for each in members if _may_be_stored(each, kind)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_LIGHT_NODES = {"Project", "Filter"}
+_LIGHT_NODES = frozenset({"Project", "Filter"})
 
 
 def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
@@ -23,11 +24,24 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     plan: Any = frame._jdf.queryExecution().optimizedPlan()
     if not plan.deterministic():
         return False
-    while class_name(plan) in (_LIGHT_NODES - {"Filter"} if whole else _LIGHT_NODES):
-        plan = plan.children().head()
+    _, plan = below_light_nodes(plan, _LIGHT_NODES - {"Filter"} if whole else _LIGHT_NODES)
     if class_name(plan) != "LogicalRelation" or class_name(plan.relation()) != "HadoopFsRelation":
         return False
     return class_name(plan.relation().fileFormat()) == "ParquetFileFormat"
+
+
+def below_light_nodes(plan: Any, kinds: Collection[str] = _LIGHT_NODES) -> tuple[list[tuple[str, Any]], Any]:
+    """Return the projections and filters at the top of a plan, each with the name of its class, and the plan below them.
+
+    Args:
+        plan: Spark's plan.
+        kinds: Names of the classes that are passed.
+    """
+    passed: list[tuple[str, Any]] = []
+    while (kind := class_name(plan)) in kinds:
+        passed.append((kind, plan))
+        plan = plan.children().head()
+    return passed, plan
 
 
 def estimated_bytes(frame: DataFrame) -> int:

@@ -107,16 +107,16 @@ def prepare_distributed(
     one_pass = operation.bulk and not (operation.combine_option and options[operation.combine_option])
     if not prepped:
         prefix = state.keys_carry_field_name()
-        if config.record_key_fields and not operation.delete_only:
+        by_key = operation.bulk and options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS
+        if config.record_key_fields and not operation.delete_only and not by_key:
             generator = build_key_generator(config, options=options, complex_single_prefix=prefix)
-        by_key = options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS
         frame = with_key_columns(
             frame,
             config,
             schema=batch.schema,
             options=options,
             complex_single_prefix=prefix,
-            keyed=by_key or not one_pass or generator is None,
+            keyed=not one_pass or generator is None,
         )
     if one_pass:
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
@@ -257,8 +257,6 @@ def _write_bulk(
     frame, keys = batch.frame, batch.generator
     if plan.combine and RECORD_KEY in frame.columns:
         frame, keys = combine_by_key(frame, context, plan), None
-    if context.options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS:
-        keys = None
     if batch.rows is not None:
         frame = without_keys(frame, keys)
     return run_bulk(spark, context, ordered_for_bulk(frame, context, batch.source), keys)

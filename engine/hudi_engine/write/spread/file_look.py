@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.write.rows.source_plan import class_name
+from hudi_engine.write.rows.source_plan import below_light_nodes, class_name
 from hudi_engine.write.spread.file_sample import chosen_files, counts_of_all
 
 if TYPE_CHECKING:
@@ -90,17 +90,17 @@ def _seen(source: DataFrame, config: TableConfig) -> dict[str, int] | None:
 def _look_of(source: DataFrame, config: TableConfig) -> tuple[list[str], pc.Expression | None]:
     """Return the columns of the files that partitions are made of, and which rows the filters leave."""
     jsource: Any = source._jdf
-    plan = top = jsource.queryExecution().optimizedPlan()
+    top = jsource.queryExecution().optimizedPlan()
+    passed, plan = below_light_nodes(top)
     conditions: list[Any] = []
     projects: list[Any] = []
-    while class_name(plan) in ("Project", "Filter"):
-        if class_name(plan) == "Filter":
-            conditions.append(plan.condition())
+    for kind, node in passed:
+        if kind == "Filter":
+            conditions.append(node.condition())
         elif conditions:
             raise _NotKnown("a filter of names that are not those in the files")
         else:
-            projects.append(plan)
-        plan = plan.children().head()
+            projects.append(node)
     if plan.relation().partitionSchema().length():
         raise _NotKnown("values that lie in the names of folders")
     columns = _columns(top.output(), projects, plan.output(), config)
