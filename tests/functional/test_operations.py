@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
@@ -79,3 +80,12 @@ class TestOperations:
         assert "no completed write" in operate(
             "hudi_restore", "instant: '20260101000000000'", expect_pass=False
         )
+
+    def test_harm_is_told_as_what_was_found_and_not_as_a_fault_of_the_project(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh"])
+        lost = project.run_sql("select _metadata.file_path from {schema}.orders where id = 0", fetch="one")[0]
+        Path(unquote(urlsplit(lost).path)).unlink()
+        told = operate("hudi_validate", "", expect_pass=False)
+        assert "do not agree" in told and "lines above" in told
+        assert Path(lost).name.partition("_")[0] in told, "the file that is not there"
+        assert "Runtime Error" in told and "Compilation Error" not in told

@@ -46,6 +46,23 @@ class Operations(CloneMethods):
         return {"lines": lines, "ok": ok}
 
     @available.parse_none
+    def hudi_refuse_harm(self, relation: BaseRelation | str, ok: bool) -> None:
+        """Fail an operation that found harm, which was said in the lines before.
+
+        Args:
+            relation: The table.
+            ok: Whether there is none.
+
+        Raises:
+            DbtRuntimeError: There is.
+        """
+        if not ok:
+            raise DbtRuntimeError(
+                f"timeline and files of {self._names(relation).label} do not agree; what was found is in the lines above, and "
+                "hudi_repair says with dry_run what it would do about it"
+            )
+
+    @available.parse_none
     def hudi_report(
         self, relation: BaseRelation | str, output: str | None = None, count: bool = False
     ) -> str:

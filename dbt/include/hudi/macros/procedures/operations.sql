@@ -24,8 +24,8 @@
 
 {% macro hudi_validate(table, keys=false) %}
   {%- do hudi__check_arguments('hudi_validate', kwargs, {'table': table}, 'table, keys') -%}
-  {% if execute and not hudi__say(table, 'validate', {'keys': keys}) %}
-    {% do exceptions.raise_compiler_error('timeline and files of ' ~ table ~ ' do not agree; what was found is in the lines above') %}
+  {% if execute %}
+    {% do adapter.hudi_refuse_harm(table, hudi__say(table, 'validate', {'keys': keys})) %}
   {% endif %}
 {% endmacro %}
 
