@@ -60,7 +60,9 @@ def test_writes_of_killed_executors_are_whole(table_type: str, folder: str, tmp_
     result = json.loads(told[-1])
     found = read(uri, columns=["id", "ts"]).to_arrow().to_pylist()
     assert sorted((row["id"], row["ts"]) for row in found) == [tuple(row) for row in result["rows"]]
-    assert validate(TableState.load(open_storage(uri))) == []
+    problems = [each.problem for each in validate(TableState.load(open_storage(uri)))]
+    # tasks of a write that failed may come yet, and the next writes know them by its markers
+    assert set(problems) <= {"orphan_markers"} and len(problems) <= result["failed"], problems
     assert result["failed"] < ROUNDS // 2, "most writes are to get through"
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import ConfigError
+from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.logformat.change_records import read_change_records
 from hudi_engine.table_state import TableState
 
@@ -127,6 +127,29 @@ def test_a_window_of_one_commit_opens_its_change_data_and_no_slice(spark, tmp_pa
     for mode, rows in (("net", 2), ("all", 3)):
         assert table.changes(first, second, mode).count() == rows
     assert table.cdc(first, second).count() == 2
+
+
+@pytest.mark.parametrize("saves", [False, True], ids=["cleaned", "an older state saved"])
+@pytest.mark.parametrize("logging", ["OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
+def test_rows_before_a_cleaned_commit_are_told_by_change_data_that_has_them_and_else_refused(
+    spark, tmp_path, logging, saves
+):
+    table = make(spark, tmp_path / "t", logging)
+    first = table.upsert(frame(spark, (1, 1, "a", "v1"))).instant
+    second, third, _ = (
+        table.upsert(frame(spark, (1, number, "a", f"v{number}"))).instant for number in (2, 3, 4)
+    )
+    if saves:
+        table.savepoint(first)
+    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    assert len(list(Path(table.path, "a").glob("*.parquet"))) == 2 + saves, "that of the second has gone"
+    if logging == "OP_KEY_ONLY":
+        with pytest.raises(HistoryGapError, match=f"clean deleted the files of commit {second}"):
+            table.cdc(second, third).collect()
+        with pytest.raises(HistoryGapError, match=f"clean deleted the files of commit {second}"):
+            table.changes(second, third, "all").collect()
+    else:
+        assert told(table, second, third) == {(third, "u", "v2", "v3")}
 
 
 def test_a_rollback_takes_the_change_data_away(spark, tmp_path):

@@ -13,6 +13,8 @@ from hudi_engine.changes.group import Comparison, compare_group, meet
 from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
 from hudi_engine.changes.window import Point, window_of
+from hudi_engine.config.enums import CdcLogging
+from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.missing import check_slice_whole
 from hudi_engine.merge.read_context import ReadContext
@@ -136,6 +138,32 @@ def _check_base_is_there(state: TableState, key: FileGroupKey, found: FileSlice 
         check_slice_whole(state.storage, state.config, state.timeline, found, made)
 
 
+def _checked_before(
+    state: TableState,
+    cleaned: CleanedFiles,
+    step: Step,
+    key: FileGroupKey,
+    found: FileSlice | None,
+    *,
+    tells_before: bool,
+) -> FileSlice | None:
+    """Return the slice of before a step; none in place of an older one where change data tells the rows.
+
+    Raises:
+        HistoryGapError: It has gone, and nothing else tells its rows.
+        CorruptTableError: So has its base file, which no clean deleted.
+    """
+    try:
+        cleaned.check_before(step, key, found)
+    except HistoryGapError:
+        if not tells_before:
+            raise
+        return None
+    if not tells_before:
+        _check_base_is_there(state, key, found)
+    return found
+
+
 def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles) -> Iterator[Comparison]:
     """Pair the slices before and after each step; what has been cleaned meanwhile is refused, not left out."""
     states = StatesOfGroups(state, {partition for step in steps for partition, _ in step.groups})
@@ -146,9 +174,10 @@ def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles
                 for point in (step.before, step.after)
             )
             files = step.change_data.get(key, ())
-            if not files and not states.is_replaced(key, step.before):
-                cleaned.check_before(step, key, before)
-                _check_base_is_there(state, key, before)
+            if not states.is_replaced(key, step.before):
+                # of key and operation alone the rows before are those of the slice
+                tells_before = bool(files) and state.config.cdc_logging is not CdcLogging.OP_KEY_ONLY
+                before = _checked_before(state, cleaned, step, key, before, tells_before=tells_before)
             if not states.is_replaced(key, step.after):
                 cleaned.check_after(step, key, after)
                 check_slice_whole(state.storage, state.config, state.timeline, after, step.files.get(key, ()))
