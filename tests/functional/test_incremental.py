@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,3 +80,38 @@ class TestChangesInsideColumns:
         ]  # fmt: skip
         assert "value 9999999999 of column small does not fit its type int" in results["too_large"].message
         assert "parts lacks the field Note that the table has" in results["lacking"].message
+
+
+class TestALocationThatIsLeftAndComesBack:
+    """A name is one table; what lies at the place of an earlier build is none of it, and is not written to."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        config = "config(materialized='incremental', unique_key='id', location_root=var('root', none))"
+        return {"moved.sql": f"{{{{ {config} }}}} select {{{{ var('id') }}}} as id"}
+
+    def test_rows_go_where_the_name_is_or_nowhere(self, project: Any) -> None:
+        other = str(Path(project.project_root) / "elsewhere")
+
+        def run(number: int, *more: str, root: str | None = None, expect_pass: bool = True) -> Any:
+            given = json.dumps({"id": number, **({} if root is None else {"root": root})})
+            (result,) = run_dbt(["run", "--vars", given, *more], expect_pass=expect_pass)
+            return result
+
+        def rows() -> list[int]:
+            return [
+                row[0] for row in project.run_sql("select id from {schema}.moved order by id", fetch="all")
+            ]
+
+        run(1)
+        run(2, "--full-refresh", root=other)
+        run(3, root=f"file:{other}")
+        told = run(4, expect_pass=False).message
+        assert f"is the table at file:{other}/moved" in told or f"is the table at {other}/moved" in told, told
+        assert "restore location_root, or run it with --full-refresh" in told
+        assert rows() == [2, 3]
+        run(5, root=other)
+        assert rows() == [2, 3, 5]
+        run(6, "--full-refresh")
+        run(7)
+        assert rows() == [6, 7]

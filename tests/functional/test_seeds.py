@@ -35,6 +35,7 @@ class TestSeedWithWrongDelimiter(BaseSeedWithWrongDelimiter):
         """The header is taken for one column, whose name Hudi cannot hold; the message says so."""
         result = run_dbt(["seed"], expect_pass=False)
         assert "column name 'seed_id|first_" in result.results[0].message
+        assert "rename it in the first line of the file" in result.results[0].message
 
 
 @pytest.mark.long

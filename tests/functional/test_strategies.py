@@ -353,6 +353,6 @@ class TestRefusals:
 
     def test_a_first_build_that_fails_leaves_no_table_behind(self, project: Any) -> None:
         (result,) = run_dbt(["run", "-s", "first_fails"], expect_pass=False)
-        assert "null or empty record key" in result.message
+        assert "null or empty record key" in result.message and "the first is row " in result.message
         run_dbt(["run", "-s", "first_fails", "--vars", "{key: 1}"])
         assert project.run_sql("select id from {schema}.first_fails", fetch="one")[0] == 1

@@ -18,7 +18,6 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
-from hudi_engine.schema.any_case import AnyCase
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit
@@ -36,7 +35,6 @@ from dbt.adapters.hudi.column_changes import ColumnChanges
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.hooks import hook_text, rendered_hook
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.model.merge import STRATEGIES
 from dbt.adapters.hudi.model.meta import with_meta
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
@@ -177,18 +175,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str]
     ) -> AdapterResponse:
         """Load a seed in one commit."""
-        given = AnyCase((column_types or {}).items())
-        for name, near in nearly_named(column_types or {}, list(agate_table.column_names)).items():
-            logger.warning(
-                "column_types of {} names {!r}, which the file does not have; did you mean {!r}?",
-                plan.name,
-                name,
-                near,
-            )
-        types = {
-            name: in_spark(given.get(name) or str(self.convert_type(agate_table, number)))
-            for number, name in enumerate(agate_table.column_names)
-        }
+        types = seeds.seed_types(plan.name, agate_table, column_types or {}, self.convert_type)
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:
             frame = seeds.seed_frame(session, agate_table, types)
             with self._audit(session, plan):

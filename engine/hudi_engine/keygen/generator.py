@@ -111,7 +111,8 @@ class KeyGenerator:
 
     def _missing_keys(self, table: pa.Table, keys: pa.StringArray) -> InvalidKeyError:
         row = pc.index(pc.is_null(keys), True).as_py()
-        sample = {name: table.column(name)[row].as_py() for name in table.column_names[:8]}
+        values = {name: table.column(name)[row].as_py() for name in table.column_names[:8]}
+        sample = ", ".join(f"{name}={'null' if value is None else value}" for name, value in values.items())
         return InvalidKeyError(
             f"{keys.null_count} row(s) have a null or empty record key "
             f"({', '.join(self.record_key_fields)}), the first is row {row}: {sample}. "

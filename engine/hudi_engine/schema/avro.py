@@ -153,8 +153,12 @@ def without_meta_fields(avro: str | bytes | Mapping[str, Any]) -> dict[str, Any]
     return {**record, "fields": [field for field in record["fields"] if field["name"] not in META_FIELDS]}
 
 
-def check_avro_names(schema: pa.Schema) -> None:
+def check_avro_names(schema: pa.Schema, next_step: str = "rename it in the query") -> None:
     """Refuse names that Avro forbids, and names that differ only by case, at every level.
+
+    Args:
+        schema: The columns.
+        next_step: What to do about one, for the message.
 
     Raises:
         SchemaError: All offending names in one message.
@@ -163,8 +167,7 @@ def check_avro_names(schema: pa.Schema) -> None:
     if problems:
         raise SchemaError(
             "; ".join(problems)
-            + ". A column name must match [A-Za-z_][A-Za-z0-9_]* and be unique without regard to case: "
-            "rename it in the query"
+            + f". A column name must match [A-Za-z_][A-Za-z0-9_]* and be unique without regard to case: {next_step}"
         )
 
 

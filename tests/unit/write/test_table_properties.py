@@ -100,7 +100,7 @@ def test_a_definition_in_hudis_own_options_is_the_same():
             {"options": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.hash.field": "ts"}},
             "choose among",
         ),
-        ({"record_key": ["tags"]}, "cannot be part of a key"),
+        ({"record_key": ["tags"]}, "'tags' has type array<string> and cannot be part of a key"),
         ({"precombine_field": "id.ts"}, "inside a struct"),
         ({"partition_by": ["dt:daily"]}, "kind 'daily'"),
         ({"partition_by": ["dt:timestamp"]}, "output.dateformat is not set"),

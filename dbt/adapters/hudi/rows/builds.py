@@ -198,7 +198,17 @@ def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) 
 
 
 def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> HudiTable:
-    """Return the model's table as it is on storage."""
+    """Return the model's table as it is on storage.
+
+    Raises:
+        DbtRuntimeError: None is there, or the model's name is that of a table elsewhere.
+    """
+    entry = warehouse.entry(session, plan.schema, plan.name)
+    if entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
+        raise DbtRuntimeError(
+            f"{plan.schema}.{plan.name} is the table at {entry.base}, and by its config it would be at {plan.base}; restore "
+            "location_root, or run it with --full-refresh to build it there"
+        )
     try:
         return warehouse.table(session, plan.base)
     except TableNotFoundError as error:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import datetime
 import decimal
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.errors import SchemaError
+from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.write.rows.frames import as_frame
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.column_types import in_spark, nearly_named
 from dbt.adapters.hudi.rows.alignment import exact_cast
 
 if TYPE_CHECKING:
@@ -36,6 +42,44 @@ def number_type(agate_table: agate.Table, column: int) -> str:
             return "double"
         largest = max(largest, abs(int(value)))
     return "bigint" if largest < _INT64 else "decimal(38,0)"
+
+
+def seed_types(
+    seed: str,
+    agate_table: agate.Table,
+    given: Mapping[str, str],
+    guessed: Callable[[agate.Table, int], str | None],
+) -> dict[str, str]:
+    """Return the Spark type of each column of a seed, in order.
+
+    Args:
+        seed: Name of the seed.
+        agate_table: The parsed CSV file.
+        given: Types by column, its ``column_types``; a name that the file does not have is warned of where it is like one.
+        guessed: The type of a column by its values.
+
+    Raises:
+        DbtRuntimeError: The header has names that a column cannot have.
+    """
+    header = list(agate_table.column_names)
+    try:
+        check_avro_names(
+            pa.schema([(name, pa.string()) for name in header]), "rename it in the first line of the file"
+        )
+    except SchemaError as error:
+        raise DbtRuntimeError(f"seed {seed}: {error}") from error
+    for name, near in nearly_named(given, header).items():
+        logger.warning(
+            "column_types of {} names {!r}, which the file does not have; did you mean {!r}?",
+            seed,
+            name,
+            near,
+        )
+    chosen = AnyCase(given.items())
+    return {
+        name: in_spark(chosen.get(name) or str(guessed(agate_table, number)))
+        for number, name in enumerate(header)
+    }
 
 
 def seed_frame(session: SparkSession, agate_table: agate.Table, types: Mapping[str, str]) -> DataFrame:

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import errno
 import os
+import re
 from pathlib import Path
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -16,6 +17,7 @@ from hudi_engine.storage import open_storage
 _PROBE = ".dbt_hudi_probe"
 # of the layouts 1 and 2
 _TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
+_ANY_S3 = re.compile("^s3[an]?://")
 
 
 def make_root(root: str, *, writes: bool = False) -> None:
@@ -102,8 +104,9 @@ def timeline_mark(base: str) -> str:
 
 
 def same_place(left: str, right: str) -> bool:
-    """Return whether two spellings mean one folder: ``/x``, ``file:/x`` and ``file:///x`` do."""
-    return plain_location(left) == plain_location(right)
+    """Return whether two spellings mean one folder: ``/x``, ``file:/x``, ``file:///x`` and a link do, ``s3:`` and ``s3a:``."""
+    places = [_ANY_S3.sub("s3://", plain_location(each)) for each in (left, right)]
+    return len({os.path.realpath(each) if each.startswith("/") else each for each in places}) == 1
 
 
 def plain_location(location: str) -> str:

@@ -17,6 +17,7 @@ from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.keygen.generator import build_key_generator, field_type, resolve_field
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import META_FIELDS
+from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.write.define.definition import TABLE_TYPES
 
 
@@ -198,8 +199,8 @@ def _key_type_problems(schema: pa.Schema, fields: Sequence[str]) -> list[str]:
             continue
         if pa.types.is_nested(kind):
             problems.append(
-                f"column {name!r} has type {kind} and cannot be part of a key or partition path; name one of its fields, or "
-                "another column"
+                f"column {name!r} has type {spark_name(kind)} and cannot be part of a key or partition path; name one "
+                "of its fields, or another column"
             )
     return problems
 
@@ -212,6 +213,7 @@ def ordering_problems(schema: pa.Schema, field: str) -> list[str]:
     kind = schema.field(found).type
     if pa.types.is_nested(kind) or pa.types.is_boolean(kind):
         return [
-            f"precombine_field {field!r} has type {kind}, which has no order; use a number, text, date, timestamp or decimal column"
+            f"precombine_field {field!r} has type {spark_name(kind)}, which has no order; use a number, text, date, timestamp or "
+            "decimal column"
         ]
     return []
