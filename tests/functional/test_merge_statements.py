@@ -115,6 +115,7 @@ class Merge:
         """Return the table afterwards; raises Refused for what the keys of the table forbid."""
         key = (lambda row: row[:2]) if partitioned else (lambda row: row[0])
         rows: list[Row] = []
+        refused: set[str] = set()
         matches = {row: [each for each in source if self.on[1](row, each)] for row in stored}
         for row, found in matches.items():
             actions = [(action[1], each) for each in found for action in first(self.matched, row, each)]
@@ -124,11 +125,15 @@ class Merge:
                     for action in first(self.left, row)
                 ]
             if len(actions) > 1 and any(do for do, _ in actions):
-                raise Refused("several rows")
-            new = actions[0][0](row, actions[0][1]) if actions and actions[0][0] else None
-            if new is not None and key(new) != key(row):
-                raise Refused("changes")
+                refused.add("several rows")
+            made = [do(row, each) if do else None for do, each in actions]
+            if any(new is not None and key(new) != key(row) for new in made):
+                refused.add("changes")
+            new = made[0] if made else None
             rows += [new] if new is not None else [] if actions else [row]
+        if refused:
+            # what is wrong in two ways is refused for either
+            raise Refused("|".join(sorted(refused)))
         lonely = [each for each in source if not any(each in found for found in matches.values())]
         added = [action[1](each) for each in lonely for action in first(self.unmatched, each)]
         if {key(row) for row in added} & {key(row) for row in stored}:
