@@ -111,13 +111,21 @@ class KeyGenerator:
 
     def _missing_keys(self, table: pa.Table, keys: pa.StringArray) -> InvalidKeyError:
         row = pc.index(pc.is_null(keys), True).as_py()
-        values = {name: table.column(name)[row].as_py() for name in table.column_names[:8]}
-        sample = ", ".join(f"{name}={'null' if value is None else value}" for name, value in values.items())
+        sample = ", ".join(
+            f"{name}={_shown(table.column(name)[row].as_py())}" for name in table.column_names[:8]
+        )
         return InvalidKeyError(
             f"{keys.null_count} row(s) have a null or empty record key "
             f"({', '.join(self.record_key_fields)}), the first is row {row}: {sample}. "
             "Filter them out or give them a key; nothing was written"
         )
+
+
+def _shown(value: object) -> str:
+    """Return a value as a person reads it; text in quotes, so that an empty one is seen."""
+    if value is None:
+        return "null"
+    return repr(value) if isinstance(value, (str, bytes)) else str(value)
 
 
 def build_key_generator(
