@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,6 +18,14 @@ OPTIONS = "spark.driver.extraJavaOptions"
 def java_options(**keys: object) -> str:
     credentials = HudiCredentials.from_dict({"schema": "analytics", "location_root": "/lake", **keys})
     return session._start_conf(credentials, {})[OPTIONS]
+
+
+@pytest.mark.parametrize("place", ["/la ke", "/lake's", '/la"ke', "/la\\ke", "/lake"])
+def test_a_place_with_spaces_or_quotes_is_one_option(place: str, tmp_path: Path) -> None:
+    root = f"{tmp_path}{place}"
+    given = java_options(catalog="hive", location_root=root)
+    # Spark takes the text apart as a shell does
+    assert f"-Dderby.stream.error.file={root}/derby.log" in shlex.split(given)
 
 
 @pytest.fixture(autouse=True)

@@ -56,6 +56,7 @@ _QUICK_START = (
 _FEW_CORES = 2
 _LOOK_EVERY_S = 0.2
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+_PARTS_OPTIONS = re.compile(r"""[\s"'\\]""")
 _JAVA_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w*GC\b")
 # By what a profile asks for a setting that it does not name.
@@ -319,7 +320,7 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         "spark.sql.catalogImplementation": "hive" if credentials.catalog == "hive" else "in-memory",
         "spark.sql.warehouse.dir": root,
     }
-    java_options = [f"-Dlog4j2.configurationFile={_log_config()}"]
+    java_options = [_java_property("log4j2.configurationFile", _log_config())]
     master = credentials.spark_conf.get("spark.master") or credentials.master
     if master:
         conf["spark.master"] = master
@@ -332,7 +333,7 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         conf["spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"] = "false"
     if credentials.catalog == "hive" and not _metastore_configured(credentials.spark_conf):
         conf[_METASTORE_KEYS[0]] = f"jdbc:derby:;databaseName={root}/metastore_db;create=true"
-        java_options.append(f"-Dderby.stream.error.file={root}/derby.log")
+        java_options.append(_java_property("derby.stream.error.file", f"{root}/derby.log"))
         if "://" not in root:
             Path(root).mkdir(parents=True, exist_ok=True)
     conf[_JAVA_OPTIONS] = " ".join(java_options)
@@ -345,6 +346,14 @@ def _local_java_options(conf: Mapping[str, str]) -> list[str]:
     # on two cores a collector with threads of its own is in the way; the JVM refuses to start with two of them
     serial = (os.cpu_count() or 1) <= _FEW_CORES and not _COLLECTOR.search(_given_java_options(conf))
     return [*_QUICK_START, *(["-XX:+UseSerialGC"] if serial else [])]
+
+
+def _java_property(name: str, value: str) -> str:
+    """Return a property as one of several Java options in a text, which Spark takes apart at spaces outside of quotes."""
+    text = f"-D{name}={value}"
+    if not _PARTS_OPTIONS.search(text):
+        return text
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _given_java_options(conf: Mapping[str, str]) -> str:
