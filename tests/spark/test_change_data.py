@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hudi_engine import HudiTable
 from hudi_engine.errors import ConfigError, HistoryGapError
 from hudi_engine.logformat.change_records import read_change_records
 from hudi_engine.table_state import TableState
@@ -150,6 +151,19 @@ def test_rows_before_a_cleaned_commit_are_told_by_change_data_that_has_them_and_
             table.changes(second, third, "all").collect()
     else:
         assert told(table, second, third) == {(third, "u", "v2", "v3")}
+
+
+def test_change_data_from_before_the_mode_was_another_is_not_told_by_an_older_saved_state(spark, tmp_path):
+    table = make(spark, tmp_path / "t", "OP_KEY_ONLY")
+    first, second, third, _ = (
+        table.upsert(frame(spark, (1, number, "a", f"v{number}"))).instant for number in (1, 2, 3, 4)
+    )
+    table.savepoint(first)
+    table.clean(options={"hoodie.clean.commits.retained": "1"})
+    properties = Path(table.path, ".hoodie", "hoodie.properties")
+    properties.write_text(properties.read_text("utf-8").replace("OP_KEY_ONLY", "DATA_BEFORE_AFTER"), "utf-8")
+    with pytest.raises(Exception, match=r"names the record key '1', which its file slice \(none\) lacks"):
+        HudiTable.open(spark, table.path).cdc(second, third).collect()
 
 
 def test_a_rollback_takes_the_change_data_away(spark, tmp_path):

@@ -33,7 +33,7 @@ from dbt.adapters.hudi.rows.alignment import (
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.schema_changes import schema_change
-from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.spark.folders import plain_location, same_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
@@ -203,11 +203,11 @@ def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) 
     Raises:
         DbtRuntimeError: None is there, or the model's name is that of a table elsewhere.
     """
-    entry = warehouse.entry(session, plan.schema, plan.name)
-    if entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
+    named = warehouse.hudi_base(session, plan.schema, plan.name)
+    if named is not None and not same_place(named, plan.base):
         raise DbtRuntimeError(
-            f"{plan.schema}.{plan.name} is the table at {entry.base}, and by its config it would be at {plan.base}; restore "
-            "location_root, or run it with --full-refresh to build it there"
+            f"{plan.schema}.{plan.name} is the table at {plain_location(named)}, and by its config it would be at "
+            f"{plain_location(plan.base)}; restore location_root, or run it with --full-refresh to build it there"
         )
     try:
         return warehouse.table(session, plan.base)

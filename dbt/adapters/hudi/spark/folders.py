@@ -6,18 +6,17 @@ import atexit
 import contextlib
 import errno
 import os
-import re
 from pathlib import Path
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.errors import HudiError
 from hudi_engine.storage import open_storage
+from hudi_engine.storage.uris import RemoteUri
 
 _PROBE = ".dbt_hudi_probe"
 # of the layouts 1 and 2
 _TIMELINE_FOLDERS = (".hoodie", ".hoodie/timeline")
-_ANY_S3 = re.compile("^s3[an]?://")
 
 
 def make_root(root: str, *, writes: bool = False) -> None:
@@ -104,16 +103,19 @@ def timeline_mark(base: str) -> str:
 
 
 def same_place(left: str, right: str) -> bool:
-    """Return whether two spellings mean one folder: ``/x``, ``file:/x``, ``file:///x`` and a link do, ``s3:`` and ``s3a:``."""
-    places = [_ANY_S3.sub("s3://", plain_location(each)) for each in (left, right)]
+    """Return whether two spellings mean one folder; a link to a local one is that folder."""
+    places = {plain_location(each) for each in (left, right)}
     return len({os.path.realpath(each) if each.startswith("/") else each for each in places}) == 1
 
 
 def plain_location(location: str) -> str:
-    """Return the spelling of a folder that is the same for all of its URIs."""
+    """Return the spelling of a folder that is the same for all of its URIs, without credentials and settings.
+
+    ``/x``, ``file:/x`` and ``file:///x`` are one, and so are the schemes of a store, such as ``s3:`` and ``s3a:``.
+    """
     if location.startswith("file:"):
         location = "/" + location[len("file:") :].lstrip("/")
-    return location.rstrip("/")
+    return RemoteUri.parse(location).spark if "://" in location else location.rstrip("/")
 
 
 def _split(base: str) -> tuple[str, str]:
