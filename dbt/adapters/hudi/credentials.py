@@ -15,6 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine.spelling import did_you_mean, nearest
 from hudi_engine.storage.given import public_location
+from hudi_engine.storage.redact import HIDDEN, is_secret, shown_settings
 from hudi_engine.storage.uris import KINDS, RemoteUri
 
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
@@ -211,7 +212,7 @@ class HudiCredentials(SparkCredentials):
         given = {**self.server_side_parameters, **self.spark_conf}
         master = given.get("spark.master", self.master)
         problems = [
-            f"spark_conf has {key}: {value!r}; give one text, number, true or false"
+            f"spark_conf has {key}: {HIDDEN if is_secret(key) else repr(value)}; give one text, number, true or false"
             for key, value in given.items()
             if value is None or isinstance(value, (Mapping, list))
         ]
@@ -244,7 +245,8 @@ class HudiCredentials(SparkCredentials):
         import hudi_engine
         import pyspark
 
-        yield from super().connection_info(with_aliases=with_aliases)
+        for key, value in super().connection_info(with_aliases=with_aliases):
+            yield key, shown_settings(self.spark_conf) if key == "spark_conf" else value
         if with_aliases:
             yield "database", None
         yield "master", self.master or self.spark_conf.get("spark.master") or "local[*] (Spark's default)"

@@ -14,6 +14,8 @@ _IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(?<=://)([^/\s@:]*):[^/\s@]+@")
+# A property among options, such as Java's, or a parameter of a URL.
+_PROPERTY = re.compile(r"([\w.-]*(?:secret|password|token|access.?key)[\w.-]*=)[^\s&;\"']+", re.IGNORECASE)
 _SHORTEST = 4
 HIDDEN = "***"
 
@@ -26,6 +28,14 @@ def is_secret(name: str) -> bool:
 def secrets_of(settings: Mapping[str, str]) -> tuple[str, ...]:
     """Return the values of a store's settings that are secret."""
     return tuple(value for name, value in settings.items() if is_secret(name) and len(value) >= _SHORTEST)
+
+
+def shown_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings, of Spark for example, as people may read them: values of secret names hidden, others without passwords."""
+    return {
+        name: HIDDEN if is_secret(name) else _PROPERTY.sub(rf"\1{HIDDEN}", redacted(value))
+        for name, value in settings.items()
+    }
 
 
 def redacted(text: str, secrets: Iterable[str] = ()) -> str:

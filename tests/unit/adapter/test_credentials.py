@@ -155,3 +155,30 @@ def test_the_target_of_a_project_has_a_database_that_is_none() -> None:
     """Packages write `database: "{{ var('x', target.database) }}"`, and dbt refuses what is undefined."""
     assert dict(profile().connection_info(with_aliases=True))["database"] is None
     assert "database" not in dict(profile().connection_info()), "dbt debug prints what there is"
+
+
+def test_dbt_debug_and_target_show_no_secret_of_sparks_settings() -> None:
+    conf = {
+        "spark.hadoop.fs.s3a.secret.key": "hush",
+        "spark.hadoop.fs.s3a.session.token": "hush",
+        "spark.hadoop.javax.jdo.option.ConnectionPassword": "hush",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:mysql://me:hush@db/hive?user=me&password=hush&ssl=true",
+        "spark.driver.extraJavaOptions": "-Xss4m -Djavax.net.ssl.trustStorePassword=hush -Dx=1",
+        "spark.driver.memory": "4g",
+    }
+    credentials = profile(spark_conf=conf)
+    for with_aliases in (False, True):
+        shown = dict(credentials.connection_info(with_aliases=with_aliases))
+        assert "hush" not in str(shown)
+        assert shown["spark_conf"]["spark.driver.memory"] == "4g"
+        assert shown["spark_conf"]["spark.driver.extraJavaOptions"].endswith(" -Dx=1")
+        assert shown["spark_conf"]["spark.hadoop.javax.jdo.option.ConnectionURL"].endswith("&ssl=true")
+    assert credentials.spark_conf == conf, "Spark gets them as they are"
+
+
+def test_a_secret_that_is_no_text_is_refused_without_showing_it() -> None:
+    with pytest.raises(
+        DbtRuntimeError, match=r"spark\.hadoop\.fs\.s3a\.secret\.key: \*\*\*; give one text"
+    ) as error:
+        profile(spark_conf={"spark.hadoop.fs.s3a.secret.key": ["hush"]})
+    assert "hush" not in str(error.value)

@@ -75,3 +75,17 @@ def test_loggers_of_spark_s_errors_are_of_spark_s_own_class() -> None:
     assert all(isinstance(each, own) for each in loggers), (
         "what is told others is a TypeError instead of the error"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found",
+        'org.apache.hadoop.fs.UnsupportedFileSystemException: No FileSystem for scheme "gs"',
+        "Class com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem not found",
+    ],
+)
+def test_a_store_that_spark_has_no_client_for_is_told_with_what_to_do(text: str) -> None:
+    told = shorten(text)
+    assert told.startswith(text)
+    assert "spark.jars.packages" in told and "docs/stores.md" in told

@@ -102,3 +102,17 @@ def test_a_spark_that_ended_between_two_commands_is_left(monkeypatch: pytest.Mon
     spark.sparkContext._jsc = SimpleNamespace(sc=gone)
     session.leave_dead_spark()
     assert left and session._owned is None
+
+
+def test_a_hive_catalog_in_a_store_takes_a_metastore_that_is_named() -> None:
+    keys = {"catalog": "hive", "location_root": "s3://lake/warehouse"}
+    with pytest.raises(
+        DbtRuntimeError, match=r"hive\.metastore\.uris: thrift://.*or take catalog: directory"
+    ):
+        java_options(**keys)
+    java_options(**keys, spark_conf={"spark.hadoop.hive.metastore.uris": "thrift://host:9083"})
+
+
+def test_spark_gets_a_place_in_a_store_as_its_own_file_systems_spell_it() -> None:
+    credentials = HudiCredentials.from_dict({"schema": "analytics", "location_root": "s3://lake/ware house"})
+    assert session._start_conf(credentials, {})["spark.sql.warehouse.dir"] == "s3a://lake/ware house"

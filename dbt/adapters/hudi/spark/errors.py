@@ -37,6 +37,10 @@ _TASK_FAILURE = re.compile(
     r"Job aborted due to stage failure:.*?(?:executor driver\)|ExecutorLostFailure[^:]*\)): ", re.DOTALL
 )
 _META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
+# What Hadoop says of a store whose client is not among Spark's classes.
+_NO_CONNECTOR = re.compile(
+    r'No FileSystem for scheme "(\w+)"|Class (org\.apache\.hadoop\.fs\.(?:s3a|azure)|com\.google\.cloud)[.\w]* not found'
+)
 # A sentence of this adapter, or of the user's query, that Spark's raise_error brought.
 _RAISED = re.compile(
     r"(?:[\w.$]+(?:Exception|Error): )?\[USER_RAISED_EXCEPTION\] (.*?)\.?(?: SQLSTATE: P0001)?\s*\Z",
@@ -78,7 +82,18 @@ def shorten(text: str) -> str:
     text = _PLAN_START.split(text, maxsplit=1)[0]
     text = _RAISED.sub(r"\1", text, count=1)
     lines = [line for line in text.splitlines() if not _STACK_LINE.match(line)]
-    return ("\n".join(lines).strip() or text.strip()) + _word_on_meta_columns(text)
+    return (
+        ("\n".join(lines).strip() or text.strip()) + _word_on_meta_columns(text) + _word_on_connectors(text)
+    )
+
+
+def _word_on_connectors(text: str) -> str:
+    if _NO_CONNECTOR.search(text) is None:
+        return ""
+    return (
+        "\nSpark needs a connector of its own for this store, such as hadoop-aws of the version of its Hadoop for s3a://: name "
+        "it in spark_conf of the profile, {spark.jars.packages: ...}; docs/stores.md has a whole profile"
+    )
 
 
 def _word_on_meta_columns(text: str) -> str:

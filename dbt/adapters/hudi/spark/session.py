@@ -26,6 +26,7 @@ from dbt.adapters.hudi.credentials import ANSI, HudiCredentials
 from dbt.adapters.hudi.interrupt import is_interrupted
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.spark.class_archive import archive_in_use, archive_options
+from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.spark.java import check_java, forget_java, how_java_ended, launch_java
 from dbt.adapters.hudi.spark.known_start import KnownStart
 from dbt.adapters.hudi.spark.memory import warn_of_limit
@@ -67,6 +68,10 @@ _PROFILE_NAMES: Mapping[str, str] = {
     "spark.master": "master",
     ANSI: "ansi",
 }
+_NO_PLACE_FOR_DERBY = (
+    "catalog is hive, and no metastore is named; one of dbt-hudi's own is a local Derby database below location_root, which "
+    "is {!r}. Name yours: spark_conf {{spark.hadoop.hive.metastore.uris: thrift://host:9083}}; or take catalog: directory"
+)
 _METASTORE_KEYS = (
     "spark.hadoop.javax.jdo.option.ConnectionURL",
     "spark.hadoop.hive.metastore.uris",
@@ -318,7 +323,7 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         **engine_conf,
         "spark.app.name": credentials.app_name,
         "spark.sql.catalogImplementation": "hive" if credentials.catalog == "hive" else "in-memory",
-        "spark.sql.warehouse.dir": root,
+        "spark.sql.warehouse.dir": plain_location(root),
     }
     java_options = [_java_property("log4j2.configurationFile", _log_config())]
     master = credentials.spark_conf.get("spark.master") or credentials.master
@@ -332,10 +337,11 @@ def _start_conf(credentials: HudiCredentials, engine_conf: Mapping[str, str]) ->
         # a column of another type may take a dropped one's place
         conf["spark.hadoop.hive.metastore.disallow.incompatible.col.type.changes"] = "false"
     if credentials.catalog == "hive" and not _metastore_configured(credentials.spark_conf):
+        if "://" in root:
+            raise DbtRuntimeError(_NO_PLACE_FOR_DERBY.format(root))
         conf[_METASTORE_KEYS[0]] = f"jdbc:derby:;databaseName={root}/metastore_db;create=true"
         java_options.append(_java_property("derby.stream.error.file", f"{root}/derby.log"))
-        if "://" not in root:
-            Path(root).mkdir(parents=True, exist_ok=True)
+        Path(root).mkdir(parents=True, exist_ok=True)
     conf[_JAVA_OPTIONS] = " ".join(java_options)
     for key, value in credentials.spark_conf.items():
         conf[key] = f"{conf[key]} {value}" if key == _JAVA_OPTIONS else value

@@ -239,7 +239,7 @@ class Warehouse:
 
     def create_schema(self, session: SparkSession, schema: str, keep: bool = True) -> None:
         """Make a schema below the location root when it is not there; only Spark learns of one that is not to be kept."""
-        location = f"{self.places.location_root}/{schema}"
+        location = plain_location(f"{self.places.location_root}/{schema}")
         if self.directory is not None:
             if keep:
                 self.directory.create_schema(schema.lower())
