@@ -152,6 +152,40 @@ def test_a_savepoint_survives_cleans_and_the_table_goes_back_to_it(spark, tmp_pa
     assert seen(table.snapshot()) == [(1, 9, "a", "after"), (2, 1, "b", "v1")]
 
 
+@pytest.mark.parametrize(
+    ("service", "table_type"),
+    [("cluster", "cow"), ("cluster", "mor"), ("compact", "mor")],
+)
+def test_a_savepoint_survives_a_service_planned_before_it_and_run_after_it(
+    spark, tmp_path, service, table_type
+):
+    table = make(spark, tmp_path / "t", table_type, **{"hoodie.clean.automatic": "false"})
+    upsert(spark, table, (1, 1, "a", "one"), (2, 1, "a", "two"))
+    upsert(spark, table, (1, 2, "a", "ONE"))
+    if service == "cluster":
+        table.schedule_clustering(["id"])
+    else:
+        table.schedule_compaction()
+    upsert(spark, table, (3, 3, "b", "three"))
+    saved, then = table.savepoint().instant, seen(table.snapshot())
+    getattr(table, service)()
+    for step in range(10, 14):
+        upsert(
+            spark, table, *((number, step, "a" if number < 3 else "b", f"v{step}") for number in (1, 2, 3))
+        )
+    if table_type == "mor":
+        table.compact()
+    upsert(spark, table, (1, 20, "a", "z"), (3, 20, "b", "z"))
+    table.clean(retain_commits=1)
+    assert seen(table.as_of(saved)) == then
+    table.restore(saved)
+    assert seen(table.snapshot()) == then
+    assert rows_by_hudi_rs(table.path, NAMES) == then
+    table.delete_savepoint(saved)
+    upsert(spark, table, (1, 30, "a", "on"))
+    assert seen(table.snapshot()) == [(1, 30, "a", "on"), *then[1:]]
+
+
 @pytest.mark.core
 def test_sql_by_name_reads_on_through_compaction_and_clean(spark, tmp_path, database):
     table = make(spark, tmp_path / "t", **{"hoodie.clean.automatic": "false"})

@@ -7,7 +7,7 @@ touched file group as they were before. What is missing is an error: changes are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hudi_engine.changes.slices import StatesOfGroups
@@ -24,6 +24,7 @@ from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 
 _INSTANT = re.compile(r"\d{14}|\d{17}")
+_UNDOING = ("rollback", "restore")
 KEEPING = (
     "Retain more commits (hoodie.clean.commits.retained, hoodie.keep.min.commits), or register the reader with "
     "HudiTable.register_consumer, so that it can be away longer"
@@ -142,13 +143,29 @@ def _names(instant: Instant) -> tuple[str, ...]:
 
 
 def _check_not_undone(state: TableState, start: str) -> None:
-    for instant in state.timeline.completed:
-        if instant.action in ("rollback", "restore") and instant.requested_time > start:
+    timeline = state.timeline
+    for instant in timeline.completed:
+        if instant.action in _UNDOING and instant.requested_time > start:
             told = _body(state, instant)
             if start in {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}:
                 raise _gap(
                     state, start, f"that commit was taken back by {instant.action} {instant.requested_time}"
                 )
+    if start in {each for instant in timeline.completed_writes for each in _names(instant)}:
+        return
+    for instant in timeline.pending:
+        if instant.action in _UNDOING and start in _planned_to_go(timeline.plan(instant) or {}):
+            raise _gap(
+                state,
+                start,
+                f"that commit is being taken back by {instant.action} {instant.requested_time}, which has not ended",
+            )
+
+
+def _planned_to_go(plan: Mapping[str, Any]) -> set[str]:
+    """Return the instants that the plan of a rollback or of a restore takes back."""
+    infos = [plan.get("instantToRollback"), *(plan.get("instantsToRollback") or ())]
+    return {str(info["commitTime"]) for info in infos if info}
 
 
 class CleanedFiles:

@@ -182,7 +182,7 @@ def make_plan(
     view = state.view(scope)
     # A look at very many folders that found nothing is worth remembering: the next clean goes on from it.
     even_if_empty = even_if_empty or (scope is None and len(view.partitions) > _MANY_PARTITIONS)
-    saved = savepointed_paths(state)
+    saved = savepointed_paths(state, view)
     obsolete = {
         partition: [
             each for each in policy.obsolete(view, partition, retained, consumed) if not keeps(each, saved)
@@ -275,7 +275,7 @@ class _Run:
         view = state.view(self.plan.files)
         latest = {path for each in view.latest_slices() for path in each.paths}
         needed = needed_paths(state, publication)
-        return replace(needed, planned=needed.planned | latest | savepointed_paths(state))
+        return replace(needed, planned=needed.planned | latest | savepointed_paths(state, view))
 
     def _metadata(self, outcomes: dict[str, _Outcome], took_ms: int) -> dict[str, Any]:
         return {

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.paths import join
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.txn.publication import Publication
 
 
-def savepointed_paths(state: TableState) -> frozenset[str]:
-    """Return the paths of the files that savepoints hold.
+def savepointed_paths(state: TableState, view: FileSystemView) -> frozenset[str]:
+    """Return the paths of the files that savepoints hold: those they list, and those that their states are read from today.
+
+    The two differ where a service that was planned before the saved commit ran after it was saved: its files count as of that
+    commit too.
+
+    Args:
+        state: The table.
+        view: Its files, of some partitions or all.
 
     Raises:
         CorruptTableError: when a savepoint cannot be read; nothing may be deleted then.
     """
-    return frozenset(_savepointed(state))
+    return frozenset(chain(_listed(state), _read_today(state, view)))
 
 
 @dataclass(frozen=True)
@@ -47,7 +56,18 @@ def keeps(file_slice: FileSlice, protected: Container[str]) -> bool:
     return any(path in protected for path in file_slice.paths)
 
 
-def _savepointed(state: TableState) -> Iterable[str]:
+def _read_today(state: TableState, view: FileSystemView) -> Iterator[str]:
+    replaced = view.replaced_groups
+    for saved in [instant.requested_time for instant in state.timeline.savepoints]:
+        for partition in view.partitions:
+            for file_id, slices in view.all_slices(partition).items():
+                replaced_at = replaced.get((partition, file_id))
+                if replaced_at is None or replaced_at > saved:
+                    for newest in [each for each in slices if each.base_instant <= saved][:1]:
+                        yield from newest.paths
+
+
+def _listed(state: TableState) -> Iterable[str]:
     for instant in state.timeline.savepoints:
         source = f"{state.storage.base}/{state.config.timeline_path}/{instant.file_name}"
         record = decode_avro_file(state.timeline.read_file(instant.file_name), source)
