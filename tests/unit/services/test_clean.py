@@ -430,3 +430,16 @@ def test_all_partitions_are_looked_at_when_a_clean_is_not_incremental(five: Hand
     every = options(clean__incremental__enabled="false")
     assert clean(storage, every, retain_commits=1).files_deleted == 1
     assert {DAY_1, DAY_2} <= set(storage.listed)
+
+
+def test_what_killed_writers_left_under_temporary_names_goes_once_it_is_old(five: HandmadeTable) -> None:
+    names = [f".tmp-{each * 32}" for each in "abc"]
+    old, young, folder = f".hoodie/{names[0]}", f".hoodie/{names[1]}", f".hoodie/{names[2]}"
+    data, foreign = f"{DAY_1}/{names[0]}", f"{DAY_1}/.tmp-of-somebody-else"
+    for path in (old, young, data, foreign):
+        five.storage.create(path, b"half")
+        age(five.storage, path, seconds=3_000 if path == young else 3_700)
+    (Path(five.storage.base) / folder).mkdir()
+    clean(five.storage, options(clean__commits__retained=2))
+    there = [each for each in (old, young, data, foreign, folder) if five.storage.exists(each)]
+    assert there == [young, foreign, folder]

@@ -25,6 +25,7 @@ from hudi_engine.services.clean.plan import SAVEPOINTED, CleanPlan, RetainedInst
 from hudi_engine.services.clean.policy import Policy
 from hudi_engine.services.clean.protected import Needed, keeps, needed_paths, savepointed_paths
 from hudi_engine.services.clean.scope import COMPLETE, partitions_to_clean
+from hudi_engine.services.clean.temporaries import drop_temporaries
 from hudi_engine.services.opening import open_locked
 from hudi_engine.services.result import CleanResult
 from hudi_engine.storage.base import Storage
@@ -190,6 +191,7 @@ def make_plan(
         for partition in view.partitions
     }
     if renew:
+        drop_temporaries(state, view, Liveness(state.storage, state.config, options).now_ms)
         _bring_past(
             (path for found in obsolete.values() for each in found for path in each.paths), publication
         )
