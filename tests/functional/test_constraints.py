@@ -174,3 +174,73 @@ class TestNotNullOfCreateTable:
         assert [tuple(row) for row in rows] == [(1, "a", None), (2, "b", None)]
         described = {row[0]: row[2] for row in project.run_sql("describe {schema}.log", fetch="all")}
         assert described["name"] == "who"
+
+
+CLAUSED = """
+models:
+  - name: {name}
+    config: {{contract: {{enforced: true}}}}
+    columns:
+      - {{name: id, data_type: int}}
+      - {{name: ts, data_type: int}}
+      - {{name: amount, data_type: int, constraints: [{{type: check, name: owed, expression: "amount >= 0"}}]}}
+      - {{name: name, data_type: string, constraints: [{{type: not_null}}]}}
+"""
+CLAUSES = {
+    "set_check": (
+        "merge_update_set_expressions={'amount': 'DBT_INTERNAL_DEST.amount - 10'}",
+        "owed: amount >= 0; nothing was written; a row that breaks it: "
+        '{"id":1,"ts":2,"amount":-5,"name":"a"}',
+    ),
+    "set_null": (
+        "merge_update_set_expressions={'name': 'cast(null as string)'}",
+        "not null name: `name` is not null; nothing was written; a row that breaks it: "
+        '{"id":1,"ts":2,"amount":5,"name":null}',
+    ),
+    "left_check": (
+        "not_matched_by_source_action='update set amount = -1'",
+        "owed: amount >= 0; nothing was written; a row that breaks it: "
+        '{"id":2,"ts":1,"amount":-1,"name":"b"}',
+    ),
+    "left_null": (
+        "not_matched_by_source_action='update set name = null', not_matched_by_source_condition='id = 2'",
+        "not null name: `name` is not null; nothing was written; a row that breaks it: "
+        '{"id":2,"ts":1,"amount":7,"name":null}',
+    ),
+    # None of these makes a row that breaks it: what goes, and what stays as it is for being newer, is not asked.
+    "left_goes": ("not_matched_by_source_action='delete'", None),
+    "older": (
+        "precombine_field='ts', merge_update_set_expressions={'amount': '-1', 'ts': '0'}",
+        None,
+    ),
+}
+
+
+class TestConstraintsOfWhatClausesMake:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sql = (
+            "{{ config(materialized='incremental', unique_key='id', on_schema_change='fail', SAID) }} "
+            "{% if var('run', 1) == 1 %} select 1 as id, 1 as ts, 5 as amount, 'a' as name "
+            "union all select 2, 1, 7, 'b' {% else %} select 1 as id, 2 as ts, 5 as amount, 'a' as name {% endif %}"
+        )
+        return {
+            **{f"{name}.sql": sql.replace("SAID", said) for name, (said, _) in CLAUSES.items()},
+            **{f"{name}.yml": CLAUSED.format(name=name) for name in CLAUSES},
+        }
+
+    def test_a_value_that_a_clause_computes_is_asked_as_well(self, project: Any) -> None:
+        run_dbt(["run"])
+        results = run_dbt(["run", "--vars", "{run: 2}"], expect_pass=False)
+        told = {result.node.name: (str(result.status), result.message) for result in results}
+        for name, (_, message) in CLAUSES.items():
+            if message is None:
+                assert told[name][0] == "success", told[name]
+            else:
+                assert told[name][0] == "error" and f"constraint violated: {message}" in told[name][1]
+                rows = project.run_sql(
+                    f"select id, ts, amount, name from {{schema}}.{name} order by id", fetch="all"
+                )
+                assert [tuple(row) for row in rows] == [(1, 1, 5, "a"), (2, 1, 7, "b")], name
+        assert project.run_sql("select id, amount from {schema}.left_goes", fetch="all") == [(1, 5)]
+        assert project.run_sql("select amount from {schema}.older order by id", fetch="all") == [(5,), (7,)]

@@ -18,7 +18,7 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
     BaseSnapshotInvalidColumnNames,
     BaseSnapshotMultiUniqueKey,
 )
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture, write_file
 
 
 class TestSimpleSnapshot(BaseSimpleSnapshot):
@@ -231,3 +231,79 @@ class TestColumnsNamedLikeDbtsOwn:
             run_dbt(["snapshot", "--vars", f"{{value: {value}}}"])
         query = "select dbt_change_type_of_mine, dbt_unique_key_text from {schema}.helped"
         assert sorted(map(tuple, project.run_sql(query, fetch="all"))) == [(1, "k"), (2, "k")]
+
+
+GROWING = """
+{% snapshot NAME %}{{ config(unique_key='id', updated_at='ts', SAID) }}
+select * from {{ ref('source') }}
+{% endsnapshot %}
+"""
+GROWING_FORMS = {
+    "by_time": "strategy='timestamp', hard_deletes='new_record'",
+    "by_all": "strategy='check', check_cols='all', hard_deletes='invalidate'",
+    "by_one": "strategy='check', check_cols=['v'], hard_deletes='new_record'",
+    "by_all_in_logs": "strategy='check', check_cols='all', hard_deletes='new_record', table_type='mor'",
+}
+WAVES = (
+    "select 1 as id, timestamp_seconds(1) as ts, cast(5 as int) as v, named_struct('p', 1) as s union all select 2, timestamp_seconds(1), 6, named_struct('p', 2)",
+    "select 1 as id, timestamp_seconds(2) as ts, cast(3000000000 as bigint) as v, named_struct('p', 1, 'q', 'x') as s",
+    "select 1 as id, timestamp_seconds(2) as ts, cast(3000000000 as bigint) as v, named_struct('p', 1, 'q', 'x') as s "
+    "union all select 2, timestamp_seconds(3), 7, named_struct('p', 3, 'q', 'y')",
+)
+HISTORY = [
+    (1, 1, 5, 1, None),
+    (1, 2, 3_000_000_000, 1, "x"),
+    (2, 1, 6, 2, None),
+    (2, 3, 7, 3, "y"),
+]
+
+
+class TestSnapshotOfAQueryWhoseTypesGrow:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        waves = "".join(
+            f"{{% if var('wave', 0) == {n} %}} {sql} {{% endif %}}" for n, sql in enumerate(WAVES)
+        )
+        return {"source.sql": "{{ config(materialized='view') }} " + waves}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {
+            f"{n}.sql": GROWING.replace("NAME", n).replace("SAID", said) for n, said in GROWING_FORMS.items()
+        }
+
+    def test_its_columns_take_wider_types_and_further_fields(self, project: Any) -> None:
+        for wave in range(len(WAVES)):
+            run_dbt(["build", "--vars", f"{{wave: {wave}}}"])
+        for name, said in GROWING_FORMS.items():
+            of_source = "where dbt_is_deleted = 'False'" if "new_record" in said else ""
+            rows = project.run_sql(
+                f"select distinct id, unix_seconds(ts) as ts, v, s.p, s.q from {{schema}}.{name} {of_source} order by id, ts",
+                fetch="all",
+            )
+            assert [tuple(row) for row in rows] == HISTORY, name
+            types = {row[0]: row[1] for row in project.run_sql(f"describe {{schema}}.{name}", fetch="all")}
+            assert (types["v"], types["s"]) == ("bigint", "struct<p:int,q:string>"), name
+            ends = project.run_sql(
+                f"select count(*) from {{schema}}.{name} where dbt_valid_to is null", fetch="all"
+            )
+            assert ends == [(2,)], name
+
+    def test_a_value_that_the_column_cannot_hold_is_told_with_what_helps_a_snapshot(
+        self, project: Any
+    ) -> None:
+        sql = "{% snapshot narrowed %}{{ config(unique_key='id', strategy='check', check_cols=['ts']) }} SQL {% endsnapshot %}"
+        select = "select 1 as id, timestamp_seconds(9) as ts, {{ var('value', 1) }} as v"
+        write_file(sql.replace("SQL", select), project.project_root, "snapshots", "narrowed.sql")
+        run_dbt(["snapshot", "-s", "narrowed"])
+        write_file(
+            sql.replace("SQL", select.replace("9", "8")), project.project_root, "snapshots", "narrowed.sql"
+        )
+        for value, told in (
+            ("'x'", "value x of column v does not fit its type int, and"),
+            ("date'2026-01-01'", "column v is date in the query and int in the table"),
+        ):
+            command = ["snapshot", "-s", "narrowed", "--vars", f'{{value: "{value}"}}']
+            (result,) = run_dbt(command, expect_pass=False)
+            assert told in result.message and "cast it in the snapshot's query" in result.message
+            assert "--full-refresh" not in result.message

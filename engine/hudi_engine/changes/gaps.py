@@ -143,6 +143,7 @@ def _names(instant: Instant) -> tuple[str, ...]:
 
 
 def _check_not_undone(state: TableState, start: str) -> None:
+    """Refuse an instant that a rollback or restore took back, and one that has gone while one of them has not ended."""
     timeline = state.timeline
     for instant in timeline.completed:
         if instant.action in _UNDOING and instant.requested_time > start:

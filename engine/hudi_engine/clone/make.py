@@ -98,8 +98,8 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
     is_there = target.exists(PROPERTIES_PATH)
     if is_there and not asked.get("replace"):
         raise TableExistsError(
-            f"a Hudi table is already at {target.base}; replace it (replace=True, on the command line --replace), or choose "
-            "another path"
+            f"a Hudi table is already at {target.base}; replace it (replace=True, in YAML replace: true, as a command "
+            "--replace), or choose another path"
         )
     if not is_there:
         check_absent(target)

@@ -10,6 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -44,23 +45,46 @@ def told_of_dropped(names: Sequence[str]) -> str:
     )
 
 
-def fit_to_table(frame: DataFrame, table: T.StructType, *, fill_missing: bool = False) -> DataFrame:
+def fit_to_table(
+    frame: DataFrame, table: T.StructType, *, fill_missing: bool = False, advice: str | None = None
+) -> DataFrame:
     """Name, order and cast the columns as the table has them.
 
     Args:
         frame: The query's rows; column names are matched without regard to case, columns the table lacks go.
         table: The table's columns.
         fill_missing: Columns the query lacks become null; otherwise they stay away.
+        advice: Ends the message about a value that does not fit; None for what is true of models.
     """
+    place = None if advice is None else F.lit(advice)
     given = AnyCase((column.name, column) for column in frame.schema.fields)
     selected: list[Column] = []
     for target in table.fields:
         source = given.get(target.name)
         if source is not None:
-            selected.append(exact_cast(source.name, source.dataType, target.dataType, target.name))
+            selected.append(exact_cast(source.name, source.dataType, target.dataType, target.name, place))
         elif fill_missing:
             selected.append(F.lit(None).cast(target.dataType).alias(target.name))
-    return frame.select(*selected)
+    try:
+        return frame.select(*selected)
+    except AnalysisException as error:
+        for target in table.fields:
+            source = given.get(target.name)
+            if source is not None and not _casts(frame, source, target):
+                raise DbtRuntimeError(
+                    f"column {target.name} is {source.dataType.simpleString()} in the query and "
+                    f"{target.dataType.simpleString()} in the table, and Spark casts no such value to the other"
+                    f"{_ADVICE if advice is None else advice}"
+                ) from error
+        raise
+
+
+def _casts(frame: DataFrame, source: T.StructField, target: T.StructField) -> bool:
+    try:
+        frame.select(exact_cast(source.name, source.dataType, target.dataType, target.name))
+    except AnalysisException:
+        return False
+    return True
 
 
 def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:

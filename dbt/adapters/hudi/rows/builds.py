@@ -124,7 +124,10 @@ def write_model(
         fitted = fit_to_table(frame, schema, fill_missing=operation != "delete")
     if plan.merge.clauses is not None:
         clauses = replace(
-            plan.merge.clauses, on=condition, update_columns=None if update is None else tuple(update)
+            plan.merge.clauses,
+            on=condition,
+            update_columns=None if update is None else tuple(update),
+            test=lambda frame, stays: checked(frame, rows.constraints, schema.names, stays),
         )
         result = table.merge(fitted, clauses, options=plan.write_options)
     elif operation in OPERATIONS:

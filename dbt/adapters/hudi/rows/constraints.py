@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.arguments import resolving
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 _SHOWN = 300
@@ -39,8 +39,21 @@ def read_constraints(model: Mapping[str, object]) -> tuple[Constraint, ...]:
     return tuple(found)
 
 
-def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
-    """Return the same rows; reading one that breaks a constraint fails with the constraint's name and that row."""
+def checked(
+    frame: DataFrame,
+    constraints: Iterable[Constraint],
+    names: Sequence[str] | None = None,
+    only: Column | None = None,
+) -> DataFrame:
+    """Return the same rows; reading one that breaks a constraint fails with the constraint's name and that row.
+
+    Args:
+        frame: The rows.
+        constraints: What they must meet.
+        names: The columns that are shown of such a row; None for all.
+        only: Which rows must; None for all.
+    """
+    asked = F.lit(True) if only is None else only
     for constraint in constraints:
         with resolving(f"the constraint {constraint.name} ({constraint.condition}) cannot be evaluated"):
             met = F.coalesce(F.expr(constraint.condition), F.lit(True))
@@ -50,11 +63,13 @@ def checked(frame: DataFrame, constraints: Iterable[Constraint]) -> DataFrame:
                 f"constraint violated: {constraint.name}: {constraint.condition}; nothing was written; a row that breaks it: "
             ),
             F.substring(
-                F.to_json(F.struct(*map(quoted, frame.columns)), {"ignoreNullFields": "false"}), 1, _SHOWN
+                F.to_json(F.struct(*map(quoted, names or frame.columns)), {"ignoreNullFields": "false"}),
+                1,
+                _SHOWN,
             ),
         )
         broken = F.raise_error(told).cast("boolean")
-        frame = frame.where(F.when(met, F.lit(True)).otherwise(broken))
+        frame = frame.where(F.when(~asked | met, F.lit(True)).otherwise(broken))
     return frame
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.meta_fields import DELETES
+from hudi_engine.schema.spark_types import spark_to_arrow
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -88,6 +91,33 @@ def new_fields(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]
     types = {column.name: column.dataType for column in table}
     grown = {name: with_new_fields(types[name], kind) for name, kind in retyped.items()}
     return {name: kind for name, kind in grown.items() if not _same(types[name], kind)}
+
+
+def wider(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
+    """Of some changed types those that hold all that the table's do: wider numbers, and structs with further fields.
+
+    Text, which Hudi takes for wider than a number, is another thing where nobody asked for it.
+    """
+    now = spark_to_arrow(T.StructType(list(table)))
+    types = spark_to_arrow(
+        T.StructType([T.StructField(name, _stored(kind)) for name, kind in retyped.items()])
+    )
+    pairs = {name: (now.field(name).type, types.field(name).type) for name in retyped}
+    return {
+        name: retyped[name]
+        for name, (old, new) in pairs.items()
+        if can_change(old, new) and not _becomes_text(old, new)
+    }
+
+
+def _becomes_text(old: pa.DataType, new: pa.DataType) -> bool:
+    if pa.types.is_struct(old):
+        return any(_becomes_text(field.type, new.field(field.name).type) for field in old)
+    if pa.types.is_list(old):
+        return _becomes_text(old.value_type, new.value_type)
+    if pa.types.is_map(old):
+        return _becomes_text(old.item_type, new.item_type)
+    return bool(old != new and (pa.types.is_string(new) or pa.types.is_binary(new)))
 
 
 def _own(columns: T.StructType) -> list[T.StructField]:

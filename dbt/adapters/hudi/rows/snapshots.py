@@ -25,6 +25,7 @@ _CHANGE = "dbt_change_type"
 # dbt's own, beside the columns of the source; of a key of several columns there are as many.
 _HELPER = re.compile(r"dbt_change_type|dbt_unique_key(_\d+)?", re.IGNORECASE)
 _STORED = "__hudi_stored_"
+_ADVICE = ", and a column of a snapshot keeps its type unless that of the query is a wider one: cast it in the snapshot's query"
 
 
 def write_snapshot(
@@ -52,7 +53,10 @@ def write_snapshot(
     # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
     schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
     result = table.write(
-        operations.UPSERT, fit_to_table(rows, schema), plan.write_options, update_columns=[valid_to]
+        operations.UPSERT,
+        fit_to_table(rows, schema, advice=_ADVICE),
+        plan.write_options,
+        update_columns=[valid_to],
     )
     say_of_versions_merged(plan, result)
     warehouse.register_plan(session, plan, table)

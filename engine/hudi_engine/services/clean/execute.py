@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -18,6 +18,7 @@ from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.enums import CleanPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.errors import HudiError, ServiceError
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.parallel import on_threads
 from hudi_engine.publish.publication import publication_of
@@ -195,15 +196,8 @@ def make_plan(
         _bring_past(
             (path for found in obsolete.values() for each in found for path in each.paths), publication
         )
-    needed = needed_paths(state, publication)
-    files: dict[str, tuple[str, ...]] = {}
-    complete = policy.retains_instants or consumed is None
-    for partition, slices in obsolete.items():
-        going = [each for each in slices if not keeps(each, needed)]
-        complete = complete and len(going) == len(slices)
-        names = [path.rpartition("/")[2] for each in going for path in each.paths]
-        if names:
-            files[partition] = tuple(names)
+    files, complete = _names_to_go(obsolete, needed_paths(state, publication))
+    complete = complete and (policy.retains_instants or consumed is None)
     writes = state.timeline.completed_writes
     keep_from = retained.time if retained is not None else writes[-1].requested_time if writes else ""
     _delete_sidecars(state.storage, publication, view, keep_from)
@@ -215,6 +209,22 @@ def make_plan(
         extra[SAVEPOINTED] = savepoints
     last = state.timeline.completed_writes[-1].requested_time
     return CleanPlan(policy.name.value, retained, last, files, extra)
+
+
+def _names_to_go(
+    obsolete: Mapping[str, Sequence[FileSlice]], needed: Needed
+) -> tuple[dict[str, tuple[str, ...]], bool]:
+    """Return the names of files by partition, and whether that is all of every slice."""
+    going = {
+        partition: [each for each in slices if not keeps(each, needed)]
+        for partition, slices in obsolete.items()
+    }
+    names = {
+        partition: tuple(path.rpartition("/")[2] for each in slices for path in each.paths)
+        for partition, slices in going.items()
+    }
+    complete = all(len(going[partition]) == len(slices) for partition, slices in obsolete.items())
+    return {partition: found for partition, found in names.items() if found}, complete
 
 
 def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:

@@ -57,6 +57,7 @@ def keeps(file_slice: FileSlice, protected: Container[str]) -> bool:
 
 
 def _read_today(state: TableState, view: FileSystemView) -> Iterator[str]:
+    """Yield the files of each group's newest slice as of each savepoint, unless the group was taken out by then."""
     replaced = view.replaced_groups
     for saved in [instant.requested_time for instant in state.timeline.savepoints]:
         for partition in view.partitions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.joins import combined
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
-from hudi_engine.index.lookup.unit import ORDER
+from hudi_engine.index.lookup.unit import DELETE_FLAG, ORDER
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -71,6 +71,7 @@ class MergeClauses(OfTheWholeTable):
         source: Name of the batch's rows in SQL.
         target: Name of the table's rows in SQL.
         called: What messages call a clause, by the names here, where its writer knows it by another.
+        test: Gets all rows as they will be, and which of them stay; returns them so that reading one that must not be fails.
     """
 
     on: str | None = None
@@ -85,6 +86,7 @@ class MergeClauses(OfTheWholeTable):
     source: str = SOURCE
     target: str = TARGET
     called: Mapping[str, str] = field(default_factory=dict, compare=False)
+    test: Callable[[DataFrame, Column], DataFrame] | None = field(default=None, compare=False)
 
     def rows(
         self, spark: SparkSession, state: TableState, batch: AlignedBatch, options: Options
@@ -94,6 +96,8 @@ class MergeClauses(OfTheWholeTable):
         Raises:
             ConfigError: A clause that Spark cannot resolve, that names a side it cannot see, or that sets a key column.
         """
+        from pyspark.sql import functions as F
+
         self._check(state.config, batch)
         index = index_kind(options)
         incoming = self._one_a_key(keyed(state, batch, options), state, index, batch)
@@ -109,6 +113,8 @@ class MergeClauses(OfTheWholeTable):
             chosen = self._chosen(incoming, stored, state.config, batch, index)
         placed = with_keys_of(state, chosen, batch.schema, options)
         rows = settled(placed, stored, batch, state.config, index)
+        if self.test is not None:
+            rows = self.test(rows, ~F.col(DELETE_FLAG))
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
     def _one_a_key(
@@ -290,7 +296,10 @@ def _order(name: str) -> str:
 
 
 def _sql(condition: str | None) -> Column | None:
-    return None if condition is None else _expression(f"({condition})")
+    if condition is None:
+        return None
+    _expression(condition)  # what is no SQL is told as it was written
+    return _expression(f"({condition})")
 
 
 def _expression(text: str) -> Column:

@@ -180,7 +180,7 @@ class Replacement:
             # They are read twice, and have to be the same rows.
             incoming = incoming.persist()
         with resolving(
-            "the rows to replace cannot be told",
+            "the rows to replace" + (f" where {self.where}" if self.where else "") + " cannot be told",
             f"Use columns of the table, as {TARGET}.column or column"
             + (f", and of the data as {SOURCE}.column" if self.keys else ""),
         ):

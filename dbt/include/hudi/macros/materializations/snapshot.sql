@@ -21,6 +21,7 @@
   {% else %}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
+    {% do adapter.hudi_widen_snapshot(plan, model['compiled_code']) %}
     {%- set code = snapshot_staging_table(strategy, sql, target_relation) -%}
     {% do check_time_data_types(code) %}
     {%- set staging = make_temp_relation(target_relation) -%}

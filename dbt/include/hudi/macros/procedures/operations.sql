@@ -106,7 +106,9 @@
   {% endfor %}
   {% for argument in needed %}
     {% if needed[argument] is undefined or needed[argument] is none %}
-      {% do exceptions.raise_compiler_error(name ~ " needs " ~ argument ~ "; its arguments: " ~ legal) %}
+      {%- set told = name ~ " needs " ~ argument ~ "; its arguments: " ~ legal -%}
+      {%- set doubt = ". It got none, or a name that nothing defines" if needed[argument] is undefined else "" -%}
+      {% do exceptions.raise_compiler_error(told ~ doubt) %}
     {% endif %}
   {% endfor %}
 {% endmacro %}
