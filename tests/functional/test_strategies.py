@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -356,3 +357,48 @@ class TestRefusals:
         assert "null or empty record key" in result.message and "the first is row " in result.message
         run_dbt(["run", "-s", "first_fails", "--vars", "{key: 1}"])
         assert project.run_sql("select id from {schema}.first_fails", fetch="one")[0] == 1
+
+
+UNKNOWN = {
+    "predicate": ("incremental_predicates=['DBT_INTERNAL_DEST.nope > 1']", "incremental_predicates "),
+    "no_sql": ("matched_condition='DBT_INTERNAL_SOURCE.v >'", "end of input"),
+    "matched": ("matched_condition='DBT_INTERNAL_SOURCE.nope > 1'", "matched_condition "),
+    "new": ("not_matched_condition='DBT_INTERNAL_SOURCE.nope > 1'", "not_matched_condition "),
+    "left": (
+        "not_matched_by_source_action='delete', not_matched_by_source_condition='nope > 1'",
+        "not_matched_by_source_condition ",
+    ),
+    "value": ("merge_update_set_expressions={'v': 'nope + 1'}", "merge_update_set_expressions sets v to"),
+    "column": ("merge_update_set_expressions={'nope': '1'}", "merge_update_set_expressions names 'nope'"),
+    "going": ("incremental_strategy='replace_where', incremental_predicates=['nope > 1']", "nope"),
+}
+KNOWN = {
+    "of_itself": "incremental_predicates=['DBT_INTERNAL_DEST.v <= (select max(v) from ' ~ this ~ ')']",
+    "of_commits": "matched_condition='DBT_INTERNAL_DEST._hoodie_commit_time is not null'",
+    "of_marks": "matched_condition='not coalesce(DBT_INTERNAL_SOURCE._hoodie_is_deleted, false)'",
+    "of_either": "incremental_strategy='replace_where', incremental_predicates=['v > 0']",
+}
+
+
+class TestClausesOfAFirstBuild:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        sql = "{{ config(materialized='incremental', KEY SAID) }} select 1 as id, 2 as v"
+        said = {**{name: text for name, (text, _) in UNKNOWN.items()}, **KNOWN}
+        return {
+            f"{name}.sql": sql.replace("SAID", text).replace(
+                "KEY", "" if "replace_where" in text else "unique_key='id',"
+            )
+            for name, text in said.items()
+        }
+
+    def test_unknown_columns_and_what_is_no_sql_are_refused_before_there_is_a_table(
+        self, project: Any
+    ) -> None:
+        results = run_dbt(["run"], expect_pass=False)
+        told = {result.node.name: (str(result.status), result.message) for result in results}
+        for name, (_, message) in UNKNOWN.items():
+            assert told[name][0] == "error" and message in told[name][1], told[name]
+            assert not (Path(project.project_root) / "warehouse" / project.test_schema / name).exists()
+        assert {told[name][0] for name in KNOWN} == {"success"}, told
+        run_dbt(["run", "--select", *(name for name in KNOWN if name != "of_marks")])

@@ -14,13 +14,14 @@ from dbt.adapters.hudi.model.reading import Problems, boolean, mapping
 from dbt.adapters.hudi.sql.statements import split_outside
 
 _UPDATE = re.compile(r"\s*update\s+set\s+(?P<items>.+)", re.IGNORECASE | re.DOTALL)
-# The configs behind what the engine calls otherwise.
-_CONFIGS: Mapping[str, str] = {
+CONFIGS: Mapping[str, str] = {
     "on": "incremental_predicates",
     "update_set": "merge_update_set_expressions",
     "by_source": "not_matched_by_source_action",
     "by_source_condition": "not_matched_by_source_condition",
 }
+"""The configs behind what the engine calls otherwise."""
+
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -50,7 +51,7 @@ def read_clauses(config: Mapping[str, object], problems: Problems) -> MergeClaus
         by_source_condition=texts["not_matched_by_source_condition"],
         source=names["source"] or SOURCE,
         target=names["target"] or TARGET,
-        called=_CONFIGS,
+        called=CONFIGS,
     )
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.write.rows.clauses import MergeClauses
 
-from dbt.adapters.hudi.model.clauses import read_clauses
+from dbt.adapters.hudi.model.clauses import CONFIGS, read_clauses
 from dbt.adapters.hudi.model.known_configs import CLAUSES
 from dbt.adapters.hudi.model.reading import Problems, boolean, names
 from dbt.adapters.hudi.model.replacing import BatchWindow, batch_window, delete_columns
@@ -97,6 +97,13 @@ class MergeConfig:
     def condition(self) -> str | None:
         """All predicates as one condition, each in brackets so that an OR inside keeps its meaning."""
         return " AND ".join(f"({predicate})" for predicate in self.predicates) or None
+
+    @property
+    def said_of_rows(self) -> MergeClauses | None:
+        """All SQL that later runs say of stored rows and the model's, as clauses; None where there is none."""
+        if self.operation is None or (self.clauses is None and not self.predicates):
+            return None
+        return replace(self.clauses or MergeClauses(called=CONFIGS), on=self.condition)
 
 
 def is_known(strategy: str) -> bool:

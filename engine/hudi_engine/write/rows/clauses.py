@@ -16,7 +16,7 @@ from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.index.lookup.unit import DELETE_FLAG, ORDER
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.fit import quoted
-from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.meta_fields import IS_DELETED, META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.batch import AlignedBatch
@@ -117,6 +117,39 @@ class MergeClauses(OfTheWholeTable):
             rows = self.test(rows, ~F.col(DELETE_FLAG))
         return AlignedBatch(rows, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks))
 
+    def refuse_unknown(self, rows: DataFrame) -> None:
+        """Refuse clauses that are no SQL or name unknown columns, while there is no table yet.
+
+        Args:
+            rows: Rows with the columns that the table is going to have.
+
+        Raises:
+            ConfigError: Such a clause.
+        """
+        from pyspark.sql import functions as F
+
+        problems = self._unknown_names(rows.columns)
+        if problems:
+            raise ConfigError("; ".join(problems), tuple(problems))
+        known = {name.lower() for name in rows.columns}
+        more = {each: F.lit(None).cast("string") for each in META_FIELDS if each not in known}
+        if IS_DELETED not in known:
+            more[IS_DELETED] = F.lit(None).cast("boolean")
+        both = rows.withColumns(more)
+        sides = Sides(self.source, self.target)
+        sides.refuse_unknown(self._said(), both.alias(self.target), both.alias(self.source))
+
+    def _unknown_names(self, columns: Sequence[str]) -> list[str]:
+        """Say which clauses are about columns that are none."""
+        known = {name.lower() for name in columns}
+        named = [(clause, name) for clause in _VALUES for name in self._values(clause)]
+        named += [("update_columns", name) for name in self.update_columns or ()]
+        return [
+            f"{self._called(clause)} names {name!r}: {no_such_column(name, columns)}"
+            for clause, name in named
+            if name.lower() not in known
+        ]
+
     def _one_a_key(
         self, incoming: DataFrame, state: TableState, index: IndexKind, batch: AlignedBatch
     ) -> DataFrame:
@@ -131,15 +164,9 @@ class MergeClauses(OfTheWholeTable):
 
     def _check(self, config: TableConfig, batch: AlignedBatch) -> None:
         """Refuse clauses that set an unknown column or the record key, all in one error."""
-        known = {name.lower() for name in batch.schema.names}
         keys = {name.partition(".")[0].lower() for name in config.record_key_fields}
         given = [(clause, name) for clause in _VALUES for name in self._values(clause)]
-        named = [*given, *(("update_columns", name) for name in self.update_columns or ())]
-        problems = [
-            f"{self._called(clause)} names {name!r}: {no_such_column(name, batch.schema.names)}"
-            for clause, name in named
-            if name.lower() not in known
-        ]
+        problems = self._unknown_names(batch.schema.names)
         if isinstance(self.by_source, str) and self.by_source != DELETE:
             problems.append(
                 f"{self._called('by_source')} is {self.by_source!r}; legal values: {DELETE!r}, a mapping of columns to SQL"
@@ -296,10 +323,8 @@ def _order(name: str) -> str:
 
 
 def _sql(condition: str | None) -> Column | None:
-    if condition is None:
-        return None
-    _expression(condition)  # what is no SQL is told as it was written
-    return _expression(f"({condition})")
+    # a tree of its own; in brackets of ours, what is no SQL would be told with them
+    return None if condition is None else _expression(condition)
 
 
 def _expression(text: str) -> Column:

@@ -149,6 +149,28 @@ class Sides:
             with resolving("the clauses of the merge cannot be resolved together", self._legal(None)):
                 raise
 
+    def refuse_unknown(self, said: Sequence[Said], target: DataFrame, source: DataFrame) -> None:
+        """Refuse what is no SQL, or names a column that neither side has; other reasons Spark has may pass until it counts.
+
+        Args:
+            said: All that the merge says.
+            target: Rows with the columns of the table, under their name.
+            source: Rows with those of the source, under theirs.
+
+        Raises:
+            ConfigError: Names the first such expression.
+        """
+        from pyspark.errors import ParseException, PySparkException
+
+        for each in said:
+            try:
+                self._try(each, target, source)
+            except ConfigError as error:
+                reason = error.__cause__
+                unknown = isinstance(reason, PySparkException) and _unresolved(reason) is not None
+                if unknown or isinstance(reason, ParseException):
+                    raise
+
     def _try(self, said: Said, target: DataFrame | None, source: DataFrame) -> None:
         """Resolve one expression over the sides that its rows have; raises ConfigError where Spark refuses it."""
         from pyspark.errors import PySparkException
