@@ -289,6 +289,12 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
             )
             assert ends == [(2,)], name
 
+    def test_a_field_that_is_lost_is_named(self, project: Any) -> None:
+        run_dbt(["run", "--vars", "{wave: 0}"])
+        results = run_dbt(["snapshot", "-s", *GROWING_FORMS, "--vars", "{wave: 0}"], expect_pass=False)
+        assert len(results) == len(GROWING_FORMS)
+        assert all("s lacks the field q that the table has" in result.message for result in results), results
+
     def test_a_value_that_the_column_cannot_hold_is_told_with_what_helps_a_snapshot(
         self, project: Any
     ) -> None:
@@ -302,8 +308,9 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
         for value, told in (
             ("'x'", "value x of column v does not fit its type int, and"),
             ("date'2026-01-01'", "column v is date in the query and int in the table"),
+            ("named_struct('p', 1)", "v is struct<p:int> in the model and int in the table"),
         ):
             command = ["snapshot", "-s", "narrowed", "--vars", f'{{value: "{value}"}}']
             (result,) = run_dbt(command, expect_pass=False)
-            assert told in result.message and "cast it in the snapshot's query" in result.message
-            assert "--full-refresh" not in result.message
+            assert told in result.message
+            assert "struct" in told or "cast it in the snapshot's query" in result.message

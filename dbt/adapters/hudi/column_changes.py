@@ -17,14 +17,8 @@ from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import legal_names
-from dbt.adapters.hudi.rows.schema_changes import (
-    ChangeOfColumns,
-    new_fields,
-    schema_change,
-    type_changes,
-    wider,
-)
-from dbt.adapters.hudi.rows.snapshots import checked_columns
+from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
+from dbt.adapters.hudi.rows.snapshots import checked_columns, widen_snapshot
 
 
 class ColumnChanges(metaclass=AdapterMeta):
@@ -78,28 +72,16 @@ class ColumnChanges(metaclass=AdapterMeta):
 
     @available.parse_none
     def hudi_widen_snapshot(self, plan: ModelPlan, code: str) -> None:
-        """Give a snapshot's columns the wider types and further struct fields that its query has by now, as one schema commit.
-
-        dbt's staging query compares and unites stored rows with those of the query, which takes the same types.
+        """Give a snapshot's columns the wider types and further struct fields that its query has by now; see `rows/snapshots.py`.
 
         Args:
             plan: The snapshot.
             code: Its query.
         """
         with self.connections.work(code) as session:
-            warehouse = self.connections.warehouse
             handle = self.connections.get_thread_connection().handle
-            query = session.sql(handle.router.with_states(session, code, handle.track_view)).schema
-            table = builds.current_table(warehouse, session, plan)
-            stored = builds.data_columns(table)
-            retyped = wider(type_changes(query.fields, stored.fields), stored.fields)
-            if not retyped:
-                return
-            told = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
-            logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, told)
-            with warehouse.one_writer(session, plan.base):
-                table.alter_schema(ChangeOfColumns(retyped=retyped).applied(stored))
-                warehouse.register_plan(session, plan, table)
+            query = session.sql(handle.router.with_states(session, code, handle.track_view))
+            widen_snapshot(self.connections.warehouse, session, plan, query)
 
     @available.parse_none
     def hudi_type_changes(

@@ -13,12 +13,19 @@ from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import fit_to_table
 from dbt.adapters.hudi.rows.keys_twice import say_of_versions_merged
-from dbt.adapters.hudi.rows.schema_changes import APPEND, schema_change
+from dbt.adapters.hudi.rows.schema_changes import (
+    APPEND,
+    ChangeOfColumns,
+    schema_change,
+    type_changes,
+    wider,
+)
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 _CHANGE = "dbt_change_type"
@@ -26,6 +33,34 @@ _CHANGE = "dbt_change_type"
 _HELPER = re.compile(r"dbt_change_type|dbt_unique_key(_\d+)?", re.IGNORECASE)
 _STORED = "__hudi_stored_"
 _ADVICE = ", and a column of a snapshot keeps its type unless that of the query is a wider one: cast it in the snapshot's query"
+
+
+def widen_snapshot(warehouse: Warehouse, session: SparkSession, plan: ModelPlan, query: DataFrame) -> None:
+    """Give a snapshot's columns the wider types and further struct fields that its query has by now, as one schema commit.
+
+    dbt's staging query compares and unites stored rows with those of the query, which takes the same types.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        plan: The snapshot.
+        query: The rows of its query.
+
+    Raises:
+        DbtRuntimeError: A column of the query cannot be brought to the type that the snapshot has for it.
+    """
+    table = builds.current_table(warehouse, session, plan)
+    stored = builds.data_columns(table)
+    retyped = wider(type_changes(query.schema.fields, stored.fields), stored.fields)
+    schema = ChangeOfColumns(retyped=retyped).applied(stored)
+    fit_to_table(query, schema, advice=_ADVICE)
+    if not retyped:
+        return
+    told = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
+    logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, told)
+    with warehouse.one_writer(session, plan.base):
+        table.alter_schema(schema)
+        warehouse.register_plan(session, plan, table)
 
 
 def write_snapshot(
