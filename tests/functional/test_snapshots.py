@@ -314,3 +314,31 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
             (result,) = run_dbt(command, expect_pass=False)
             assert told in result.message
             assert "struct" in told or "cast it in the snapshot's query" in result.message
+
+    def test_a_type_that_would_round_what_is_there_is_not_taken(self, project: Any) -> None:
+        sql = "{% snapshot exact %}{{ config(unique_key='id', strategy='check', check_cols=['v']) }} SQL {% endsnapshot %}"
+        for value in ("9007199254740993L", "cast(7 as double)", "cast(8 as float)", "9"):
+            write_file(
+                sql.replace("SQL", f"select 1 as id, {value} as v"),
+                project.project_root,
+                "snapshots",
+                "exact.sql",
+            )
+            run_dbt(["snapshot", "-s", "exact"])
+        rows = project.run_sql("select v, typeof(v) from {schema}.exact order by dbt_valid_from", fetch="all")
+        assert [tuple(row) for row in rows] == [(each, "bigint") for each in (9_007_199_254_740_993, 7, 8, 9)]
+
+    def test_dbts_own_columns_follow_the_one_whose_values_they_have(self, project: Any) -> None:
+        sql = "{% snapshot counted %}{{ config(unique_key='id', strategy='timestamp', updated_at='At') }} SQL {% endsnapshot %}"
+        for at in ("cast(1 as int)", "5000000000L"):
+            write_file(
+                sql.replace("SQL", f"select 1 as id, {at} as at"),
+                project.project_root,
+                "snapshots",
+                "counted.sql",
+            )
+            run_dbt(["snapshot", "-s", "counted"])
+        rows = project.run_sql(
+            "select at, dbt_valid_from, dbt_valid_to from {schema}.counted order by at", fetch="all"
+        )
+        assert [tuple(row) for row in rows] == [(1, 1, 5_000_000_000), (5_000_000_000, 5_000_000_000, None)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, write_file
 from dbt_common.exceptions import DbtRuntimeError
 
 FIRST = "select 1 as id, 'a' as name, 10 as ts, 'x' as dt union all select 2, 'b', 10, 'y'"
@@ -361,7 +361,19 @@ class TestRefusals:
 
 UNKNOWN = {
     "predicate": ("incremental_predicates=['DBT_INTERNAL_DEST.nope > 1']", "incremental_predicates "),
-    "no_sql": ("matched_condition='DBT_INTERNAL_SOURCE.v >'", "end of input"),
+    "no_sql": (
+        "matched_condition='DBT_INTERNAL_SOURCE.v >'",
+        "matched_condition 'DBT_INTERNAL_SOURCE.v >' cannot be resolved: [PARSE_SYNTAX_ERROR]",
+    ),
+    "word_too_many": ("matched_condition='DBT_INTERNAL_SOURCE.v > 0 and'", "[PARSE_SYNTAX_ERROR]"),
+    "word_after_all": (
+        "not_matched_by_source_action='delete', not_matched_by_source_condition='v > 0 typo'",
+        "[PARSE_SYNTAX_ERROR]",
+    ),
+    "value_and_name": (
+        "merge_update_set_expressions={'v': 'DBT_INTERNAL_DEST.v plus'}",
+        "[PARSE_SYNTAX_ERROR]",
+    ),
     "matched": ("matched_condition='DBT_INTERNAL_SOURCE.nope > 1'", "matched_condition "),
     "new": ("not_matched_condition='DBT_INTERNAL_SOURCE.nope > 1'", "not_matched_condition "),
     "left": (
@@ -376,6 +388,7 @@ KNOWN = {
     "of_itself": "incremental_predicates=['DBT_INTERNAL_DEST.v <= (select max(v) from ' ~ this ~ ')']",
     "of_commits": "matched_condition='DBT_INTERNAL_DEST._hoodie_commit_time is not null'",
     "of_marks": "matched_condition='not coalesce(DBT_INTERNAL_SOURCE._hoodie_is_deleted, false)'",
+    "of_comments": "matched_condition='DBT_INTERNAL_SOURCE.v > 0 -- or so', incremental_predicates=['DBT_INTERNAL_DEST.v > 0 -- too']",
     "of_either": "incremental_strategy='replace_where', incremental_predicates=['v > 0']",
 }
 
@@ -402,3 +415,12 @@ class TestClausesOfAFirstBuild:
             assert not (Path(project.project_root) / "warehouse" / project.test_schema / name).exists()
         assert {told[name][0] for name in KNOWN} == {"success"}, told
         run_dbt(["run", "--select", *(name for name in KNOWN if name != "of_marks")])
+
+    def test_a_full_refresh_does_not_ask_the_table_that_it_replaces(self, project: Any) -> None:
+        sql = "{{ config(materialized='incremental', unique_key='id' SAID) }} select 1 as id, 2 as v"
+        write_file(sql.replace("SAID", ""), project.project_root, "models", "grown.sql")
+        run_dbt(["run", "-s", "grown"])
+        asks = ", incremental_predicates=['DBT_INTERNAL_DEST.n <= (select max(n) from ' ~ this ~ ')']"
+        write_file(sql.replace("SAID", asks) + ", 3 as n", project.project_root, "models", "grown.sql")
+        run_dbt(["run", "-s", "grown", "--full-refresh"])
+        assert project.run_sql("select n from {schema}.grown", fetch="all") == [(3,)]

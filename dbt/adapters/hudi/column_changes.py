@@ -71,17 +71,21 @@ class ColumnChanges(metaclass=AdapterMeta):
             self.connections.warehouse.register(session, name.database, name.name, table)
 
     @available.parse_none
-    def hudi_widen_snapshot(self, plan: ModelPlan, code: str) -> None:
+    def hudi_widen_snapshot(
+        self, plan: ModelPlan, code: str, updated_at: str, moments: Sequence[str]
+    ) -> None:
         """Give a snapshot's columns the wider types and further struct fields that its query has by now; see `rows/snapshots.py`.
 
         Args:
             plan: The snapshot.
             code: Its query.
+            updated_at: Column of the query whose values dbt's own take; ``""`` for none.
+            moments: dbt's own columns.
         """
         with self.connections.work(code) as session:
             handle = self.connections.get_thread_connection().handle
             query = session.sql(handle.router.with_states(session, code, handle.track_view))
-            widen_snapshot(self.connections.warehouse, session, plan, query)
+            widen_snapshot(self.connections.warehouse, session, plan, query, {updated_at: moments})
 
     @available.parse_none
     def hudi_type_changes(

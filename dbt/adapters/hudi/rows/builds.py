@@ -61,10 +61,11 @@ def rebuild_model(
     """Create the model's table or replace all of it; what else has its name makes room."""
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
-    if (said := plan.merge.said_of_rows) is not None:
-        said.refuse_unknown(frame)
     frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
+    # what a clause asks of the table itself is not known where another one is in its place
+    if entry is None and (said := plan.merge.said_of_rows) is not None:
+        said.refuse_unknown(frame)
     if entry is not None and entry.base is None and not entry.reads_only:
         warehouse.drop(session, plan.schema, plan.name)
         entry = None

@@ -17,6 +17,7 @@ from dbt.adapters.hudi.column import same_stored_type, stored_type
 from dbt.adapters.hudi.rows.alignment import META_PREFIX
 from dbt.adapters.hudi.rows.nested_types import in_order_of, with_new_fields
 
+_EXACT = {(pa.int32(), pa.int64()), (pa.int32(), pa.float64()), (pa.float32(), pa.float64())}
 APPEND, SYNC = "append_new_columns", "sync_all_columns"
 
 
@@ -94,9 +95,9 @@ def new_fields(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]
 
 
 def wider(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
-    """Of some changed types those that hold all that the table's do: wider numbers, and structs with further fields.
+    """Of some changed types those that hold every value of the table's as it is: wider numbers, and structs with further fields.
 
-    Text, which Hudi takes for wider than a number, is another thing where nobody asked for it.
+    Hudi also takes a floating point number for wider than a whole one, of which it rounds some, and text for wider than both.
     """
     now = spark_to_arrow(T.StructType(list(table)))
     types = spark_to_arrow(
@@ -106,18 +107,19 @@ def wider(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> 
     return {
         name: retyped[name]
         for name, (old, new) in pairs.items()
-        if can_change(old, new) and not _becomes_text(old, new)
+        if can_change(old, new) and _is_exact(old, new)
     }
 
 
-def _becomes_text(old: pa.DataType, new: pa.DataType) -> bool:
+def _is_exact(old: pa.DataType, new: pa.DataType) -> bool:
+    """Tell whether a type that Hudi takes for a wider one holds each value as it is, at every level."""
     if pa.types.is_struct(old):
-        return any(_becomes_text(field.type, new.field(field.name).type) for field in old)
+        return all(_is_exact(field.type, new.field(field.name).type) for field in old)
     if pa.types.is_list(old):
-        return _becomes_text(old.value_type, new.value_type)
+        return _is_exact(old.value_type, new.value_type)
     if pa.types.is_map(old):
-        return _becomes_text(old.item_type, new.item_type)
-    return bool(old != new and (pa.types.is_string(new) or pa.types.is_binary(new)))
+        return _is_exact(old.item_type, new.item_type)
+    return bool(old == new or (old, new) in _EXACT or (pa.types.is_decimal(old) and pa.types.is_decimal(new)))
 
 
 def _own(columns: T.StructType) -> list[T.StructField]:

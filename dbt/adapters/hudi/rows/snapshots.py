@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import and_
 
-from hudi_engine.schema.any_case import spellings
+from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,13 @@ _STORED = "__hudi_stored_"
 _ADVICE = ", and a column of a snapshot keeps its type unless that of the query is a wider one: cast it in the snapshot's query"
 
 
-def widen_snapshot(warehouse: Warehouse, session: SparkSession, plan: ModelPlan, query: DataFrame) -> None:
+def widen_snapshot(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    query: DataFrame,
+    followers: Mapping[str, Sequence[str]],
+) -> None:
     """Give a snapshot's columns the wider types and further struct fields that its query has by now, as one schema commit.
 
     dbt's staging query compares and unites stored rows with those of the query, which takes the same types.
@@ -45,6 +51,7 @@ def widen_snapshot(warehouse: Warehouse, session: SparkSession, plan: ModelPlan,
         session: The connection's session.
         plan: The snapshot.
         query: The rows of its query.
+        followers: dbt's own columns that have the values, and the type, of a column of the query.
 
     Raises:
         DbtRuntimeError: A column of the query cannot be brought to the type that the snapshot has for it.
@@ -52,6 +59,11 @@ def widen_snapshot(warehouse: Warehouse, session: SparkSession, plan: ModelPlan,
     table = builds.current_table(warehouse, session, plan)
     stored = builds.data_columns(table)
     retyped = wider(type_changes(query.schema.fields, stored.fields), stored.fields)
+    types = AnyCase((column.name, column.dataType) for column in stored.fields)
+    for name in list(retyped):
+        for follower in AnyCase(followers.items()).get(name) or ():
+            if types.get(follower) == types[name]:
+                retyped[follower] = retyped[name]
     schema = ChangeOfColumns(retyped=retyped).applied(stored)
     fit_to_table(query, schema, advice=_ADVICE)
     if not retyped:

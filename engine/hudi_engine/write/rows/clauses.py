@@ -289,7 +289,7 @@ class MergeClauses(OfTheWholeTable):
         given = self._values("update_set" if rows is ClauseRows.MATCHED else "by_source")
         text = {each.lower(): text for each, text in given.items()}.get(name.lower())
         if text is not None:
-            return F.expr(text)
+            return _expression(text)
         if rows is ClauseRows.LEFT:
             return theirs
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
@@ -323,14 +323,14 @@ def _order(name: str) -> str:
 
 
 def _sql(condition: str | None) -> Column | None:
-    # a tree of its own; in brackets of ours, what is no SQL would be told with them
     return None if condition is None else _expression(condition)
 
 
 def _expression(text: str) -> Column:
     from pyspark.sql import functions as F
 
-    return F.expr(text)
+    # In brackets, or a word too many would be a name for what stands before it; a comment may end the text.
+    return F.expr(f"({text}\n)")
 
 
 def _holding(condition: str) -> Column:

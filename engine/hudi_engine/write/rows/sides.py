@@ -7,6 +7,7 @@ a qualifier is the own side's.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 STORED, CAME = "__hudi_stored", "__hudi_came"
 """True where a joined row has a row of the table, and one of the source; null elsewhere."""
+_QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
 _NUMBER, _VALUE, _TARGET = "__hudi_clause", "__hudi_value_", "__hudi_target"
 
 
@@ -152,6 +154,8 @@ class Sides:
     def refuse_unknown(self, said: Sequence[Said], target: DataFrame, source: DataFrame) -> None:
         """Refuse what is no SQL, or names a column that neither side has; other reasons Spark has may pass until it counts.
 
+        What has a query of its own is let be: the tables in it may be others by then.
+
         Args:
             said: All that the merge says.
             target: Rows with the columns of the table, under their name.
@@ -163,6 +167,8 @@ class Sides:
         from pyspark.errors import ParseException, PySparkException
 
         for each in said:
+            if _QUERY.search(each.what):
+                continue
             try:
                 self._try(each, target, source)
             except ConfigError as error:

@@ -21,7 +21,8 @@
   {% else %}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
-    {% do adapter.hudi_widen_snapshot(plan, model['compiled_code']) %}
+    {%- set moments = [columns['dbt_updated_at'], columns['dbt_valid_from'], columns['dbt_valid_to']] -%}
+    {% do adapter.hudi_widen_snapshot(plan, model['compiled_code'], config.get('updated_at') or '', moments) %}
     {%- set code = snapshot_staging_table(strategy, sql, target_relation) -%}
     {% do check_time_data_types(code) %}
     {%- set staging = make_temp_relation(target_relation) -%}
