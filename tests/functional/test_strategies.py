@@ -376,6 +376,7 @@ UNKNOWN = {
     ),
     "matched": ("matched_condition='DBT_INTERNAL_SOURCE.nope > 1'", "matched_condition "),
     "new": ("not_matched_condition='DBT_INTERNAL_SOURCE.nope > 1'", "not_matched_condition "),
+    "field": ("matched_condition='DBT_INTERNAL_DEST.s.nope > 1'", "No such struct field"),
     "left": (
         "not_matched_by_source_action='delete', not_matched_by_source_condition='nope > 1'",
         "not_matched_by_source_condition ",
@@ -389,6 +390,7 @@ KNOWN = {
     "of_commits": "matched_condition='DBT_INTERNAL_DEST._hoodie_commit_time is not null'",
     "of_marks": "matched_condition='not coalesce(DBT_INTERNAL_SOURCE._hoodie_is_deleted, false)'",
     "of_comments": "matched_condition='DBT_INTERNAL_SOURCE.v > 0 -- or so', incremental_predicates=['DBT_INTERNAL_DEST.v > 0 -- too']",
+    "of_later": "on_schema_change='append_new_columns', matched_condition='DBT_INTERNAL_SOURCE.later > 1'",
     "of_either": "incremental_strategy='replace_where', incremental_predicates=['v > 0']",
 }
 
@@ -396,7 +398,7 @@ KNOWN = {
 class TestClausesOfAFirstBuild:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
-        sql = "{{ config(materialized='incremental', KEY SAID) }} select 1 as id, 2 as v"
+        sql = "{{ config(materialized='incremental', KEY SAID) }} select 1 as id, 2 as v, named_struct('p', 1) as s"
         said = {**{name: text for name, (text, _) in UNKNOWN.items()}, **KNOWN}
         return {
             f"{name}.sql": sql.replace("SAID", text).replace(
@@ -414,7 +416,7 @@ class TestClausesOfAFirstBuild:
             assert told[name][0] == "error" and message in told[name][1], told[name]
             assert not (Path(project.project_root) / "warehouse" / project.test_schema / name).exists()
         assert {told[name][0] for name in KNOWN} == {"success"}, told
-        run_dbt(["run", "--select", *(name for name in KNOWN if name != "of_marks")])
+        run_dbt(["run", "--select", *(name for name in KNOWN if name not in ("of_marks", "of_later"))])
 
     def test_a_full_refresh_does_not_ask_the_table_that_it_replaces(self, project: Any) -> None:
         sql = "{{ config(materialized='incremental', unique_key='id' SAID) }} select 1 as id, 2 as v"

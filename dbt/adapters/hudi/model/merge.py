@@ -100,8 +100,12 @@ class MergeConfig:
 
     @property
     def said_of_rows(self) -> MergeClauses | None:
-        """All SQL that later runs say of stored rows and the model's, as clauses; None where there is none."""
-        if self.operation is None or (self.clauses is None and not self.predicates):
+        """All SQL that later runs say of stored rows and the model's, as clauses.
+
+        None where there is none, and where a later run may bring the columns that it names.
+        """
+        grows = self.on_schema_change in ("append_new_columns", "sync_all_columns")
+        if self.operation is None or grows or (self.clauses is None and not self.predicates):
             return None
         return replace(self.clauses or MergeClauses(called=CONFIGS), on=self.condition)
 

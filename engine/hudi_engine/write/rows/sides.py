@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 STORED, CAME = "__hudi_stored", "__hudi_came"
 """True where a joined row has a row of the table, and one of the source; null elsewhere."""
+_UNKNOWN = ("[UNRESOLVED_COLUMN", "[FIELD_NOT_FOUND")
 _QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
 _NUMBER, _VALUE, _TARGET = "__hudi_clause", "__hudi_value_", "__hudi_target"
 
@@ -173,7 +174,7 @@ class Sides:
                 self._try(each, target, source)
             except ConfigError as error:
                 reason = error.__cause__
-                unknown = isinstance(reason, PySparkException) and _unresolved(reason) is not None
+                unknown = isinstance(reason, PySparkException) and str(reason).lstrip().startswith(_UNKNOWN)
                 if unknown or isinstance(reason, ParseException):
                     raise
 
