@@ -6,7 +6,6 @@ the table as of T (Hudi table format, savepoint). Deleting it removes both; no d
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import recover, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -79,16 +76,7 @@ def create_savepoint(
         timeline = recover(storage, config, options, publication).timeline
         saved = completed_write(storage, timeline, instant_time).requested_time
         if saved in {savepoint.requested_time for savepoint in timeline.savepoints}:
-            kept = read_savepoint(storage, timeline, saved)
-            if comments and comments != kept.comments:
-                logger.warning(
-                    "commit %s is saved already, as %r, and keeps that name; %r stands for nothing. Delete the savepoint to give "
-                    "it another",
-                    saved,
-                    kept.comments,
-                    comments,
-                )
-            return kept
+            return read_savepoint(storage, timeline, saved)
         check_not_cleaned(timeline, saved)
         view = FileSystemView.build(storage, config, timeline, as_of=saved)
         files: dict[str, list[str]] = {}

@@ -43,16 +43,11 @@ def test_a_savepoint_names_the_files_of_the_table_as_of_its_commit(storage: Loca
     assert storage.read(mini.timeline_path(second, "savepoint", State.INFLIGHT)) == b""
 
 
-def test_without_an_instant_the_newest_commit_is_saved_once_and_a_second_name_is_told_to_be_none(
-    storage: LocalStorage, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_without_an_instant_the_newest_commit_is_saved_once(storage: LocalStorage) -> None:
     newest = mini.write(storage, {"a": {"k1": 1}})
-    saved = mini.savepoint(storage, comments="first")
+    saved = mini.savepoint(storage)
     assert saved.instant == newest
-    assert mini.savepoint(storage, comments="first") == mini.savepoint(storage) == saved
-    assert not caplog.records
     assert mini.savepoint(storage, comments="again") == saved
-    assert f"commit {newest} is saved already, as 'first'" in caplog.text and "'again'" in caplog.text
 
 
 def test_a_deleted_savepoint_leaves_no_file(storage: LocalStorage) -> None:
