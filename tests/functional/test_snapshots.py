@@ -258,6 +258,12 @@ HISTORY = [
 ]
 
 
+def taken(project: Any, name: str, sql: str) -> None:
+    """Write a snapshot's file and take it."""
+    write_file(sql, project.project_root, "snapshots", f"{name}.sql")
+    run_dbt(["snapshot", "-s", name])
+
+
 class TestSnapshotOfAQueryWhoseTypesGrow:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
@@ -300,8 +306,7 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
     ) -> None:
         sql = "{% snapshot narrowed %}{{ config(unique_key='id', strategy='check', check_cols=['ts']) }} SQL {% endsnapshot %}"
         select = "select 1 as id, timestamp_seconds(9) as ts, {{ var('value', 1) }} as v"
-        write_file(sql.replace("SQL", select), project.project_root, "snapshots", "narrowed.sql")
-        run_dbt(["snapshot", "-s", "narrowed"])
+        taken(project, "narrowed", sql.replace("SQL", select))
         write_file(
             sql.replace("SQL", select.replace("9", "8")), project.project_root, "snapshots", "narrowed.sql"
         )
@@ -318,26 +323,14 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
     def test_a_type_that_would_round_what_is_there_is_not_taken(self, project: Any) -> None:
         sql = "{% snapshot exact %}{{ config(unique_key='id', strategy='check', check_cols=['v']) }} SQL {% endsnapshot %}"
         for value in ("9007199254740993L", "cast(7 as double)", "cast(8 as float)", "9"):
-            write_file(
-                sql.replace("SQL", f"select 1 as id, {value} as v"),
-                project.project_root,
-                "snapshots",
-                "exact.sql",
-            )
-            run_dbt(["snapshot", "-s", "exact"])
+            taken(project, "exact", sql.replace("SQL", f"select 1 as id, {value} as v"))
         rows = project.run_sql("select v, typeof(v) from {schema}.exact order by dbt_valid_from", fetch="all")
         assert [tuple(row) for row in rows] == [(each, "bigint") for each in (9_007_199_254_740_993, 7, 8, 9)]
 
     def test_dbts_own_columns_follow_the_one_whose_values_they_have(self, project: Any) -> None:
         sql = "{% snapshot counted %}{{ config(unique_key='id', strategy='timestamp', updated_at='At') }} SQL {% endsnapshot %}"
         for at in ("cast(1 as int)", "5000000000L"):
-            write_file(
-                sql.replace("SQL", f"select 1 as id, {at} as at"),
-                project.project_root,
-                "snapshots",
-                "counted.sql",
-            )
-            run_dbt(["snapshot", "-s", "counted"])
+            taken(project, "counted", sql.replace("SQL", f"select 1 as id, {at} as at"))
         rows = project.run_sql(
             "select at, dbt_valid_from, dbt_valid_to from {schema}.counted order by at", fetch="all"
         )

@@ -84,7 +84,7 @@ class ColumnChanges(metaclass=AdapterMeta):
         """
         with self.connections.work(code) as session:
             handle = self.connections.get_thread_connection().handle
-            query = session.sql(handle.router.with_states(session, code, handle.track_view))
+            query = session.sql(handle.with_states(session, code))
             widen_snapshot(self.connections.warehouse, session, plan, query, {updated_at: moments})
 
     @available.parse_none

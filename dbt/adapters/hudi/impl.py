@@ -237,7 +237,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         if language == "python":
             return run_python_model(session, name, code)
         handle = self.connections.get_thread_connection().handle
-        return session.sql(handle.router.with_states(session, code, handle.track_view))
+        return session.sql(handle.with_states(session, code))
 
     @available.parse_none
     def hudi_rebuild(

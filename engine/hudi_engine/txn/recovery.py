@@ -38,7 +38,8 @@ from hudi_engine.txn.storage_errors import storage_errors
 
 logger = logging.getLogger(__name__)
 
-_TEMPORARY_KEPT_MS = 3_600_000
+TEMPORARY_KEPT_MS = 3_600_000
+"""How long a temporary file may be another writer's work, counted from when it was last written to."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +238,7 @@ def _sweep(storage: Storage, config: TableConfig, timeline: Timeline, living: Li
             if status.is_dir or status.name in pending:
                 continue
             if status.name.startswith(TEMP_PREFIX):
-                gone = living.now_ms - status.modified_ms > _TEMPORARY_KEPT_MS
+                gone = living.now_ms - status.modified_ms > TEMPORARY_KEPT_MS
             else:
                 gone = living.of_time(status.name) is OwnerState.DEAD
             if gone:

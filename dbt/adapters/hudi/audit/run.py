@@ -101,7 +101,7 @@ class Audit:
 
     def _query(self, sql: str) -> str:
         query = with_view(self._session, sql, self._is_meant, self._view)
-        return self._handle.router.with_states(self._session, query, self._handle.track_view)
+        return self._handle.with_states(self._session, query)
 
     def _is_meant(self, parts: Sequence[str]) -> bool:
         lowered = [part.lower() for part in parts]

@@ -96,7 +96,9 @@ class MergeConfig:
     @property
     def condition(self) -> str | None:
         """All predicates as one condition, each in brackets so that an OR inside keeps its meaning."""
-        return " AND ".join(f"({_ended(predicate)})" for predicate in self.predicates) or None
+        # a comment may end a predicate, but not what comes behind it
+        ended = (f"{each}\n" if "--" in each else each for each in self.predicates)
+        return " AND ".join(f"({each})" for each in ended) or None
 
     @property
     def said_of_rows(self) -> MergeClauses | None:
@@ -108,11 +110,6 @@ class MergeConfig:
         if self.operation is None or grows or (self.clauses is None and not self.predicates):
             return None
         return replace(self.clauses or MergeClauses(called=CONFIGS), on=self.condition)
-
-
-def _ended(predicate: str) -> str:
-    """Return a predicate behind which more may stand, also where a comment ends it."""
-    return f"{predicate}\n" if "--" in predicate else predicate
 
 
 def is_known(strategy: str) -> bool:

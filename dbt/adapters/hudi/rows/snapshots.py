@@ -60,10 +60,11 @@ def widen_snapshot(
     stored = builds.data_columns(table)
     retyped = wider(type_changes(query.schema.fields, stored.fields), stored.fields)
     types = AnyCase((column.name, column.dataType) for column in stored.fields)
-    for name in list(retyped):
-        for follower in AnyCase(followers.items()).get(name) or ():
-            if types.get(follower) == types[name]:
-                retyped[follower] = retyped[name]
+    kinds = AnyCase(retyped.items())
+    for name, own in followers.items():
+        if name in kinds:
+            same = [each for each in own if types.get(each) == types[name]]
+            retyped.update(dict.fromkeys(same, kinds[name]))
     schema = ChangeOfColumns(retyped=retyped).applied(stored)
     fit_to_table(query, schema, advice=_ADVICE)
     if not retyped:

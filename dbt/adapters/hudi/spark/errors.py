@@ -39,7 +39,7 @@ _TASK_FAILURE = re.compile(
 _META_COLUMN = re.compile(r"\[UNRESOLVED_COLUMN\b[^`]*`(?:[^`]+`\.`)*(_hoodie_\w+)`")
 # What Hadoop says of a store whose client is not among Spark's classes.
 _NO_CONNECTOR = re.compile(
-    r'No FileSystem for scheme "(\w+)"|Class (org\.apache\.hadoop\.fs\.(?:s3a|azure)|com\.google\.cloud)[.\w]* not found'
+    r'No FileSystem for scheme "\w+"|Class (?:org\.apache\.hadoop\.fs\.(?:s3a|azure)|com\.google\.cloud)[.\w]* not found'
 )
 # A sentence of this adapter, or of the user's query, that Spark's raise_error brought.
 _RAISED = re.compile(

@@ -120,6 +120,10 @@ class HudiHandle:
         """Return a cursor; each statement gets its own."""
         return HudiCursor(self)
 
+    def with_states(self, session: SparkSession, statement: str) -> str:
+        """Return a statement with temporary names of this connection in place of other states of Hudi tables."""
+        return self.router.with_states(session, statement, self.track_view)
+
     def track_view(self, name: str) -> None:
         """Remember a temporary view, to be dropped with the connection."""
         self._views.add(name)
@@ -176,7 +180,7 @@ class HudiCursor:
 
     def _run(self, session: SparkSession, statement: str, bindings: Sequence[Any] | None) -> None:
         self._rows, self._statement = None, statement
-        statement = self._handle.router.with_states(session, statement, self._handle.track_view)
+        statement = self._handle.with_states(session, statement)
         if bindings:
             self._frame = session.sql(statement, args=[_binding(value) for value in bindings])
             return

@@ -10,12 +10,11 @@ from hudi_engine.config.properties_file import HOODIE_FOLDER
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import TEMP_PREFIX
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.recovery import TEMPORARY_KEPT_MS
 
 logger = logging.getLogger(__name__)
 
 _NAME = re.compile(re.escape(TEMP_PREFIX) + "[0-9a-f]{32}")
-_KEPT_MS = 3_600_000
-"""As long as late tasks are reckoned with; who writes on to a file keeps it young."""
 
 
 def drop_temporaries(state: TableState, view: FileSystemView, now_ms: int) -> int:
@@ -33,7 +32,7 @@ def drop_temporaries(state: TableState, view: FileSystemView, now_ms: int) -> in
     try:
         folders = (storage.list(each) for each in sorted({HOODIE_FOLDER, state.config.timeline_path}))
         for status in chain(*folders, *(view.files(each) for each in view.partitions)):
-            is_old = now_ms - status.modified_ms > _KEPT_MS
+            is_old = now_ms - status.modified_ms > TEMPORARY_KEPT_MS
             if is_old and not status.is_dir and _NAME.fullmatch(status.name):
                 dropped += storage.delete(status.path)
     except OSError as error:
