@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -335,3 +336,41 @@ class TestSnapshotOfAQueryWhoseTypesGrow:
             "select at, dbt_valid_from, dbt_valid_to from {schema}.counted order by at", fetch="all"
         )
         assert [tuple(row) for row in rows] == [(1, 1, 5_000_000_000), (5_000_000_000, 5_000_000_000, None)]
+
+
+BY_ALL = "strategy='check', check_cols='all'"
+CAST = {
+    "cut": (BY_ALL, "5L", "5.5D", [(5, True)]),
+    "ordered": (
+        BY_ALL,
+        "named_struct('p', 1, 'q', 'x')",
+        "named_struct('q', 'x', 'p', 1)",
+        [({"p": 1, "q": "x"}, True)],
+    ),
+    "texts": (BY_ALL, "'5'", "5", [("5", True)]),
+    "days": (
+        "strategy='timestamp', updated_at='v'",
+        "date'2026-01-01'",
+        "timestamp'2026-01-02 10:00:00'",
+        [(date(2026, 1, 1), False), (date(2026, 1, 2), True)],
+    ),
+}
+
+
+class TestSnapshotOfAQueryWhoseTypesAreOthers:
+    """Rows are compared in the types of the snapshot: one that is as it was gets no version, and each key keeps its current row."""
+
+    @pytest.mark.parametrize("hard_deletes", ["ignore", "new_record"])
+    def test_a_row_that_is_the_same_once_cast_gets_no_version(self, project: Any, hard_deletes: str) -> None:
+        for form, (strategy, before, after, rows) in CAST.items():
+            name = f"{form}_{hard_deletes}"
+            sql = (
+                f"{{% snapshot {name} %}}{{{{ config(unique_key='id', {strategy}, hard_deletes='{hard_deletes}') }}}} "
+                "select 1 as id, VALUE as v {% endsnapshot %}"
+            )
+            for value in (before, after, after, after):
+                taken(project, name, sql.replace("VALUE", value))
+            found = project.run_sql(
+                f"select v, dbt_valid_to is null from {{schema}}.{name} order by dbt_valid_from", fetch="all"
+            )
+            assert [tuple(row) for row in found] == rows, name

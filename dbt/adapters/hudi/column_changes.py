@@ -7,6 +7,7 @@ from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
+from hudi_engine.schema.fit import quoted
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -18,7 +19,7 @@ from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import legal_names
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
-from dbt.adapters.hudi.rows.snapshots import checked_columns, widen_snapshot
+from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
 
 
 class ColumnChanges(metaclass=AdapterMeta):
@@ -70,22 +71,28 @@ class ColumnChanges(metaclass=AdapterMeta):
             table.alter_schema(change.applied(builds.data_columns(table)))
             self.connections.warehouse.register(session, name.database, name.name, table)
 
-    @available.parse_none
-    def hudi_widen_snapshot(
-        self, plan: ModelPlan, code: str, updated_at: str, moments: Sequence[str]
-    ) -> None:
-        """Give a snapshot's columns the wider types and further struct fields that its query has by now; see `rows/snapshots.py`.
+    @available.parse(lambda *_, **__: "")
+    def hudi_snapshot_query(
+        self, plan: ModelPlan, view: str, code: str, updated_at: str, moments: Sequence[str]
+    ) -> str:
+        """Return SQL of a snapshot's query in the snapshot's types, which take wider ones first; see `rows/snapshots.py`.
 
         Args:
             plan: The snapshot.
-            code: Its query.
+            view: A temporary name for the query, used where its types are others.
+            code: The query.
             updated_at: Column of the query whose values dbt's own take; ``""`` for none.
             moments: dbt's own columns.
         """
         with self.connections.work(code) as session:
             handle = self.connections.get_thread_connection().handle
             query = session.sql(handle.with_states(session, code))
-            widen_snapshot(self.connections.warehouse, session, plan, query, {updated_at: moments})
+            fitted = fit_query(self.connections.warehouse, session, plan, query, {updated_at: moments})
+            if fitted is query:
+                return code
+            fitted.createOrReplaceTempView(view)
+        handle.track_view(view)
+        return f"select * from {quoted(view)}"
 
     @available.parse_none
     def hudi_type_changes(

@@ -12,7 +12,9 @@ from hudi_engine.schema.fit import quoted
 from hudi_engine.write import operation as operations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
+from dbt.adapters.hudi.column import same_stored_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -35,16 +37,17 @@ _STORED = "__hudi_stored_"
 _ADVICE = ", and a column of a snapshot keeps its type unless that of the query is a wider one: cast it in the snapshot's query"
 
 
-def widen_snapshot(
+def fit_query(
     warehouse: Warehouse,
     session: SparkSession,
     plan: ModelPlan,
     query: DataFrame,
     followers: Mapping[str, Sequence[str]],
-) -> None:
-    """Give a snapshot's columns the wider types and further struct fields that its query has by now, as one schema commit.
+) -> DataFrame:
+    """Return a snapshot's query in the types of the snapshot, which first takes wider ones and further struct fields.
 
-    dbt's staging query compares and unites stored rows with those of the query, which takes the same types.
+    dbt's staging query compares and unites stored rows with those of the query. In another type a value would differ from what
+    is stored of it, and get a version at every run. What the snapshot takes is one schema commit.
 
     Args:
         warehouse: The profile's tables.
@@ -66,14 +69,26 @@ def widen_snapshot(
             same = [each for each in own if types.get(each) == types[name]]
             retyped.update(dict.fromkeys(same, kinds[name]))
     schema = ChangeOfColumns(retyped=retyped).applied(stored)
-    fit_to_table(query, schema, advice=_ADVICE)
-    if not retyped:
-        return
-    told = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
-    logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, told)
-    with warehouse.one_writer(session, plan.base):
-        table.alter_schema(schema)
-        warehouse.register_plan(session, plan, table)
+    fitted = _in_types_of(schema, query)
+    if retyped:
+        told = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
+        logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, told)
+        with warehouse.one_writer(session, plan.base):
+            table.alter_schema(schema)
+            warehouse.register_plan(session, plan, table)
+    return fitted
+
+
+def _in_types_of(schema: T.StructType, query: DataFrame) -> DataFrame:
+    """Return a query whose columns have the types of a table, where they are stored as others; it is the same where none is."""
+    types = AnyCase((column.name, column.dataType) for column in schema.fields)
+    fields = [
+        T.StructField(column.name, types.get(column.name, column.dataType)) for column in query.schema.fields
+    ]
+    pairs = [(one.dataType, other.dataType) for one, other in zip(query.schema.fields, fields, strict=True)]
+    if all(a == b or same_stored_type(a.simpleString(), b.simpleString()) for a, b in pairs):
+        return query
+    return fit_to_table(query, T.StructType(fields), advice=_ADVICE)
 
 
 def write_snapshot(

@@ -22,10 +22,12 @@
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}
     {%- set moments = [columns['dbt_updated_at'], columns['dbt_valid_from'], columns['dbt_valid_to']] -%}
-    {% do adapter.hudi_widen_snapshot(plan, model['compiled_code'], config.get('updated_at') or '', moments) %}
-    {%- set code = snapshot_staging_table(strategy, sql, target_relation) -%}
-    {% do check_time_data_types(code) %}
     {%- set staging = make_temp_relation(target_relation) -%}
+    {%- set query = adapter.hudi_snapshot_query(
+      plan, staging.identifier ~ '_query', model['compiled_code'], config.get('updated_at') or '', moments
+    ) -%}
+    {%- set code = snapshot_staging_table(strategy, query, target_relation) -%}
+    {% do check_time_data_types(code) %}
     {% do adapter.hudi_stage(staging, code) %}
     {%- set response = adapter.hudi_snapshot(plan, staging, columns['dbt_valid_to'], target_relation) -%}
   {% endif %}
