@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.frames.expression import expression
 from hudi_engine.keygen.partition_path import split_partition_path
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
@@ -54,7 +55,7 @@ def partitions_where(spark: SparkSession, state: TableState, condition: str) -> 
         _PATH, *[F.col(f"`{name}`").cast(kinds[name]).alias(name) for name in names if name in kinds]
     )
     try:
-        found = typed.where(condition).select(_PATH).collect()
+        found = typed.where(expression(condition)).select(_PATH).collect()
     except PySparkException as error:
         said = str(error).partition("\n")[0]
         raise ConfigError(

@@ -11,6 +11,7 @@ from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, RepeatedKeyError
+from hudi_engine.frames.expression import expression
 from hudi_engine.frames.named import under_name
 from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
@@ -265,8 +266,8 @@ class Writes(Reads, HiveEntries):
             stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
             new = {
                 field.name: stored[field.name]
-                if (expression := given.get(field.name)) is None
-                else F.expr(str(expression)).cast(field.dataType)
+                if (said := given.get(field.name)) is None
+                else expression(str(said)).cast(field.dataType)
                 for field in rows.schema.fields
             }
             fields, spelled = base.config.ordering_fields, spellings(stored)
@@ -421,7 +422,9 @@ class Writes(Reads, HiveEntries):
     def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
         parts = column_names(named, "named") or ()
         with resolving(f"the condition {condition!r} cannot be resolved"):
-            return under_name(self._read_state(base, SNAPSHOT, None, None), parts).where(condition)
+            return under_name(self._read_state(base, SNAPSHOT, None, None), parts).where(
+                expression(condition)
+            )
 
     def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
         names = column_names(given, "update_columns") or []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from hudi_engine.frames.expression import expression
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.arguments import resolving
 from pyspark.sql import Column, DataFrame
@@ -56,7 +57,7 @@ def checked(
     asked = F.lit(True) if only is None else only
     for constraint in constraints:
         with resolving(f"the constraint {constraint.name} ({constraint.condition}) cannot be evaluated"):
-            met = F.coalesce(F.expr(constraint.condition), F.lit(True))
+            met = F.coalesce(expression(constraint.condition), F.lit(True))
             frame.where(met)
         told = F.concat(
             F.lit(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
+from hudi_engine.frames.expression import expression
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.joins import combined
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
@@ -289,7 +290,7 @@ class MergeClauses(OfTheWholeTable):
         given = self._values("update_set" if rows is ClauseRows.MATCHED else "by_source")
         text = {each.lower(): text for each, text in given.items()}.get(name.lower())
         if text is not None:
-            return _expression(text)
+            return expression(text)
         if rows is ClauseRows.LEFT:
             return theirs
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
@@ -312,7 +313,7 @@ class MergeClauses(OfTheWholeTable):
             if text is not None
         ]
         return found + [
-            Said(rows, f"{self._called(clause)} sets {name} to {text!r}, which", partial(_expression, text))
+            Said(rows, f"{self._called(clause)} sets {name} to {text!r}, which", partial(expression, text))
             for clause, rows in _VALUES.items()
             for name, text in self._values(clause).items()
         ]
@@ -323,14 +324,7 @@ def _order(name: str) -> str:
 
 
 def _sql(condition: str | None) -> Column | None:
-    return None if condition is None else _expression(condition)
-
-
-def _expression(text: str) -> Column:
-    from pyspark.sql import functions as F
-
-    # In brackets, or a word too many would be a name for what stands before it; a comment may end the text.
-    return F.expr(f"({text}\n)")
+    return None if condition is None else expression(condition)
 
 
 def _holding(condition: str) -> Column:

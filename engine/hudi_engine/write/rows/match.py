@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.options import Options
+from hudi_engine.frames.expression import expression
 from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.index.lookup.unit import INSERT_FLAG
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
@@ -54,11 +56,11 @@ def flag_unmatched(
     if not everywhere:
         same += f" and {SOURCE}.{_PARTITION} = {TARGET}.{PARTITION_PATH}"
     sides = Sides(SOURCE, TARGET)
-    said = Said(None, f"the match condition {condition!r}", lambda: F.expr(f"({condition})"))
+    said = Said(None, f"the match condition {condition!r}", partial(expression, condition))
     plain = source.drop(_KEY, _PARTITION).alias(SOURCE)
     with sides.explained(lambda: [said], stored.alias(TARGET), plain):
         target = stored.alias(TARGET).withColumn(_FOUND, F.lit(True))
-        joined = source.alias(SOURCE).join(target, F.expr(f"{same} and ({condition})"), "left")
+        joined = source.alias(SOURCE).join(target, F.expr(same) & expression(condition), "left")
         flagged = joined.select(
             *[F.col(f"{SOURCE}.`{name.replace('`', '``')}`") for name in (*names, *batch.marks)],
             F.col(_FOUND).isNull().alias(INSERT_FLAG),

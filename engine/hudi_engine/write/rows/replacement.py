@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hudi_engine.config.options import Options
 from hudi_engine.errors import DataError, HudiError
+from hudi_engine.frames.expression import expression
 from hudi_engine.frames.named import under_name
 from hudi_engine.frames.reason import reason_in
 from hudi_engine.frames.spark_read import snapshot_frame
@@ -206,7 +207,7 @@ class Replacement:
             stored = stored.where(self.window.condition(stored))
         stored = under_name(stored, self.named)
         if not self.keys:
-            return stored.where(self.where) if self.where is not None else stored
+            return stored.where(expression(self.where)) if self.where is not None else stored
         return self._beside_keys(stored, incoming, "left_semi")
 
     def _staying(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
@@ -220,7 +221,7 @@ class Replacement:
             )
             others = self._beside_keys(inside.alias(TARGET), incoming, "left_anti")
             return others.unionByName(outside)
-        goes = goes if self.where is None else goes & F.expr(f"({self.where})")
+        goes = goes if self.where is None else goes & expression(self.where)
         return under_name(stored, self.named).where(~F.coalesce(goes, F.lit(False)))
 
     def _beside_keys(self, stored: DataFrame, incoming: DataFrame, how: str) -> DataFrame:
@@ -235,7 +236,7 @@ class Replacement:
         came = incoming.select(
             *(F.col(quoted(name)).alias(key) for name, key in keys.items()), F.struct("*").alias(SOURCE)
         )
-        condition = F.lit(True) if self.where is None else F.expr(f"({self.where})")
+        condition = F.lit(True) if self.where is None else expression(self.where)
         for name, key in keys.items():
             condition = condition & F.col(f"{TARGET}.{quoted(name)}").eqNullSafe(F.col(key))
         return stored.join(came, condition, how)
@@ -244,7 +245,7 @@ class Replacement:
         """Fail where a row that comes is not one that the same write would take out again."""
         from pyspark.sql import functions as F
 
-        conditions = [] if self.where is None else [F.expr(f"({self.where})")]
+        conditions = [] if self.where is None else [expression(self.where)]
         if self.window is not None:
             conditions.append(self.window.condition(incoming))
         within = F.lit(True)
