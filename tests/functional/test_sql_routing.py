@@ -12,7 +12,7 @@ ORDERS = """
 {{ config(materialized='table', unique_key='id', partition_by='dt') }}
 select 1 as id, 'a' as name, 'x' as dt union all select 2, 'b', 'y'
 """
-KEYLESS = "{{ config(materialized='table') }} select 1 as id, 'a' as name union all select 2, 'it''s'"
+KEYLESS = "{{ config(materialized='table') }} select 1 as id, 'a' as name union all select 2, 'it\\'s'"
 
 
 class TestStatements:
@@ -90,6 +90,72 @@ class TestStatements:
         assert self.rows(project) == [(2, "b", "y")]
         project.run_sql("insert overwrite {schema}.orders select 9, 'nine', 'z'")
         assert self.rows(project) == [(9, "nine", "z")]
+
+    @pytest.mark.parametrize(
+        ("condition", "query"),
+        [
+            ("dt = 'x'", "select 7, 'seven', 'x'"),
+            ("(dt = 'x') or (dt = 'w' and id is distinct from 5)", "select 7, 'seven', 'x'"),
+            ("dt in (select min(dt) from {schema}.orders)", "values (7, 'seven', 'x')"),
+        ],
+    )
+    def test_replace_where_takes_the_rows_of_its_condition_only(
+        self, project: Any, condition: str, query: str
+    ) -> None:
+        project.run_sql(f"insert into {{schema}}.orders replace where {condition} {query}")
+        assert self.rows(project) == [(2, "b", "y"), (7, "seven", "x")]
+        project.run_sql(
+            f"with n as ({query}) insert into {{schema}}.orders replace where {condition} select * from n where false"
+        )
+        assert self.rows(project) == [(2, "b", "y")]
+
+    def test_replace_where_refuses_rows_that_its_condition_would_leave(self, project: Any) -> None:
+        with pytest.raises(DbtBaseException, match="dt = 'x'"):
+            project.run_sql("insert into {schema}.orders replace where dt = 'x' select 7, 'seven', 'y'")
+        assert self.rows(project) == [(1, "a", "x"), (2, "b", "y")]
+
+    @pytest.mark.parametrize(
+        ("statement", "reason"),
+        [
+            ("insert overwrite {schema}.orders partition (dt = 'x') if not exists select 7, 'n'", "IF NOT EXISTS"),
+            ("insert into {schema}.orders (id, name, NAME) values (7, 'n', 'm')", "names name more than once"),
+            ("insert into {schema}.orders by name select 7 as id, 'n' as name, 'm' as Name", "names name more than once"),
+            ("insert into {schema}.orders partition (dt = 'x') (id, dt) values (7, 'y')", "names dt more than once"),
+            ("insert into {schema}.orders partition (name = 'x') (id, dt) values (7, 'y')", "its partition columns: dt"),
+            ("insert into {schema}.orders partition (nope = 'x') (id, dt) values (7, 'y')", "its partition columns: dt"),
+            ("insert into {schema}.keyless partition (id = 7) (name) values ('y')", "its partition columns: none"),
+            ("update {schema}.orders set name = 'p', NAME = 'q'", "names name more than once"),
+            ("update {schema}.orders set dt.name = 'p'", "dt.name is no column of"),
+            ("merge into {schema}.orders d using (select 1 as id) s on d.id = s.id when matched then update set name = 'p', d.name = 'q'", "names name more than once"),
+            ("merge into {schema}.orders d using (select 9 as id) s on d.id = s.id when not matched then insert (id, name, name, dt) values (9, 'p', 'q', 'x')", "names name more than once"),
+            ("merge into {schema}.orders d using (select 1 as id) s on d.id = s.id when matched then update set s.name = 'p'", "s.name is no column of"),
+            ("with n as (select 1 as id) merge into {schema}.orders d using n on d.id = n.id when matched then delete", "WITH in front"),
+            ("with n as (select 1 as id) delete from {schema}.orders where id in (select id from n)", "WITH in front"),
+        ],
+    )  # fmt: skip
+    def test_what_would_be_done_otherwise_than_it_is_said_is_refused(
+        self, project: Any, statement: str, reason: str
+    ) -> None:
+        before = self.rows(project), self.rows(project, "keyless")
+        with pytest.raises(DbtBaseException, match=reason):
+            project.run_sql(statement)
+        assert (self.rows(project), self.rows(project, "keyless")) == before
+
+    @pytest.mark.parametrize(
+        ("statement", "reason"),
+        [
+            ("insert into {schema}.orders replace using (dt) select 7, 'n', 'x'", "REPLACE USING"),
+            ("insert into {schema}.orders replace on (orders.dt = 'x') select 7, 'n', 'x'", "REPLACE ON"),
+            ("insert with schema evolution into {schema}.orders by name select 7 as id, 'n' as name, 'x' as dt, 1 as w", "SCHEMA EVOLUTION"),
+            ("merge with schema evolution into {schema}.orders d using (select 1 as id, 'n' as name, 'x' as dt, 1 as w) s on d.id = s.id when matched then update set *", "SCHEMA EVOLUTION"),
+        ],
+    )  # fmt: skip
+    def test_what_only_newer_versions_of_spark_know_is_refused(
+        self, project: Any, statement: str, reason: str
+    ) -> None:
+        with pytest.raises(DbtBaseException, match=f"{reason}|PARSE_SYNTAX_ERROR"):
+            project.run_sql(statement)
+        assert self.rows(project) == [(1, "a", "x"), (2, "b", "y")]
 
     def test_update_with_alias_subquery_and_quotes(self, project: Any) -> None:
         project.run_sql(

@@ -31,17 +31,56 @@ def insert(statement: Statement, target: Target) -> Routed:
     """INSERT INTO and INSERT OVERWRITE; the latter obeys Spark's partition overwrite mode."""
     plan = statement.plan
     table = statement.table(target)
-    schema = data_columns(table)
-    rows = _query(statement)
-    static = _static_partitions(plan)
+    partition_by = [item.name for item in table.config.partition_fields]
+    static = _static_partitions(plan, partition_by, target)
     names = plans.texts(plan.userSpecifiedCols())
-    by_name = plans.hasattr_java(plan, "byName") and plan.byName()
-    frame = _named(rows, names, schema, static, by_name, target)
-    frame = fit_to_table(frame, schema, fill_missing=True)
+    target.refuse_twice([*names, *static])
+    criteria = _criteria(plan, target)
+    frame = _named(statement, names, data_columns(table), static, plans.says(plan, "byName"), target)
+    if criteria is not None:
+        return _replace_where(statement, target, table, frame, criteria)
     if not plan.overwrite():
         _say_keys_may_double(target, table.config.record_key_fields)
         return _done(statement, target, table, table.insert(frame))
     return _overwrite(statement, target, table, frame, static)
+
+
+def overwrite_where(statement: Statement, target: Target) -> Routed:
+    """INSERT INTO ... REPLACE WHERE, as PySpark before 4.3 parses it."""
+    plan, table = statement.plan, statement.table(target)
+    frame = _named(statement, [], data_columns(table), {}, plan.isByName(), target)
+    return _replace_where(statement, target, table, frame, plan.deleteExpr())
+
+
+def _replace_where(
+    statement: Statement, target: Target, table: HudiTable, frame: DataFrame, condition: plans.JavaPlan
+) -> Routed:
+    """Delete the rows that fulfil a condition and insert others, all of which must fulfil it too."""
+    where = plans.text_of(statement.text, condition)
+    return _done(statement, target, table, table.replace(frame, where=where))
+
+
+def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:
+    """Return the condition of REPLACE WHERE, None without one; what an INSERT may say besides is refused by name."""
+    refused = {
+        "ifPartitionNotExists": "INSERT OVERWRITE ... IF NOT EXISTS is refused: ask for the partition in the query",
+        "withSchemaEvolution": "INSERT WITH SCHEMA EVOLUTION is refused: add the columns with ALTER TABLE ... ADD COLUMNS first, "
+        "or let an incremental model with on_schema_change add them",
+    }
+    for flag, told in refused.items():
+        if plans.says(plan, flag):
+            raise DbtRuntimeError(f"{target.label}: {told}")
+    criteria = (
+        plans.option(plan.replaceCriteriaOpt()) if plans.hasattr_java(plan, "replaceCriteriaOpt") else None
+    )
+    if criteria is None:
+        return None
+    if plans.kind(criteria) != "InsertReplaceWhere":
+        raise DbtRuntimeError(
+            f"{target.label}: INSERT ... REPLACE USING and REPLACE ON are refused: say in REPLACE WHERE which rows go, or let an "
+            "incremental model with incremental_strategy='delete+insert' replace the rows of its unique_key"
+        )
+    return criteria.cond()
 
 
 def _say_keys_may_double(target: Target, keys: Sequence[str]) -> None:
@@ -83,24 +122,31 @@ def _query(statement: Statement) -> DataFrame:
     return plans.frame(statement.session, query)
 
 
-def _static_partitions(plan: plans.JavaPlan) -> dict[str, str]:
-    found = {}
+def _static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> dict[str, str]:
+    """Return the values that PARTITION (...) gives; it may name others without one."""
+    known, found = {name.lower() for name in partition_by}, {}
     for pair in plans.items(plan.partitionSpec()):
-        value = plans.option(pair._2())
+        name, value = str(pair._1()), plans.option(pair._2())
+        if name.lower() not in known:
+            raise DbtRuntimeError(
+                f"PARTITION ({name}): {target.label} is not partitioned by it; its partition columns: "
+                f"{', '.join(partition_by) or 'none'}"
+            )
         if value is not None:
-            found[str(pair._1())] = str(value)
+            found[name] = str(value)
     return found
 
 
 def _named(
-    rows: DataFrame,
+    statement: Statement,
     names: list[str],
     schema: T.StructType,
     static: dict[str, str],
     by_name: bool,
     target: Target,
 ) -> DataFrame:
-    """Give the query's columns the names of the table's, by position unless BY NAME."""
+    """Return the rows of the query as columns of the table, by position unless BY NAME."""
+    rows = _query(statement)
     lowered = {name.lower() for name in static}
     if not by_name:
         expected = names or [column.name for column in schema.fields if column.name.lower() not in lowered]
@@ -111,6 +157,7 @@ def _named(
                 f"but {len(expected)} are expected: {', '.join(expected)}"
             )
         rows = rows.toDF(*expected)
+    target.refuse_twice(rows.columns)
     unknown = {name.lower() for name in rows.columns} - {column.name.lower() for column in schema.fields}
     if unknown:
         near = did_you_mean(min(unknown), schema.names)
@@ -119,7 +166,7 @@ def _named(
         )
     for name, value in static.items():
         rows = rows.withColumn(name, F.lit(value))
-    return rows
+    return fit_to_table(rows, schema, fill_missing=True)
 
 
 def _drop_extra_meta(rows: DataFrame, expected: int) -> DataFrame:
@@ -130,16 +177,14 @@ def update(statement: Statement, target: Target) -> Routed:
     """UPDATE ... SET ... WHERE."""
     plan, text = statement.plan, statement.text
     span = clause_after(text, "set")
-    found = list(plans.items(plan.assignments()))
     pieces = [] if span is None else split_outside(text, *span, ",")
-    if len(pieces) != len(found):
+    if len(pieces) != plan.assignments().size():
         raise DbtRuntimeError(
             f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}"
         )
     assignments = {}
-    for item, (start, end) in zip(found, pieces, strict=True):
+    for column, (start, end) in zip(target.set_columns(plan.assignments()), pieces, strict=True):
         (_, key_end), *_ = split_outside(text, start, end, "=")
-        column = plans.texts(item.key().nameParts())[-1]
         assignments[column] = text[key_end + 1 : end].strip()
     condition, table = _where(statement), statement.table(target)
     result = table.update_where(condition, assignments, named=target.own_name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -41,6 +41,7 @@ def merge_decision(
         raise DbtRuntimeError(
             f"MERGE INTO {target.label} is refused: the table has no record key; rebuild it with unique_key"
         )
+    _check_form(plan, target)
     _check_keys_stay(plan, target, table.config.record_key_fields)
     identity = Identity.of(table, target.label, resolve_options(statement.warehouse.options))
     schema = data_columns(table)
@@ -138,15 +139,7 @@ def _said(statement: Statement, target: Target, columns: Sequence[str], sides: S
 
 def _text(statement: Statement, expression: plans.JavaPlan) -> str:
     """Return an expression as it stands in the statement, or as Spark writes it where its end cannot be told."""
-    spans = [span for node in _nodes(expression) if (span := plans.source_range(node)) is not None]
-    text = statement.text[min(start for start, _ in spans) : max(end for _, end in spans)] if spans else ""
-    return repr(text if text and text.count("(") == text.count(")") else str(expression.sql()))
-
-
-def _nodes(expression: plans.JavaPlan) -> Iterator[plans.JavaPlan]:
-    yield expression
-    for child in plans.items(expression.children()):
-        yield from _nodes(child)
+    return repr(plans.text_of(statement.text, expression))
 
 
 def _holding(statement: Statement, condition: plans.JavaPlan) -> Column:
@@ -155,6 +148,18 @@ def _holding(statement: Statement, condition: plans.JavaPlan) -> Column:
 
 def _of(side: str, column: str) -> Column:
     return F.col(f"{quoted(side)}.{quoted(column)}")
+
+
+def _check_form(plan: plans.JavaPlan, target: Target) -> None:
+    """Refuse what would be done otherwise than it is said."""
+    if plans.says(plan, "withSchemaEvolution"):
+        raise DbtRuntimeError(
+            f"MERGE WITH SCHEMA EVOLUTION INTO {target.label} is refused: add the columns with ALTER TABLE ... ADD COLUMNS "
+            "first, or let an incremental model with on_schema_change add them"
+        )
+    for _, action in _actions(plan):
+        if plans.hasattr_java(action, "assignments"):
+            target.set_columns(action.assignments())
 
 
 def _check_keys_stay(plan: plans.JavaPlan, target: Target, record_key: Sequence[str]) -> None:

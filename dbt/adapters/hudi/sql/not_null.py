@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 PROPERTY = "dbt.not_null"
-_WRITES = frozenset({"InsertIntoStatement", "UpdateTable", "MergeIntoTable"})
+_WRITES = frozenset({"InsertIntoStatement", "OverwriteByExpression", "UpdateTable", "MergeIntoTable"})
 
 
 def noted(schema: T.StructType) -> dict[str, str]:

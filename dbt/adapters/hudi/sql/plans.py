@@ -111,6 +111,24 @@ def source_range(node: JavaPlan) -> tuple[int, int] | None:
     return None if start is None or stop is None else (int(start), int(stop) + 1)
 
 
+def text_of(statement: str, expression: JavaPlan) -> str:
+    """Return an expression as it stands in its statement, or as Spark writes it where its end cannot be told."""
+    spans = [span for node in _nodes(expression) if (span := source_range(node)) is not None]
+    text = statement[min(start for start, _ in spans) : max(end for _, end in spans)] if spans else ""
+    return text if text and text.count("(") == text.count(")") else str(expression.sql())
+
+
+def _nodes(expression: JavaPlan) -> Iterator[JavaPlan]:
+    yield expression
+    for child in items(expression.children()):
+        yield from _nodes(child)
+
+
+def says(plan: JavaPlan, flag: str) -> bool:
+    """Tell whether a statement says something that only some versions of Spark know, such as ``withSchemaEvolution``."""
+    return hasattr_java(plan, flag) and bool(getattr(plan, flag)())
+
+
 def data_type(java_type: Any) -> T.DataType:
     """Return a Spark type of the JVM as PySpark's."""
     return _parse_datatype_json_string(java_type.json())

@@ -39,6 +39,7 @@ Action = Callable[[Statement, Target], Routed | None]
 # Statements about one existing table; for other tables than Hudi's they are Spark's.
 _ON_TABLE: Mapping[str, Action] = {
     "InsertIntoStatement": dml.insert,
+    "OverwriteByExpression": dml.overwrite_where,
     "UpdateTable": dml.update,
     "DeleteFromTable": dml.delete,
     "MergeIntoTable": dml.merge,
@@ -52,6 +53,7 @@ _ON_TABLE: Mapping[str, Action] = {
     "DropTable": ddl.drop_target,
     "AnalyzeTable": ddl.analyze,
 }
+_WITH_CTES = ("InsertIntoStatement", "OverwriteByExpression")
 _REFUSED: Mapping[str, str] = {
     "RenameColumn": "Hudi tables of version 6 cannot rename a column; add a new one, or rebuild with --full-refresh",
     "ReplaceColumns": "use ALTER TABLE ... ADD COLUMNS or DROP COLUMN",
@@ -150,12 +152,19 @@ class StatementRouter:
         return self._alone(statement, target, action)
 
     def _with_ctes(self, statement: Statement) -> Routed | None:
-        inner = statement.plan.child()
-        if plans.kind(inner) != "InsertIntoStatement":
+        inner = Statement(
+            statement.session, statement.text, statement.plan.child(), self._warehouse, ctes=statement.plan
+        )
+        action = _ON_TABLE.get(inner.kind)
+        target = None if action is None else inner.target()
+        if action is None or target is None:
             return None
-        insert = Statement(statement.session, statement.text, inner, self._warehouse, ctes=statement.plan)
-        target = insert.target()
-        return None if target is None else self._alone(insert, target, dml.insert)
+        if inner.kind not in _WITH_CTES:
+            raise DbtRuntimeError(
+                f"WITH in front of a statement that changes rows of the Hudi table {target.label} is refused but for INSERT: "
+                "put the query where its name is used"
+            )
+        return self._alone(inner, target, action)
 
     def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
         with self._warehouse.one_writer(statement.session, target.base), not_null.enforced(statement, target):

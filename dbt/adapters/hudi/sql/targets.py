@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -41,6 +43,34 @@ class Target:
     def own_name(self) -> tuple[str, ...]:
         """Parts of the name by whose last ones, or by all, the statement may call a column of the table."""
         return (_OWN_CATALOG, self.schema, self.name) if self.alias is None else (self.alias,)
+
+    def set_columns(self, assignments: JavaPlan) -> list[str]:
+        """Return the columns of the table that a SET, or the list of an INSERT clause, gives values.
+
+        Raises:
+            DbtRuntimeError: One of them is given two, or what stands there is no column of the table, such as a field of a struct.
+        """
+        own = [part.lower() for part in self.own_name]
+        columns = []
+        for item in plans.items(assignments):
+            *qualifier, column = plans.texts(item.key().nameParts())
+            if [part.lower() for part in qualifier] != own[len(own) - len(qualifier) :]:
+                raise DbtRuntimeError(
+                    f"{'.'.join([*qualifier, column])} is no column of {self.label}: a struct is set as a whole "
+                    "(s = named_struct(...)), and a column is called by the table's name or alias, or by its own name alone"
+                )
+            columns.append(column)
+        self.refuse_twice(columns)
+        return columns
+
+    def refuse_twice(self, columns: Iterable[str]) -> None:
+        """Raise DbtRuntimeError where a statement gives a column two values."""
+        times = Counter(column.lower() for column in columns)
+        twice = [column for column, count in times.items() if count > 1]
+        if twice:
+            raise DbtRuntimeError(
+                f"{self.label}: the statement names {', '.join(twice)} more than once; give each column one value"
+            )
 
 
 _OWN_CATALOG = "spark_catalog"
