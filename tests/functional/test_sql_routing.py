@@ -314,6 +314,7 @@ class TestStatements:
             ("from {schema}.keyless insert into {schema}.orders select 1, 'a', 'b'  insert into {schema}.keyless select 1, 'a'", "one INSERT INTO"),
             ("merge into {schema}.keyless d using (select 1 as id) s on d.id = s.id when matched then delete", "no record key"),
             ("update {schema}.orders set dt = 'z'", "part of the key or the partition"),
+            ("alter table {schema}.orders set tblproperties ('team' = 'me', 'hoodie.cleaner.commits.retained' = '5')", "writes do not look there"),
             ("call run_everything(table => 'x')", "is not known; legal: archive_commits, .*run_compaction"),
         ],
     )  # fmt: skip
@@ -321,6 +322,21 @@ class TestStatements:
         with pytest.raises(DbtBaseException, match=reason):
             project.run_sql(statement)
         assert len(self.rows(project)) == 2
+
+    def test_the_files_behind_a_merge_on_read_table_are_no_target(self, project: Any) -> None:
+        project.run_sql(
+            "create table {schema}.logged using hudi tblproperties (type = 'mor', primaryKey = 'id') as select 1 as id, 'a' as name"
+        )
+        for statement in (
+            "delete from {schema}.logged__hudi_files",
+            "insert into {schema}.logged__hudi_files values (2, 'b')",
+            "truncate table {schema}.logged__hudi_files",
+            "drop table {schema}.logged__hudi_files",
+        ):
+            with pytest.raises(DbtBaseException, match="logged__hudi_files is a part of the Hudi table"):
+                project.run_sql(statement)
+            assert self.rows(project, "logged") == [(1, "a")]
+        project.run_sql("drop table {schema}.logged")
 
     def test_the_information_schema_that_packages_ask_tells_the_names(self, project: Any) -> None:
         project.run_sql("create view {schema}.looked as select * from {schema}.orders")

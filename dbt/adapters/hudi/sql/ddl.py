@@ -166,6 +166,21 @@ def rename_table(statement: Statement, target: Target) -> Routed:
     return Routed(_OK)
 
 
+def set_properties(statement: Statement, target: Target) -> Routed | None:
+    """ALTER TABLE ... SET TBLPROPERTIES: Spark keeps notes of the user's, but options of Hudi would change nothing there."""
+    options = sorted(
+        key
+        for pair in plans.items(statement.plan.properties())
+        if (key := str(pair._1())).startswith("hoodie.")
+    )
+    if options:
+        raise DbtRuntimeError(
+            f"SET TBLPROPERTIES of {', '.join(options)} on the Hudi table {target.label} is refused: writes do not look there; set "
+            "them under options of the model or the profile"
+        )
+    return None
+
+
 def drop_target(statement: Statement, target: Target) -> Routed:
     """DROP TABLE."""
     statement.warehouse.drop(statement.session, target.schema, target.name)

@@ -52,6 +52,7 @@ _ON_TABLE: Mapping[str, Action] = {
     "RenameTable": ddl.rename_table,
     "DropTable": ddl.drop_target,
     "AnalyzeTable": ddl.analyze,
+    "SetTableProperties": ddl.set_properties,
 }
 _WITH_CTES = ("InsertIntoStatement", "OverwriteByExpression")
 _REFUSED: Mapping[str, str] = {
@@ -67,6 +68,7 @@ _REFUSED: Mapping[str, str] = {
     "LoadData": "insert the rows with INSERT INTO ... SELECT",
     "AnalyzeColumn": "statistics of a Hudi table come from its commits",
     "SetTableSerDeProperties": "a Hudi table has no serde",
+    "AlterTableClusterBy": "{{ hudi_cluster(...) }} puts its rows in order",
 }
 # Statements that make or drop names and need the warehouse whatever the target is.
 _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {

@@ -113,7 +113,11 @@ class Statement:
         return plans.kind(self.plan)
 
     def target(self) -> Target | None:
-        """Return the Hudi table the statement is about, None when it is about something else."""
+        """Return the Hudi table the statement is about, None when it is about something else.
+
+        Raises:
+            DbtRuntimeError: It is about what stands behind the name of a merge-on-read table.
+        """
         node = self._target_node()
         parts, alias = plans.target_parts(node)
         named = self.lasting(parts)
@@ -124,7 +128,11 @@ class Statement:
         if base is None:
             return None
         entry = self.warehouse.entry(self.session, schema, name)
-        return Target(schema, name, base, alias, is_face=entry is not None and entry.is_face)
+        if entry is None:
+            raise DbtRuntimeError(
+                f"{schema}.{name} is a part of the Hudi table at {base} that its reads need; name the table itself"
+            )
+        return Target(schema, name, base, alias, is_face=entry.is_face)
 
     def _target_node(self) -> JavaPlan:
         if self.kind == "MergeIntoTable":
