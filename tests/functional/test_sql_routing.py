@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -314,6 +315,7 @@ class TestStatements:
             ("from {schema}.keyless insert into {schema}.orders select 1, 'a', 'b'  insert into {schema}.keyless select 1, 'a'", "one INSERT INTO"),
             ("merge into {schema}.keyless d using (select 1 as id) s on d.id = s.id when matched then delete", "no record key"),
             ("update {schema}.orders set dt = 'z'", "part of the key or the partition"),
+            ("create table {schema}.alike like {schema}.orders", "makes an empty one with its columns"),
             ("alter table {schema}.orders set tblproperties ('team' = 'me', 'hoodie.cleaner.commits.retained' = '5')", "writes do not look there"),
             ("call run_everything(table => 'x')", "is not known; legal: archive_commits, .*run_compaction"),
         ],
@@ -323,10 +325,19 @@ class TestStatements:
             project.run_sql(statement)
         assert len(self.rows(project)) == 2
 
-    def test_the_files_behind_a_merge_on_read_table_are_no_target(self, project: Any) -> None:
+    def test_the_views_and_files_behind_a_merge_on_read_table_are_no_target(self, project: Any) -> None:
         project.run_sql(
             "create table {schema}.logged using hudi tblproperties (type = 'mor', primaryKey = 'id') as select 1 as id, 'a' as name"
         )
+        for statement in (
+            "drop view {schema}.logged",
+            "alter view {schema}.logged as select 1 as id",
+            "create or replace view {schema}.logged as select 1 as id",
+        ):
+            with pytest.raises(DbtBaseException, match="logged is the Hudi table at .*DROP TABLE drops it"):
+                project.run_sql(statement)
+        project.run_sql("create view if not exists {schema}.logged as select 5 as id")
+        assert not list(Path(project.project_root).rglob("logged.view.json"))
         for statement in (
             "delete from {schema}.logged__hudi_files",
             "insert into {schema}.logged__hudi_files values (2, 'b')",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, rebuild_table
+from hudi_engine.catalog.entry import CatalogEntry
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
@@ -166,6 +167,18 @@ def rename_table(statement: Statement, target: Target) -> Routed:
     return Routed(_OK)
 
 
+def create_table_like(statement: Statement) -> None:
+    """CREATE TABLE ... LIKE: Spark would give the new table the notes by which it reads the files of a Hudi one."""
+    plan = statement.plan
+    source = plan.source() if plans.hasattr_java(plan, "source") else plan.sourceTable()
+    schema, name = statement.names(plans.target_parts(source)[0])
+    if statement.warehouse.hudi_base(statement.session, schema, name) is not None:
+        raise DbtRuntimeError(
+            f"CREATE TABLE ... LIKE the Hudi table {schema}.{name} is refused: CREATE TABLE ... USING hudi TBLPROPERTIES (...) "
+            f"AS SELECT * FROM {schema}.{name} WHERE false makes an empty one with its columns"
+        )
+
+
 def set_properties(statement: Statement, target: Target) -> Routed | None:
     """ALTER TABLE ... SET TBLPROPERTIES: Spark keeps notes of the user's, but options of Hudi would change nothing there."""
     options = sorted(
@@ -206,9 +219,22 @@ def other_target(statement: Statement) -> Routed | None:
 def create_view(statement: Statement) -> Routed:
     """CREATE VIEW: Spark makes it, the warehouse keeps its definition."""
     schema, name = statement.names(plans.texts(statement.plan.child().nameParts()))
+    if statement.plan.allowExisting() and statement.warehouse.entry(statement.session, schema, name):
+        return Routed(_OK)
+    _refuse_table(statement, schema, name)
     statement.session.sql(_lasting(statement))
     statement.warehouse.save_view(statement.session, schema, name)
     return Routed(_OK)
+
+
+def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry | None:
+    """Return what the catalog has under the name of a view; the view by which Spark knows a merge-on-read table is the table."""
+    entry = statement.warehouse.entry(statement.session, schema, name)
+    if entry is not None and entry.is_hudi_table:
+        raise DbtRuntimeError(
+            f"{schema}.{name} is the Hudi table at {entry.base} and no view; DROP TABLE drops it"
+        )
+    return entry
 
 
 def _lasting(statement: Statement) -> str:
@@ -222,6 +248,7 @@ def alter_view(statement: Statement) -> Routed:
     """ALTER VIEW ... AS."""
     parts, _ = plans.target_parts(statement.plan.child())
     schema, name = statement.names(parts)
+    _refuse_table(statement, schema, name)
     statement.session.sql(_lasting(statement))
     statement.warehouse.save_view(statement.session, schema, name)
     return Routed(_OK)
@@ -233,7 +260,7 @@ def drop_view(statement: Statement) -> Routed | None:
     if named is None:
         return None
     schema, name = named
-    entry = statement.warehouse.entry(statement.session, schema, name)
+    entry = _refuse_table(statement, schema, name)
     if entry is None or not entry.reads_only:
         return None
     statement.warehouse.drop(statement.session, schema, name)

@@ -76,6 +76,8 @@ _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
     "CreateTableAsSelect": ddl.create_table_as_select,
     "ReplaceTable": ddl.create_from_columns,
     "ReplaceTableAsSelect": ddl.create_table_as_select,
+    "CreateTableLike": ddl.create_table_like,
+    "CreateTableLikeCommand": ddl.create_table_like,
     "CreateView": ddl.create_view,
     "AlterViewAs": ddl.alter_view,
     "DropView": ddl.drop_view,
