@@ -34,6 +34,15 @@ def test_words_behind_a_condition_are_no_name_for_it(spark, tmp_path, call, behi
     assert len(table.commits()) == commits
 
 
+@pytest.mark.parametrize("condition", [True, None, 1])
+def test_what_is_no_text_is_no_condition(spark, tmp_path, condition):
+    table = create(spark, tmp_path)
+    table.upsert(frame(spark, *FIRST))
+    with pytest.raises(ConfigError, match="SQL is given as text"):
+        table.delete_where(condition)
+    assert rows_of(table) == FIRST
+
+
 def test_words_behind_a_value_are_no_name_for_it(spark, tmp_path):
     table = create(spark, tmp_path)
     table.upsert(frame(spark, *FIRST))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hudi_engine.errors import ConfigError
+
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -18,8 +20,11 @@ def expression(text: str) -> Column:
         text: A condition or another expression.
 
     Raises:
-        pyspark.errors.ParseException: It is none.
+        ConfigError: It is no text.
+        pyspark.errors.ParseException: It is no SQL.
     """
     from pyspark.sql import functions as F
 
+    if not isinstance(text, str):
+        raise ConfigError(f"SQL is given as text, such as 'price > 5', and this is {text!r}")
     return F.expr(f"({text}\n)")
