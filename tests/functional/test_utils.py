@@ -99,6 +99,57 @@ class TestCrossDatabaseMacros(BaseUtils):
         assert {name.partition(".")[0] for name in files("models")} <= results.keys()
 
 
+MOMENT = "timestamp'2024-03-09 23:30:00.123456'"
+LATER = {
+    "day": ("1", "2024-03-10 23:30:00.123456"),
+    "week": ("-1", "2024-03-02 23:30:00.123456"),
+    "month": ("n * -1", "2024-02-09 23:30:00.123456"),
+    "quarter": ("1", "2024-06-09 23:30:00.123456"),
+    "year": ("-1", "2023-03-09 23:30:00.123456"),
+    "hour": ("1.5", "2024-03-10 01:00:00.123456"),
+    "minute": ("n", "2024-03-09 23:31:00.123456"),
+    "second": ("-1", "2024-03-09 23:29:59.123456"),
+    "millisecond": ("5000000000", "2024-05-06 20:23:20.123456"),
+    "microsecond": ("1", "2024-03-09 23:30:00.123457"),
+}
+ORDERED = {
+    "order by n": "c|b|a|d",
+    "order by n desc": "d|a|b|c",
+    "order by n desc nulls first, x": "c|d|a|b",
+    "order by n nulls last": "b|a|d|c",
+    "order by x desc": "d|c|b|a",
+    "order by lower(x) desc, n": "d|c|b|a",
+    "order by n % 2 desc, x": "a|b|d|c",
+}
+
+
+@pytest.mark.core
+class TestMomentsAndOrders:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        moments = ", ".join(
+            f"{{{{ dbt.dateadd('{part}', '{count}', \"{MOMENT}\") }}}} as of_{part}"
+            for part, (count, _) in LATER.items()
+        )
+        texts = ", ".join(
+            f"{{{{ dbt.listagg('x', \"'|'\", '{order}', {limit}) }}}} as t{number}_{limit}"
+            for number, order in enumerate(ORDERED)
+            for limit in ("none", 2)
+        )
+        rows = "select * from values ('a', 3), ('c', null), ('b', 1), ('d', 4) as t(x, n)"
+        return {
+            "moments.sql": f"select {moments} from (select 1 as n)",
+            "texts.sql": f"select {texts} from ({rows})",
+        }
+
+    def test_fractions_of_seconds_stay_and_texts_come_in_any_order(self, project: Any) -> None:
+        run_dbt(["run"])
+        (found,) = project.run_sql("select * from {schema}.moments", fetch="all")
+        assert [str(each) for each in found] == [text for _, text in LATER.values()]
+        (found,) = project.run_sql("select * from {schema}.texts", fetch="all")
+        assert [*found] == [text[:length] for text in ORDERED.values() for length in (7, 3)]
+
+
 @pytest.mark.long
 class TestAnyValue(BaseAnyValue):
     pass

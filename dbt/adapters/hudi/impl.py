@@ -56,6 +56,7 @@ from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.memory import warn_of_memory
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.ordering import order_keys
 from dbt.adapters.hudi.sql.shown import check_query
 
 if TYPE_CHECKING:
@@ -368,6 +369,11 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             self._warehouse.register(
                 session, name.database, name.name, table, comment=comment, column_comments=column_comments
             )
+
+    @available.parse_list
+    def hudi_order_keys(self, clause: str) -> list[dict[str, str | bool]]:
+        """Return the keys of an ORDER BY; see `sql/ordering.py`."""
+        return order_keys(clause)
 
     @available.parse_none
     def hudi_check_functions(self, relation: BaseRelation) -> None:

@@ -94,6 +94,7 @@ def newest_images(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFr
     from pyspark.sql import functions as F
 
     states = StatesOfGroups(reading.state, {partition for partition, _ in step.groups})
+    cleaned.look_again()
     slices = []
     for key in sorted(step.groups):
         if not states.is_replaced(key, step.after):

@@ -18,7 +18,7 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import FileGroupKey
+from hudi_engine.timeline.active import FileGroupKey, Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
@@ -170,7 +170,7 @@ def _planned_to_go(plan: Mapping[str, Any]) -> set[str]:
 
 
 class CleanedFiles:
-    """What the cleans after a position deleted.
+    """What the cleans after a position deleted, and what those that have not ended are about to.
 
     Args:
         state: The table.
@@ -179,12 +179,27 @@ class CleanedFiles:
     """
 
     def __init__(self, state: TableState, window: Window, start: str) -> None:
-        self._state, self._start = state, start
+        self._state, self._start, self._position = state, start, window.start
         self._newest: dict[FileGroupKey, list[str]] = {}
-        for instant in state.timeline.completed:
-            if instant.action == "clean" and instant.requested_time > window.start:
-                told = _body(state, instant)
-                for key, time in _deleted(told):
+        self._known: set[Instant] = set()
+        self._add(state.timeline)
+
+    def look_again(self) -> None:
+        """Add the cleans that have begun since the table was looked at; asked when the files that are left have been listed.
+
+        A clean says what it takes before it takes it, so that of no file that is missing from the list nothing is known.
+        """
+        self._add(Timeline.load(self._state.storage, self._state.config))
+
+    def _add(self, timeline: Timeline) -> None:
+        for instant in timeline.instants:
+            if (
+                instant.action == "clean"
+                and instant.requested_time > self._position
+                and instant not in self._known
+            ):
+                self._known.add(instant)
+                for key, time in _taken_by(timeline, instant):
                     self._newest.setdefault(key, []).append(time)
 
     def check_before(self, step: Step, key: FileGroupKey, found: FileSlice | None) -> None:
@@ -226,12 +241,33 @@ def _since(found: FileSlice | None) -> str:
     return "" if found is None else found.base_instant
 
 
-def _deleted(told: dict[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
+def _taken_by(timeline: Timeline, instant: Instant) -> Iterator[tuple[FileGroupKey, str]]:
+    """Return the files of a clean: of one that has not ended those of its plan, some of which may be there."""
+    if not instant.is_completed:
+        return _planned(timeline.plan_of_clean(instant) or {})
+    body = timeline.read_file(instant.file_name)
+    return _deleted(decode_avro_file(body, instant.file_name) if body else {})
+
+
+def _deleted(told: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
+    """Yield the file groups that a clean took files of, each with the commit that made the file."""
     for partition, entry in (told.get("partitionMetadata") or {}).items():
-        for path in entry.get("successDeleteFiles") or ():
-            file = parse_base_file(path, partition) or parse_log_file(path, partition)
-            if file is not None and not getattr(file, "is_cdc", False):
-                yield (partition, file.file_id), file.instant
+        yield from _groups_of(partition, entry.get("successDeleteFiles") or ())
+
+
+def _planned(plan: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
+    """Yield the same of a clean's plan; plans of version 1 hold names in another field."""
+    for partition, names in (plan.get("filesToBeDeletedPerPartition") or {}).items():
+        yield from _groups_of(partition, names)
+    for partition, infos in (plan.get("filePathsToBeDeletedPerPartition") or {}).items():
+        yield from _groups_of(partition, [info["filePath"] for info in infos if info.get("filePath")])
+
+
+def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroupKey, str]]:
+    for path in paths:
+        file = parse_base_file(path, partition) or parse_log_file(path, partition)
+        if file is not None and not getattr(file, "is_cdc", False):
+            yield (partition, file.file_id), file.instant
 
 
 def _body(state: TableState, instant: Instant) -> dict[str, Any]:

@@ -167,6 +167,7 @@ def _checked_before(
 def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles) -> Iterator[Comparison]:
     """Pair the slices before and after each step; what has been cleaned meanwhile is refused, not left out."""
     states = StatesOfGroups(state, {partition for step in steps for partition, _ in step.groups})
+    cleaned.look_again()
     for number, step in enumerate(steps):
         for key, commit in sorted(step.groups.items()):
             before, after = (

@@ -77,7 +77,13 @@ def is_small(frame: DataFrame, most: int) -> bool:
 
 
 def _begin(session: SparkSession) -> str | None:
-    """Turn generated code off for one more user of a session; None where its settings were made by somebody else."""
+    """Turn generated code off for one more user of a session; None where its settings are not to change.
+
+    Spark 3 asks for them while a query runs, and fails where they are others than when it was planned ("assertion failed"): a query
+    of another thread, or one over rows that are kept in memory.
+    """
+    if session.version.startswith("3."):
+        return None
     internal: Any = session
     known = str(internal._jsparkSession.sessionUUID())
     with _changing:

@@ -391,7 +391,7 @@ class Timeline:
             told = decode_avro_file(body, self._describe(clean.file_name)) if body else {}
             retained = told.get("earliestCommitToRetain")
         else:
-            plan = self._plan_of_clean(clean)
+            plan = self.plan_of_clean(clean)
             if plan is None:
                 return CleanBound("", clean.requested_time)
             told = plan
@@ -399,7 +399,7 @@ class Timeline:
         known = retained or told.get("lastCompletedCommitTimestamp")
         return CleanBound(str(known or self._newest_write_before(clean)), clean.requested_time)
 
-    def _plan_of_clean(self, clean: Instant) -> dict[str, Any] | None:
+    def plan_of_clean(self, clean: Instant) -> dict[str, Any] | None:
         """Return the plan of a pending clean, None for one that was cut short before it began."""
         try:
             return self.plan(clean)

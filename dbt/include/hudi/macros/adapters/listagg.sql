@@ -1,10 +1,21 @@
-{#- Orders by columns in ascending order; Spark's plain form takes the rest. -#}
+{#- Spark's plain form knows no order, but with DISTINCT it takes all there is. -#}
 {% macro hudi__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
-  {%- set keys = modules.re.sub('(?i)^ *order +by +', '', order_by_clause or '') | trim -%}
-  {% if not keys or ' desc' in keys | lower or 'distinct' in measure | lower %}
+  {%- set keys = adapter.hudi_order_keys(order_by_clause or '') -%}
+  {% if not keys or 'distinct' in measure | lower %}
     {{ return(spark__listagg(measure, delimiter_text, order_by_clause, limit_num)) }}
   {% endif %}
-  {%- set sorted = 'array_sort(collect_list(struct(' ~ keys ~ ', ' ~ measure ~ ' as dbt_listagg_value)))' -%}
+  {%- set fields, lines = [], [] -%}
+  {%- for key in keys -%}
+    {%- set name = 'k' ~ loop.index -%}
+    {%- do fields.append(key.expression ~ ' as ' ~ name) -%}
+    {%- set one, other = 'a.' ~ name, 'b.' ~ name -%}
+    {%- set nulls, less = (1 if key.nulls_last else -1), (1 if key.descending else -1) -%}
+    {%- do lines.append('when ' ~ one ~ ' is null and ' ~ other ~ ' is not null then ' ~ nulls) -%}
+    {%- do lines.append('when ' ~ one ~ ' is not null and ' ~ other ~ ' is null then ' ~ -nulls) -%}
+    {%- do lines.append('when ' ~ one ~ ' < ' ~ other ~ ' then ' ~ less ~ ' when ' ~ one ~ ' > ' ~ other ~ ' then ' ~ -less) -%}
+  {%- endfor -%}
+  {%- set all = 'collect_list(struct(' ~ fields | join(', ') ~ ', ' ~ measure ~ ' as dbt_listagg_value))' -%}
+  {%- set sorted = 'array_sort(' ~ all ~ ', (a, b) -> case ' ~ lines | join(' ') ~ ' else 0 end)' -%}
   {%- set collected = 'transform(' ~ sorted ~ ', item -> item.dbt_listagg_value)' -%}
   {%- set limited = 'slice(' ~ collected ~ ', 1, ' ~ limit_num ~ ')' if limit_num else collected -%}
   {{ return('array_join(' ~ limited ~ ', ' ~ delimiter_text ~ ')') }}

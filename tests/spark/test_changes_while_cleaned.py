@@ -1,0 +1,91 @@
+"""A clean that has begun to take files, and has not ended, makes no change untold: there is a gap, or all of them are told."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hudi_engine import HudiTable
+from hudi_engine.errors import HistoryGapError
+from hudi_engine.services import clean
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.table_state import TableState
+
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+from tests.helpers.forms import in_turn
+from tests.helpers.histories import frame, make
+from tests.helpers.told_changes import plan
+from tests.unit.services.tables import options
+
+MANUAL = {"hoodie.clean.automatic": "false"}
+
+
+def overwritten(spark, table: HudiTable) -> None:
+    """Replace all rows, without the third."""
+    table.insert_overwrite_table(frame(spark, (1, 2, "a", "ONE"), (2, 1, "b", "two")))
+
+
+def clustered(spark, table: HudiTable) -> None:
+    """Write all rows anew, then delete the third."""
+    table.cluster(["name"])
+    table.delete(frame(spark, (3, 3, "a", "three")))
+
+
+def compacted(spark, table: HudiTable) -> None:
+    """Delete the third row, and write base files of what logs say."""
+    table.delete(frame(spark, (3, 3, "a", "three")))
+    if table.config.table_type.name == "MERGE_ON_READ":
+        table.compact()
+    table.upsert(frame(spark, (2, 1, "b", "two")))
+
+
+def told(state: TableState, start: str, mode: str) -> list[tuple] | None:
+    """Return the changes since an instant, None for a gap."""
+    try:
+        rows = plan(state, start, None, mode).rows()
+    except HistoryGapError:
+        return None
+    return sorted(
+        tuple(row.values())[:2] + (row["_change_type"],)
+        for row in rows.select(["id", "name", "_change_type"]).to_pylist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("table_type", "change"), in_turn(("cow", "mor"), (overwritten, clustered, compacted))
+)
+def test_changes_are_all_told_or_a_gap_is(spark, tmp_path: Path, table_type: str, change) -> None:
+    table = make(spark, tmp_path / "t", table_type=table_type, **MANUAL)
+    first = table.upsert(frame(spark, (1, 1, "a", "one"), (2, 1, "b", "two"), (3, 1, "a", "three"))).instant
+    for _ in range(3):
+        change(spark, table)
+    want = {mode: told(TableState.load(table.storage), first, mode) for mode in ("net", "all")}
+    assert all(want.values())
+    counting = FaultInjectingStorage(copy_of(table, tmp_path))
+    clean(counting, options(), retain_commits=1)
+    seen: set[str] = set()
+    for call in range(1, len(counting.calls) + 1):
+        storage = copy_of(table, tmp_path)
+        early = TableState.load(storage)
+        try:
+            clean(
+                FaultInjectingStorage(storage, FaultPlan(call, "after", crash=raise_crash)),
+                options(),
+                retain_commits=1,
+            )
+        except SimulatedCrash:
+            pass
+        for state in (early, TableState.load(storage)):
+            for mode, rows in want.items():
+                found = told(state, first, mode)
+                assert found in (None, rows), f"killed after call {call}: {counting.calls[call - 1]}"
+                seen.add("gap" if found is None else "told")
+    assert seen == {"gap", "told"}
+
+
+def copy_of(table: HudiTable, root: Path) -> LocalStorage:
+    """Return a fresh copy of the table."""
+    shutil.rmtree(root / "copy", ignore_errors=True)
+    shutil.copytree(table.path, root / "copy", copy_function=shutil.copy2)
+    return LocalStorage(str(root / "copy"))
