@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from glob import glob
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,6 +87,36 @@ class TestDefaults:
             project.run_sql(statement)
         assert "t" not in {row[1] for row in project.run_sql("show tables in {schema}", fetch="all")}
         assert "c" not in {row[0] for row in project.run_sql("describe {schema}.m", fetch="all")}
+
+    @pytest.mark.parametrize(
+        ("statement", "said"),
+        [
+            ("create table {schema}.t (id int, primary key (id))", "no constraints .PrimaryKey.*primaryKey = 'id'"),
+            ("create table {schema}.t (id int check (id > 0), constraint c unique (id))", "no constraints .*(Check|Unique)"),
+            ("create table {schema}.t (id int, c string collate unicode_ci)", "column c of .*a collation is not kept"),
+            ("create table {schema}.t (id int, c string) default collation unicode_ci", "a collation is not kept"),
+            ("create table {schema}.t (id int, c int) cluster by (c)", "hudi_cluster"),
+            ("create table {schema}.t (id int, c timestamp) partitioned by (days(c))", "days.c.. of .* is refused"),
+            ("create table {schema}.t (id int, c int) clustered by (id) sorted by (c) into 4 buckets", "is refused"),
+        ],
+    )  # fmt: skip
+    def test_what_a_table_would_not_keep_is_refused(self, project: Any, statement: str, said: str) -> None:
+        with pytest.raises(Exception, match=f"{said}|PARSE_SYNTAX_ERROR|DATATYPE"):
+            project.run_sql(statement)
+        assert "t" not in {row[1] for row in project.run_sql("show tables in {schema}", fetch="all")}
+
+    @pytest.mark.parametrize(
+        "spelled", ["primarykey = 'id', orderingfields = 'c'", "PRIMARYKEY = 'id', preCombineField = 'c'"]
+    )
+    def test_the_names_of_key_and_order_count_in_any_case(self, project: Any, spelled: str) -> None:
+        project.run_sql(f"create table {{schema}}.keyed (id int, c int) using hudi tblproperties ({spelled})")
+        try:
+            (folder,) = (Path(each) for each in glob(f"{project.project_root}/warehouse/*/keyed"))
+            said = (folder / ".hoodie" / "hoodie.properties").read_text()
+            assert "hoodie.table.recordkey.fields=id" in said
+            assert "hoodie.table.precombine.field=c" in said
+        finally:
+            project.run_sql("drop table {schema}.keyed")
 
     def test_null_is_every_columns_default_already(self, project: Any) -> None:
         project.run_sql("create table if not exists {schema}.m (id int)")

@@ -106,7 +106,7 @@ def test_all_problems_come_in_one_message() -> None:
     assert len(found) == 9
     assert (
         found[0]
-        == "options has the unknown key 'primarykey'; did you mean 'primaryKey'? legal keys: type, primaryKey, preCombineField, precombineKey, preCombineKey, changelog.enabled, hoodie.*"
+        == "options has the unknown key 'primarykey'; did you mean 'primaryKey'? legal keys: type, primaryKey, preCombineField, precombineKey, preCombineKey, orderingFields, changelog.enabled, hoodie.*"
     )
     assert found[1] == "table_type is 'copy'; legal values: cow, mor, copy_on_write, merge_on_read"
 

@@ -46,8 +46,10 @@ _ORDER_KEYS = (
     "preCombineField",
     "precombineKey",
     "preCombineKey",
+    "orderingFields",
     "hoodie.datasource.write.precombine.field",
     "hoodie.table.precombine.field",
+    "hoodie.table.ordering.fields",
 )
 _PARTITION_KEYS = (
     "partition_by",
@@ -57,7 +59,7 @@ _PARTITION_KEYS = (
 _HIVE_KEYS = ("hive_style_partitioning", _HIVE_STYLE)
 # Flink's spelling, the one of the documentation
 _OTHER_OPTIONS = ("changelog.enabled",)
-_SHORT_OPTIONS = ("type", *OTHER_SPELLINGS)
+_SHORT_OPTIONS = ("type", *OTHER_SPELLINGS, "orderingFields")
 
 
 @dataclass(frozen=True)
@@ -116,9 +118,11 @@ class RawConfig:
                 )
 
     def _read_properties(self, given: Mapping[str, object]) -> None:
+        # what is no option is a note of the user's, so that one in other case would be taken for a note and no key
+        spelled = {key.lower(): key for key in _SHORT_OPTIONS}
         for key, value in given.items():
-            if key in _SHORT_OPTIONS:
-                self._short.setdefault(key, value)
+            if key.lower() in spelled:
+                self._short.setdefault(spelled[key.lower()], value)
             elif key.startswith("hoodie."):
                 self.options.setdefault(key, option_text(value))
             else:

@@ -5,8 +5,35 @@ from __future__ import annotations
 from dbt_common.exceptions import DbtRuntimeError
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.sql import plans
+
 # Keys of a column's metadata in the schema that Spark makes of CREATE TABLE (PySpark 3.5 and 4).
+_NO_COLLATION = (
+    "{}: a collation is not kept by a Hudi table; leave it out, and say COLLATE in the queries that compare"
+)
 _DEFAULT, _GENERATED, _IDENTITY = "CURRENT_DEFAULT", "GENERATION_EXPRESSION", "identity.start"
+
+
+def check_new_table(spec: plans.JavaPlan, label: str) -> None:
+    """Refuse what a CREATE TABLE of PySpark 4 asks of the whole table and a Hudi table does not keep.
+
+    Args:
+        spec: Spark's specification of the table.
+        label: Name of the table in messages.
+
+    Raises:
+        DbtRuntimeError: It has constraints or a collation.
+    """
+    if plans.hasattr_java(spec, "constraints") and spec.constraints().size():
+        told = ", ".join(
+            plans.kind(each).removesuffix("Constraint") for each in plans.items(spec.constraints())
+        )
+        raise DbtRuntimeError(
+            f"{label}: a Hudi table keeps no constraints ({told}): a key is TBLPROPERTIES (primaryKey = 'id'), and the contract "
+            "of a model checks the rest"
+        )
+    if plans.hasattr_java(spec, "collation") and plans.option(spec.collation()) is not None:
+        raise DbtRuntimeError(_NO_COLLATION.format(label))
 
 
 def check_new_columns(schema: T.StructType, label: str) -> None:
@@ -17,9 +44,11 @@ def check_new_columns(schema: T.StructType, label: str) -> None:
         label: Name of the table in messages.
 
     Raises:
-        DbtRuntimeError: A column is generated, an identity, or has a default other than null.
+        DbtRuntimeError: A column is generated, an identity, or has a collation, or a default other than null.
     """
     for column in schema.fields:
+        if getattr(column.dataType, "collation", None) not in (None, "UTF8_BINARY"):
+            raise DbtRuntimeError(_NO_COLLATION.format(f"column {column.name} of {label}"))
         if _GENERATED in column.metadata or _IDENTITY in column.metadata:
             raise DbtRuntimeError(
                 f"column {column.name} of {label}: GENERATED columns are not computed by a Hudi table; "

@@ -17,7 +17,7 @@ from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import data_columns, with_options
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
-from dbt.adapters.hudi.sql.column_rules import check_default, check_new_columns
+from dbt.adapters.hudi.sql.column_rules import check_default, check_new_columns, check_new_table
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -334,6 +334,7 @@ def _table_plan(statement: Statement) -> ModelPlan | None:
         return None
     parts = plans.texts(statement.plan.name().nameParts())
     schema, name = statement.names(parts)
+    check_new_table(spec, f"{schema}.{name}")
     location = plans.option(spec.location())
     properties = {str(pair._1()): str(pair._2()) for pair in plans.items(spec.properties())}
     options = {
@@ -356,7 +357,8 @@ def _table_plan(statement: Statement) -> ModelPlan | None:
 def _identity(transform: plans.JavaPlan, label: str) -> str:
     if plans.kind(transform) != "IdentityTransform":
         raise DbtRuntimeError(
-            f"PARTITIONED BY ({transform.describe()}) of {label} is refused: partition by columns; select it as a column"
+            f"PARTITIONED BY or CLUSTER BY ({transform.toString()}) of {label} is refused: partition by columns, which may be "
+            "selected as expressions; {{ hudi_cluster(...) }} puts rows in order"
         )
     return str(transform.describe()).strip("`")
 
