@@ -98,13 +98,16 @@ class TestStatements:
             ("dt = 'x'", "select 7, 'seven', 'x'"),
             ("(dt = 'x') or (dt = 'w' and id is distinct from 5)", "select 7, 'seven', 'x'"),
             ("dt in (select min(dt) from {schema}.orders)", "values (7, 'seven', 'x')"),
+            ("dt between 'w' and 'x' and not (id = 5) /* where dt = 'y' */", "select 7, 'seven', 'x'"),
+            ("dt like any ('x', 'w') and (id) < 100", "select 7, 'where dt', 'x'"),
         ],
     )
     def test_replace_where_takes_the_rows_of_its_condition_only(
         self, project: Any, condition: str, query: str
     ) -> None:
         project.run_sql(f"insert into {{schema}}.orders replace where {condition} {query}")
-        assert self.rows(project) == [(2, "b", "y"), (7, "seven", "x")]
+        name = "where dt" if "where dt" in query else "seven"
+        assert self.rows(project) == [(2, "b", "y"), (7, name, "x")]
         project.run_sql(
             f"with n as ({query}) insert into {{schema}}.orders replace where {condition} select * from n where false"
         )
@@ -343,10 +346,15 @@ class TestStatements:
             "insert into {schema}.logged__hudi_files values (2, 'b')",
             "truncate table {schema}.logged__hudi_files",
             "drop table {schema}.logged__hudi_files",
+            "with n as (select 2 as id, 'b' as name) insert into {schema}.logged__hudi_files select * from n",
         ):
             with pytest.raises(DbtBaseException, match="logged__hudi_files is a part of the Hudi table"):
                 project.run_sql(statement)
             assert self.rows(project, "logged") == [(1, "a")]
+        with pytest.raises(DbtBaseException, match="read-only face"):
+            project.run_sql(
+                "with n as (select 2 as id, 'b' as name) insert into {schema}.logged_ro select * from n"
+            )
         project.run_sql("drop table {schema}.logged")
 
     def test_the_information_schema_that_packages_ask_tells_the_names(self, project: Any) -> None:

@@ -56,7 +56,7 @@ def _replace_where(
     statement: Statement, target: Target, table: HudiTable, frame: DataFrame, condition: plans.JavaPlan
 ) -> Routed:
     """Delete the rows that fulfil a condition and insert others, all of which must fulfil it too."""
-    where = plans.text_of(statement.text, condition)
+    where = plans.checked_text(statement.session, plans.text_of(statement.text, condition), condition)
     return _done(statement, target, table, table.replace(frame, where=where))
 
 
@@ -183,9 +183,11 @@ def update(statement: Statement, target: Target) -> Routed:
             f"the assignments of this UPDATE of {target.label} cannot be told apart: {text}"
         )
     assignments = {}
-    for column, (start, end) in zip(target.set_columns(plan.assignments()), pieces, strict=True):
+    columns, values = target.set_columns(plan.assignments()), plans.items(plan.assignments())
+    for column, item, (start, end) in zip(columns, values, pieces, strict=True):
         (_, key_end), *_ = split_outside(text, start, end, "=")
-        assignments[column] = text[key_end + 1 : end].strip()
+        value = text[key_end + 1 : end].strip()
+        assignments[column] = plans.checked_text(statement.session, value, item.value())
     condition, table = _where(statement), statement.table(target)
     result = table.update_where(condition, assignments, named=target.own_name)
     return _done(statement, target, table, result)
@@ -198,8 +200,11 @@ def delete(statement: Statement, target: Target) -> Routed:
 
 
 def _where(statement: Statement) -> str:
-    span = clause_after(statement.text, "where")
-    return "true" if span is None else statement.text[slice(*span)].strip()
+    span, condition = clause_after(statement.text, "where"), statement.plan.condition()
+    if plans.hasattr_java(condition, "isDefined"):
+        condition = plans.option(condition)
+    text = "true" if span is None else statement.text[slice(*span)].strip()
+    return text if condition is None else plans.checked_text(statement.session, text, condition)
 
 
 def truncate(statement: Statement, target: Target) -> Routed:

@@ -5,10 +5,13 @@ Only what PySpark 3.5 and 4.x have in common is touched; where they differ, both
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_json_string
@@ -116,6 +119,29 @@ def text_of(statement: str, expression: JavaPlan) -> str:
     spans = [span for node in _nodes(expression) if (span := source_range(node)) is not None]
     text = statement[min(start for start, _ in spans) : max(end for _, end in spans)] if spans else ""
     return text if text and text.count("(") == text.count(")") else str(expression.sql())
+
+
+def checked_text(session: SparkSession, text: str, expression: JavaPlan) -> str:
+    """Return the part of a statement that an expression of its plan was taken from.
+
+    Args:
+        session: The session.
+        text: The part.
+        expression: The expression.
+
+    Raises:
+        DbtRuntimeError: Spark makes another expression of the part.
+    """
+    with suppress(PySparkException):
+        again = session._jsparkSession.sessionState().sqlParser().parseExpression(text)
+        if _without_ids(again) == _without_ids(expression):
+            return text
+    raise DbtRuntimeError(f"{text!r} cannot be told from the rest of its statement; write it in brackets")
+
+
+def _without_ids(expression: JavaPlan) -> str:
+    """Return an expression without the numbers that Spark gives its parts anew each time."""
+    return re.sub(r"#\d+L?", "", str(expression.toString()))
 
 
 def _nodes(expression: JavaPlan) -> Iterator[JavaPlan]:

@@ -159,16 +159,15 @@ class StatementRouter:
         inner = Statement(
             statement.session, statement.text, statement.plan.child(), self._warehouse, ctes=statement.plan
         )
-        action = _ON_TABLE.get(inner.kind)
-        target = None if action is None else inner.target()
-        if action is None or target is None:
-            return None
-        if inner.kind not in _WITH_CTES:
+        if inner.kind in _WITH_CTES:
+            return self._dispatch(inner)
+        target = inner.target() if inner.kind in _ON_TABLE else None
+        if target is not None:
             raise DbtRuntimeError(
                 f"WITH in front of a statement that changes rows of the Hudi table {target.label} is refused but for INSERT: "
                 "put the query where its name is used"
             )
-        return self._alone(inner, target, action)
+        return None
 
     def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
         with self._warehouse.one_writer(statement.session, target.base), not_null.enforced(statement, target):
