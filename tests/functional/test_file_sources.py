@@ -97,6 +97,30 @@ class TestFoldersOfFiles:
         assert "source.test.landed.people" in run_dbt(["docs", "generate"]).sources
 
 
+class TestAnEphemeralModelOverFiles:
+    """Who selects from ephemeral models uses their sources, though dbt compiles those models as nodes of their own."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        ephemeral = "{{ config(materialized='ephemeral') }} "
+        return {
+            "sources.yml": "sources: [{name: raw, tables: [{name: ev, external: {location: landing/ev, using: parquet}}]}]",
+            "inner_one.sql": ephemeral + "select * from {{ source('raw', 'ev') }}",
+            "outer_one.sql": ephemeral + "select * from {{ ref('inner_one') }}",
+            "first.sql": "select * from {{ ref('outer_one') }}",
+            "second.sql": "select * from {{ ref('inner_one') }} union all select * from {{ ref('outer_one') }}",
+            "schema.yml": "models: [{name: outer_one, columns: [{name: id, data_tests: [unique]}]}]",
+        }
+
+    @pytest.mark.parametrize("chosen", ["test_type:generic", "first", "second"])
+    def test_its_children_find_the_source(self, project: Any, chosen: str) -> None:
+        land(Path(project.project_root) / "landing" / "ev" / "1.parquet", id=[1, 2])
+        results = run_dbt(["build", "-s", chosen])
+        assert [str(each.status) for each in results] in (["pass"], ["success"])
+        with project.adapter.connection_named("forget"):
+            project.adapter.execute("drop table if exists raw.ev")
+
+
 def land(path: Path, **columns: list[Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table(columns), path)

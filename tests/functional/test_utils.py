@@ -112,6 +112,22 @@ LATER = {
     "millisecond": ("5000000000", "2024-05-06 20:23:20.123456"),
     "microsecond": ("1", "2024-03-09 23:30:00.123457"),
 }
+APART = [
+    ("minute", "01:59:01", "01:59:59", 0),
+    ("minute", "01:59:59", "02:00:00", 1),
+    ("hour", "01:01:00", "01:59:00", 0),
+    ("hour", "01:59:00", "00:00:00", -1),
+    ("second", "01:59:00.9", "01:59:01.1", 1),
+    ("millisecond", "01:59:00", "01:59:00.0015", 1),
+    ("microsecond", "01:59:00", "01:59:00.000005", 5),
+    ("microsecond", "01:59:00.5", "01:59:00", -500_000),
+    ("day", "2024-03-09 23:59:59", "2024-03-10 00:00:00", 1),
+    ("week", "2024-03-09 23:59:59", "2024-03-10 00:00:00", 1),
+    ("week", "2024-03-11", "2024-03-10", 0),
+    ("month", "2024-03-31", "2024-04-01", 1),
+    ("quarter", "2024-04-01", "2024-03-31", -1),
+    ("year", "2023-12-31 23:59:59", "2024-01-01", 1),
+]
 ORDERED = {
     "order by n": "c|b|a|d",
     "order by n desc": "d|a|b|c",
@@ -121,6 +137,10 @@ ORDERED = {
     "order by lower(x) desc, n": "d|c|b|a",
     "order by n % 2 desc, x": "a|b|d|c",
 }
+
+
+def _moment(text: str) -> str:
+    return f"2024-03-09 {text}" if text[2] == ":" else text
 
 
 @pytest.mark.core
@@ -136,9 +156,15 @@ class TestMomentsAndOrders:
             for number, order in enumerate(ORDERED)
             for limit in ("none", 2)
         )
+        apart = ", ".join(
+            f"{{{{ dbt.datediff(\"timestamp'{_moment(one)}'\", \"timestamp'{_moment(other)}'\", '{part}') }}}} as d{number}"
+            for number, (part, one, other, _) in enumerate(APART)
+        )
         rows = "select * from values ('a', 3), ('c', null), ('b', 1), ('d', 4) as t(x, n)"
         return {
             "moments.sql": f"select {moments} from (select 1 as n)",
+            "apart.sql": f"select {apart}",
+            "distinct_texts.sql": "select {{ dbt.listagg('distinct x', \"','\", 'order by x desc') }} as t from values ('b'), ('a'), ('b') as t(x)",
             "texts.sql": f"select {texts} from ({rows})",
         }
 
@@ -148,6 +174,33 @@ class TestMomentsAndOrders:
         assert [str(each) for each in found] == [text for _, text in LATER.values()]
         (found,) = project.run_sql("select * from {schema}.texts", fetch="all")
         assert [*found] == [text[:length] for text in ORDERED.values() for length in (7, 3)]
+        assert project.run_sql("select t from {schema}.distinct_texts", fetch="one")[0] == "b,a"
+        (found,) = project.run_sql("select * from {schema}.apart", fetch="all")
+        assert [*found] == [count for *_, count in APART]
+
+    def test_hours_pass_whatever_the_clock_is_set_to(self, project: Any) -> None:
+        run_dbt(["list"])
+        with project.adapter.connection_named("zone"):
+            later = [
+                project.adapter.execute_macro(
+                    "dateadd",
+                    kwargs={
+                        "datepart": "hour",
+                        "interval": hours,
+                        "from_date_or_timestamp": "timestamp'2024-03-09 12:00:00'",
+                    },
+                )
+                for hours in (23, 24)
+            ]
+            with project.adapter.connections.get_thread_connection().handle.job("zone") as session:
+                session.conf.set("spark.sql.session.timeZone", "America/New_York")
+                try:
+                    found = session.sql(
+                        f"select {', '.join(f'cast({each} as string)' for each in later)}"
+                    ).first()
+                finally:
+                    session.conf.set("spark.sql.session.timeZone", "UTC")
+        assert [*found] == ["2024-03-10 12:00:00", "2024-03-10 13:00:00"]
 
 
 @pytest.mark.long

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hudi_engine import HudiTable, WriteConflictError
+from hudi_engine.frames.published import ListMovedError
+from hudi_engine.front import reads
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import UPSERT
 
@@ -158,3 +160,15 @@ def test_rows_made_of_the_tables_own_do_not_begin_again(spark, make, beaten):
     with pytest.raises(WriteConflictError):
         table.update_where("id = 1", {"n": "n + 1"}, options=RETRY)
     assert values(table, "id", "n") == [(1, 11)]
+
+
+def test_statements_go_on_where_the_list_of_files_moves_while_spark_reads_it(make, monkeypatch):
+    table = make([(1, "one"), (2, "two"), (3, "three")], "id int, name string")
+
+    def moved(*_):
+        raise ListMovedError("another writer has committed")
+
+    monkeypatch.setattr(reads, "published_snapshot", moved)
+    table.update_where("id = 1", {"name": "'ONE'"})
+    table.delete_where("id = 2")
+    assert sorted((row.id, row.name) for row in table.snapshot().collect()) == [(1, "ONE"), (3, "three")]

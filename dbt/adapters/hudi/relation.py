@@ -36,6 +36,12 @@ class HudiRelation(SparkRelation):
             SELECTED.note(relation_config)
         return super().create_from(quoting, relation_config, **kwargs)
 
+    @classmethod
+    def create_ephemeral_from(cls, relation_config: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the name of an ephemeral model in the node that selects from it, which uses the model's sources by that."""
+        NOTED.note_ephemeral(str(relation_config.unique_id))
+        return super().create_ephemeral_from(relation_config, *args, **kwargs)
+
 
 def named(relation: BaseRelation) -> TableName:
     """Return the two parts of a relation's name, as Spark's catalog has them."""

@@ -191,11 +191,14 @@ class Reads(TableBase):
     def rows_to_change(self) -> tuple[DataFrame, TableState]:
         """Return the table's data columns, to make a batch for it of them, and the ``base`` to give `write` with that."""
         base = TableState.load(self.storage)
+        return self._snapshot_of(base).drop(*META_FIELDS), base
+
+    def _snapshot_of(self, base: TableState) -> DataFrame:
+        """Return the rows of a state that a write starts from, whatever others commit meanwhile."""
         try:
-            rows = self._read_state(base, SNAPSHOT, None, None)
+            return self._read_state(base, SNAPSHOT, None, None)
         except ListMovedError:
-            rows = self._listed(base, SNAPSHOT, None, None)
-        return rows.drop(*META_FIELDS), base
+            return self._listed(base, SNAPSHOT, None, None)
 
     def _read(self, merge_type: str, as_of: Moment | None, options: RawOptions | None) -> DataFrame:
         instant = None if as_of is None else instant_as_of(TableState.load(self.storage), as_of)

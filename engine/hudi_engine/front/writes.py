@@ -13,7 +13,6 @@ from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.frames.expression import expression
 from hudi_engine.frames.named import under_name
-from hudi_engine.frames.spark_read import SNAPSHOT
 from hudi_engine.front.base import RawOptions
 from hudi_engine.front.hive_entries import HiveEntries
 from hudi_engine.front.reads import Reads
@@ -422,9 +421,7 @@ class Writes(Reads, HiveEntries):
     def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
         parts = column_names(named, "named") or ()
         with resolving(f"the condition {condition!r} cannot be resolved"):
-            return under_name(self._read_state(base, SNAPSHOT, None, None), parts).where(
-                expression(condition)
-            )
+            return under_name(self._snapshot_of(base), parts).where(expression(condition))
 
     def _known_columns(self, df: DataFrame, given: Sequence[str]) -> list[str]:
         names = column_names(given, "update_columns") or []

@@ -51,20 +51,32 @@ class SourcePlaces:
     def __init__(self) -> None:
         self._noted: dict[str, dict[tuple[str, str], SourcePlace]] = {}
         self._known: dict[tuple[str, str], SourcePlace] = {}
+        self._of_nodes: dict[str, dict[tuple[str, str], SourcePlace]] = {}
+        self._inside: dict[str, set[str]] = {}
+        self._to_come: dict[str, set[str]] = {}
         self._lock = threading.Lock()
 
     def note(self, place: SourcePlace) -> None:
         """Note a use of a source by the node dbt is at; the newest word on its place counts."""
         with self._lock:
-            used = self._noted.setdefault(_node(), {})
-            used[place.schema.lower(), place.name.lower()] = place
-            self._known[place.schema.lower(), place.name.lower()] = place
+            for used in (
+                self._noted.setdefault(_node(), {}),
+                self._of_nodes.setdefault(_node(), {}),
+                self._known,
+            ):
+                used[place.schema.lower(), place.name.lower()] = place
+
+    def note_ephemeral(self, unique_id: str) -> None:
+        """Note that the node dbt is at selects from an ephemeral model, which dbt has compiled as a node of its own."""
+        with self._lock:
+            for used in (self._inside, self._to_come):
+                used.setdefault(_node(), set()).add(unique_id)
 
     def clear(self) -> None:
         """Forget the uses of an earlier dbt run in this process."""
         with self._lock:
-            self._noted.clear()
-            self._known.clear()
+            for each in (self._noted, self._known, self._of_nodes, self._inside, self._to_come):
+                each.clear()
 
     def known(self, schema: str, name: str) -> SourcePlace | None:
         """Return the place last noted for a source, None when it was not used."""
@@ -72,17 +84,25 @@ class SourcePlaces:
 
     def of_this_node(self) -> tuple[SourcePlace, ...]:
         """Return the sources the node dbt is at has used since this was last asked; none outside of nodes."""
-        return self._taken(_node()) if _node() else ()
+        node = _node()
+        if not node or (node not in self._noted and node not in self._to_come):
+            return ()
+        with self._lock:
+            found = dict(self._noted.pop(node, {}))
+            waiting, seen = self._to_come.pop(node, set()), set[str]()
+            while waiting:
+                ephemeral = waiting.pop()
+                seen.add(ephemeral)
+                found.update(self._of_nodes.get(ephemeral, {}))
+                waiting |= self._inside.get(ephemeral, set()) - seen
+            return tuple(found.values())
 
     def of_no_node(self) -> tuple[SourcePlace, ...]:
         """Return the sources used outside of nodes since this was last asked, as by ``dbt docs generate``."""
-        return self._taken("")
-
-    def _taken(self, node: str) -> tuple[SourcePlace, ...]:
-        if node not in self._noted:
+        if "" not in self._noted:
             return ()
         with self._lock:
-            return tuple(self._noted.pop(node, {}).values())
+            return tuple(self._noted.pop("", {}).values())
 
 
 def _node() -> str:

@@ -68,6 +68,8 @@ _REFUSED: Mapping[str, str] = {
     "LoadData": "insert the rows with INSERT INTO ... SELECT",
     "AnalyzeColumn": "statistics of a Hudi table come from its commits",
     "SetTableSerDeProperties": "a Hudi table has no serde",
+    "AddConstraint": "the contract of a model checks rows",
+    "AddCheckConstraint": "the contract of a model checks rows",
     "AlterTableClusterBy": "{{ hudi_cluster(...) }} puts its rows in order",
 }
 # Statements that make or drop names and need the warehouse whatever the target is.

@@ -1,9 +1,10 @@
-{#- Spark's plain form knows no order, but with DISTINCT it takes all there is. -#}
+{#- Spark's plain form knows no order. -#}
 {% macro hudi__listagg(measure, delimiter_text, order_by_clause, limit_num) -%}
   {%- set keys = adapter.hudi_order_keys(order_by_clause or '') -%}
-  {% if not keys or 'distinct' in measure | lower %}
+  {% if not keys %}
     {{ return(spark__listagg(measure, delimiter_text, order_by_clause, limit_num)) }}
   {% endif %}
+  {%- set value = modules.re.sub('(?i)^ *distinct +', '', measure) -%}
   {%- set fields, lines = [], [] -%}
   {%- for key in keys -%}
     {%- set name = 'k' ~ loop.index -%}
@@ -14,9 +15,10 @@
     {%- do lines.append('when ' ~ one ~ ' is not null and ' ~ other ~ ' is null then ' ~ -nulls) -%}
     {%- do lines.append('when ' ~ one ~ ' < ' ~ other ~ ' then ' ~ less ~ ' when ' ~ one ~ ' > ' ~ other ~ ' then ' ~ -less) -%}
   {%- endfor -%}
-  {%- set all = 'collect_list(struct(' ~ fields | join(', ') ~ ', ' ~ measure ~ ' as dbt_listagg_value))' -%}
+  {%- set all = 'collect_list(struct(' ~ fields | join(', ') ~ ', ' ~ value ~ ' as dbt_listagg_value))' -%}
   {%- set sorted = 'array_sort(' ~ all ~ ', (a, b) -> case ' ~ lines | join(' ') ~ ' else 0 end)' -%}
   {%- set collected = 'transform(' ~ sorted ~ ', item -> item.dbt_listagg_value)' -%}
+  {%- if value != measure -%}{%- set collected = 'array_distinct(' ~ collected ~ ')' -%}{%- endif -%}
   {%- set limited = 'slice(' ~ collected ~ ', 1, ' ~ limit_num ~ ')' if limit_num else collected -%}
   {{ return('array_join(' ~ limited ~ ', ' ~ delimiter_text ~ ')') }}
 {%- endmacro %}
