@@ -51,6 +51,7 @@ class SourcePlaces:
     def __init__(self) -> None:
         self._noted: dict[str, dict[tuple[str, str], SourcePlace]] = {}
         self._known: dict[tuple[str, str], SourcePlace] = {}
+        # by node: all that it has used, the ephemeral models it selects from, and those of them not looked at yet
         self._of_nodes: dict[str, dict[tuple[str, str], SourcePlace]] = {}
         self._inside: dict[str, set[str]] = {}
         self._to_come: dict[str, set[str]] = {}
@@ -84,8 +85,14 @@ class SourcePlaces:
 
     def of_this_node(self) -> tuple[SourcePlace, ...]:
         """Return the sources the node dbt is at has used since this was last asked; none outside of nodes."""
-        node = _node()
-        if not node or (node not in self._noted and node not in self._to_come):
+        return self._taken(_node()) if _node() else ()
+
+    def of_no_node(self) -> tuple[SourcePlace, ...]:
+        """Return the sources used outside of nodes since this was last asked, as by ``dbt docs generate``."""
+        return self._taken("")
+
+    def _taken(self, node: str) -> tuple[SourcePlace, ...]:
+        if node not in self._noted and node not in self._to_come:
             return ()
         with self._lock:
             found = dict(self._noted.pop(node, {}))
@@ -96,13 +103,6 @@ class SourcePlaces:
                 found.update(self._of_nodes.get(ephemeral, {}))
                 waiting |= self._inside.get(ephemeral, set()) - seen
             return tuple(found.values())
-
-    def of_no_node(self) -> tuple[SourcePlace, ...]:
-        """Return the sources used outside of nodes since this was last asked, as by ``dbt docs generate``."""
-        if "" not in self._noted:
-            return ()
-        with self._lock:
-            return tuple(self._noted.pop("", {}).values())
 
 
 def _node() -> str:

@@ -37,7 +37,7 @@
     {%- elif part in seconds -%}
         ((unix_seconds(date_trunc('{{ part }}', {{ second }})) - unix_seconds(date_trunc('{{ part }}', {{ first }}))) div {{ seconds[part] }})
     {%- elif part in micros -%}
-        (unix_micros(date_trunc('{{ part }}', {{ second }})) - unix_micros(date_trunc('{{ part }}', {{ first }}))) div {{ micros[part] }}
+        ((unix_micros(date_trunc('{{ part }}', {{ second }})) - unix_micros(date_trunc('{{ part }}', {{ first }}))) div {{ micros[part] }})
     {%- else -%}
         {{ exceptions.raise_compiler_error(
             "datediff knows no datepart '" ~ datepart ~ "'; legal are day, week, month, quarter, year, hour, minute, second, millisecond, "
