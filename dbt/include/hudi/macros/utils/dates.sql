@@ -1,9 +1,3 @@
-{#- dbt-spark's own asserts nothing (nvl2 of a null never reaches the assertion) and says the call three times, nested nine times:
-    a datediff of some hundred lines for Spark to plan, and a view too long for a metastore in Derby. -#}
-{% macro hudi__assert_not_null(function, arg) %}
-    {{- function }}({{ arg }})
-{%- endmacro %}
-
 {#- dbt-spark's own goes by whole seconds, and what a moment has below them is lost. Days and longer are those of the calendar; hours and
     shorter have passed, whatever the clock was set to meanwhile, which an interval of Spark from a day on does not keep. -#}
 {% macro hudi__dateadd(datepart, interval, from_date_or_timestamp) %}
