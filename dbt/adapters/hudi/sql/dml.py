@@ -203,8 +203,10 @@ def _where(statement: Statement) -> str:
     span, condition = clause_after(statement.text, "where"), statement.plan.condition()
     if plans.hasattr_java(condition, "isDefined"):
         condition = plans.option(condition)
+    if condition is None:
+        return "true"
     text = "true" if span is None else statement.text[slice(*span)].strip()
-    return text if condition is None else plans.checked_text(statement.session, text, condition)
+    return plans.checked_text(statement.session, text, condition)
 
 
 def truncate(statement: Statement, target: Target) -> Routed:
