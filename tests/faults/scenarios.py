@@ -194,6 +194,13 @@ class Bench:
         return found
 
 
+def copy_of(table: LocalStorage, root: Path) -> LocalStorage:
+    """Return a fresh copy of a table, in place of the one before."""
+    shutil.rmtree(root / "copy", ignore_errors=True)
+    shutil.copytree(table.base, root / "copy", copy_function=shutil.copy2)
+    return LocalStorage(str(root / "copy"))
+
+
 def killed(storage: Storage, act: Action, call: int, when: str) -> bool:
     """Run ``act`` and kill it at a mutating call; return whether it came so far."""
     try:

@@ -6,7 +6,6 @@ and in the middle of it.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,8 +31,8 @@ from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.recovery import rollback_write
 
 from tests.faults.mini_table import leftovers
-from tests.faults.scenarios import recover_now
-from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+from tests.faults.scenarios import copy_of, killed, recover_now
+from tests.helpers.fault import FaultInjectingStorage, FaultPlan
 from tests.helpers.forms import forms, in_turn, named
 from tests.unit.services import tables
 from tests.unit.services.tables import MERGED, data_files, options, rows
@@ -132,21 +131,6 @@ CASES = [
 ]
 
 
-def copy_of(template: LocalStorage, root: Path) -> LocalStorage:
-    shutil.rmtree(root / "copy", ignore_errors=True)
-    shutil.copytree(template.base, root / "copy", copy_function=shutil.copy2)
-    return LocalStorage(str(root / "copy"))
-
-
-def killed(storage: Storage, case: Case, call: int, when: str) -> bool:
-    """Run the service until the call; return whether it came so far."""
-    try:
-        case.act(FaultInjectingStorage(storage, FaultPlan(call, when, crash=raise_crash)))
-    except SimulatedCrash:
-        return True
-    return False
-
-
 @pytest.mark.parametrize(("case", "when"), in_turn(CASES, ("before", "after", "torn")), ids=named)
 def test_killed_anywhere_no_row_changes_and_the_next_run_ends_clean(
     case: Case, when: str, tmp_path: Path
@@ -158,7 +142,7 @@ def test_killed_anywhere_no_row_changes_and_the_next_run_ends_clean(
     for call, done in enumerate(counting.calls, 1):
         where = f"killed {when} call {call}: {done}"
         storage = copy_of(template, tmp_path)
-        if not killed(storage, case, call, when):
+        if not killed(storage, case.act, call, when):
             # The call was a create that found its file there: nothing happens in it, so nothing was killed.
             assert done[0] == "create", where
         assert rows(storage) == MERGED, where
@@ -184,8 +168,8 @@ def test_killed_in_the_second_run_too_the_third_ends_clean(tmp_path: Path) -> No
     case.act(counting)
     for call in range(2, len(counting.calls), 3):
         storage = copy_of(template, tmp_path)
-        killed(storage, case, call, "after")
-        killed(storage, case, len(counting.calls) - call + 1, "torn")
+        killed(storage, case.act, call, "after")
+        killed(storage, case.act, len(counting.calls) - call + 1, "torn")
         assert rows(storage) == MERGED
         case.act(storage)
         assert rows(storage, read_optimized=True) == MERGED, f"killed at {call}"
@@ -220,7 +204,7 @@ def test_a_clean_killed_anywhere_leaves_every_file_of_the_live_list(when: str, t
     for call, done in enumerate(counting.calls[before:], 1):
         storage = copy_of(template, tmp_path)
         publish(storage)
-        killed(storage, clean_case, call, when)
+        killed(storage, clean_case.act, call, when)
         assert missing(storage) == [], f"killed {when} call {call}: {done}"
         clean_case.act(storage)
         assert missing(storage) == [], f"killed {when} call {call}: {done}"

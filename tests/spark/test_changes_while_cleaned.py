@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.services import clean
+from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 
-from tests.helpers.fault import FaultInjectingStorage, FaultPlan, SimulatedCrash, raise_crash
+from tests.faults.scenarios import copy_of, killed
+from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.forms import in_turn
 from tests.helpers.histories import frame, make
 from tests.helpers.told_changes import plan
@@ -40,6 +41,11 @@ def compacted(spark, table: HudiTable) -> None:
     table.upsert(frame(spark, (2, 1, "b", "two")))
 
 
+def cleaned(storage: Storage) -> None:
+    """Keep the files of the newest commit."""
+    clean(storage, options(), retain_commits=1)
+
+
 def told(state: TableState, start: str, mode: str) -> list[tuple] | None:
     """Return the changes since an instant, None for a gap."""
     try:
@@ -62,30 +68,16 @@ def test_changes_are_all_told_or_a_gap_is(spark, tmp_path: Path, table_type: str
         change(spark, table)
     want = {mode: told(TableState.load(table.storage), first, mode) for mode in ("net", "all")}
     assert all(want.values())
-    counting = FaultInjectingStorage(copy_of(table, tmp_path))
-    clean(counting, options(), retain_commits=1)
+    counting = FaultInjectingStorage(copy_of(LocalStorage(table.path), tmp_path))
+    cleaned(counting)
     seen: set[str] = set()
     for call in range(1, len(counting.calls) + 1):
-        storage = copy_of(table, tmp_path)
+        storage = copy_of(LocalStorage(table.path), tmp_path)
         early = TableState.load(storage)
-        try:
-            clean(
-                FaultInjectingStorage(storage, FaultPlan(call, "after", crash=raise_crash)),
-                options(),
-                retain_commits=1,
-            )
-        except SimulatedCrash:
-            pass
+        killed(storage, cleaned, call, "after")
         for state in (early, TableState.load(storage)):
             for mode, rows in want.items():
                 found = told(state, first, mode)
                 assert found in (None, rows), f"killed after call {call}: {counting.calls[call - 1]}"
                 seen.add("gap" if found is None else "told")
     assert seen == {"gap", "told"}
-
-
-def copy_of(table: HudiTable, root: Path) -> LocalStorage:
-    """Return a fresh copy of the table."""
-    shutil.rmtree(root / "copy", ignore_errors=True)
-    shutil.copytree(table.path, root / "copy", copy_function=shutil.copy2)
-    return LocalStorage(str(root / "copy"))

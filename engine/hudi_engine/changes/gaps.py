@@ -17,6 +17,7 @@ from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import parse_log_file
+from hudi_engine.services.clean.plan import planned_files
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey, Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file
@@ -256,11 +257,9 @@ def _deleted(told: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
 
 
 def _planned(plan: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
-    """Yield the same of a clean's plan; plans of version 1 hold names in another field."""
-    for partition, names in (plan.get("filesToBeDeletedPerPartition") or {}).items():
-        yield from _groups_of(partition, names)
-    for partition, infos in (plan.get("filePathsToBeDeletedPerPartition") or {}).items():
-        yield from _groups_of(partition, [info["filePath"] for info in infos if info.get("filePath")])
+    """Yield the same of a clean's plan."""
+    for partition, paths in planned_files(plan).items():
+        yield from _groups_of(partition, paths)
 
 
 def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroupKey, str]]:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from hudi_engine.publish.native import major_of
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -33,7 +35,8 @@ def interpreted_if_small(frame: DataFrame, most: int) -> Iterator[None]:
         frame: The rows that the block collects.
         most: From more bytes on nothing changes; 0 for never.
     """
-    with interpreted(frame.sparkSession, when=bool(most) and is_small(frame, most)):
+    session = frame.sparkSession
+    with interpreted(session, when=bool(most) and _may_change(session) and is_small(frame, most)):
         yield
 
 
@@ -77,12 +80,8 @@ def is_small(frame: DataFrame, most: int) -> bool:
 
 
 def _begin(session: SparkSession) -> str | None:
-    """Turn generated code off for one more user of a session; None where its settings are not to change.
-
-    Spark 3 asks for them while a query runs, and fails where they are others than when it was planned ("assertion failed"): a query
-    of another thread, or one over rows that are kept in memory.
-    """
-    if session.version.startswith("3."):
+    """Turn generated code off for one more user of a session; None where its settings are not to change."""
+    if not _may_change(session):
         return None
     internal: Any = session
     known = str(internal._jsparkSession.sessionUUID())
@@ -96,6 +95,15 @@ def _begin(session: SparkSession) -> str | None:
                 session.conf.set(name, value)
         _users[known] += 1
     return known
+
+
+def _may_change(session: SparkSession) -> bool:
+    """Tell whether settings may change while queries run.
+
+    Spark 3 asks for them anew then, and fails where they are others than when it was planned ("assertion failed"): a query of
+    another thread, or one over rows that are kept in memory.
+    """
+    return major_of(session.version) >= 4
 
 
 def _end(session: SparkSession, known: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.hudi.model.source import source_place
+from dbt.adapters.hudi.spark import sources
 
 
 def source(external: Any = None, meta: Any = None, config: Any = None) -> Any:
@@ -74,3 +75,28 @@ def test_what_other_packages_keep_there_is_no_place_and_options_of_other_readers
         source({"location": "in", "using": "csv", "options": {"HEADER": True, "myCodec.x": "y"}})
     )
     assert place.problem == ""
+
+
+def test_every_child_of_an_ephemeral_model_uses_its_sources_whoever_compiled_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    places, at = sources.SourcePlaces(), [""]
+    monkeypatch.setattr(sources, "_node", lambda: at[0])
+    events = source_place(source({"location": "in"}))
+
+    def selects(node: str, ephemeral: str) -> None:
+        at[0] = node
+        places.note_ephemeral(ephemeral)
+
+    at[0] = "inner"
+    places.note(events)
+    selects("outer", "inner")
+    for child in ("first", "second"):
+        selects(child, "outer")
+        assert (places.of_this_node(), places.of_this_node()) == ((events,), ())
+    selects("compiles", "other")
+    places.note(events)
+    selects("comes later", "other")
+    assert places.of_this_node() == (events,)
+    places.clear()
+    assert places.of_this_node() == ()

@@ -79,10 +79,10 @@ def type_changes(query: Sequence[T.StructField], table: Sequence[T.StructField])
     changes = {}
     for column in query:
         mine = stored.get(column.name)
-        if mine is None or _same(column.dataType, mine.dataType):
+        if mine is None or same_type(column.dataType, mine.dataType):
             continue
         wanted = in_order_of(mine.dataType, column.dataType)
-        if not _same(wanted, mine.dataType):
+        if not same_type(wanted, mine.dataType):
             changes[mine.name] = wanted
     return changes
 
@@ -91,7 +91,7 @@ def new_fields(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]
     """Of some changed types those whose structs get further fields; nothing else of them changes."""
     types = {column.name: column.dataType for column in table}
     grown = {name: with_new_fields(types[name], kind) for name, kind in retyped.items()}
-    return {name: kind for name, kind in grown.items() if not _same(types[name], kind)}
+    return {name: kind for name, kind in grown.items() if not same_type(types[name], kind)}
 
 
 def wider(retyped: Mapping[str, T.DataType], table: Sequence[T.StructField]) -> dict[str, T.DataType]:
@@ -134,5 +134,6 @@ def _stored(kind: T.DataType) -> T.DataType:
     return _parse_datatype_string(stored_type(kind.simpleString()))
 
 
-def _same(left: T.DataType, right: T.DataType) -> bool:
-    return same_stored_type(left.simpleString(), right.simpleString())
+def same_type(left: T.DataType, right: T.DataType) -> bool:
+    """Tell whether a Hudi table holds the same for two types."""
+    return left == right or same_stored_type(left.simpleString(), right.simpleString())

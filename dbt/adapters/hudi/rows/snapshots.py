@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.column import same_stored_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -24,6 +23,7 @@ from dbt.adapters.hudi.rows.keys_twice import say_of_versions_merged
 from dbt.adapters.hudi.rows.schema_changes import (
     APPEND,
     ChangeOfColumns,
+    same_type,
     schema_change,
     type_changes,
     wider,
@@ -85,8 +85,9 @@ def _in_types_of(schema: T.StructType, query: DataFrame) -> DataFrame:
     fields = [
         T.StructField(column.name, types.get(column.name, column.dataType)) for column in query.schema.fields
     ]
-    pairs = [(one.dataType, other.dataType) for one, other in zip(query.schema.fields, fields, strict=True)]
-    if all(a == b or same_stored_type(a.simpleString(), b.simpleString()) for a, b in pairs):
+    if all(
+        map(same_type, (each.dataType for each in query.schema.fields), (each.dataType for each in fields))
+    ):
         return query
     return fit_to_table(query, T.StructType(fields), advice=_ADVICE)
 

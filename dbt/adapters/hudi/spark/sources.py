@@ -51,32 +51,37 @@ class SourcePlaces:
     def __init__(self) -> None:
         self._noted: dict[str, dict[tuple[str, str], SourcePlace]] = {}
         self._known: dict[tuple[str, str], SourcePlace] = {}
-        # by node: all that it has used, the ephemeral models it selects from, and those of them not looked at yet
-        self._of_nodes: dict[str, dict[tuple[str, str], SourcePlace]] = {}
-        self._inside: dict[str, set[str]] = {}
-        self._to_come: dict[str, set[str]] = {}
+        # by node: all that it has used, and the ephemeral models it selects from
+        self._used: dict[str, dict[tuple[str, str], SourcePlace]] = {}
+        self._ephemeral: dict[str, set[str]] = {}
         self._lock = threading.Lock()
 
     def note(self, place: SourcePlace) -> None:
         """Note a use of a source by the node dbt is at; the newest word on its place counts."""
         with self._lock:
-            for used in (
-                self._noted.setdefault(_node(), {}),
-                self._of_nodes.setdefault(_node(), {}),
-                self._known,
-            ):
-                used[place.schema.lower(), place.name.lower()] = place
+            self._note(place)
 
     def note_ephemeral(self, unique_id: str) -> None:
-        """Note that the node dbt is at selects from an ephemeral model, which dbt has compiled as a node of its own."""
+        """Note that the node dbt is at selects from an ephemeral model, and so uses its sources.
+
+        dbt has compiled the model as a node of its own, or does so as a part of the first node that selects from it.
+        """
         with self._lock:
-            for used in (self._inside, self._to_come):
-                used.setdefault(_node(), set()).add(unique_id)
+            self._ephemeral.setdefault(_node(), set()).add(unique_id)
+            for place in [*self._used.get(unique_id, {}).values()]:
+                self._note(place)
+
+    def _note(self, place: SourcePlace) -> None:
+        name, node = (place.schema.lower(), place.name.lower()), _node()
+        self._known[name] = place
+        self._noted.setdefault(node, {})[name] = place
+        for each in (node, *self._ephemeral.get(node, ())):
+            self._used.setdefault(each, {})[name] = place
 
     def clear(self) -> None:
         """Forget the uses of an earlier dbt run in this process."""
         with self._lock:
-            for each in (self._noted, self._known, self._of_nodes, self._inside, self._to_come):
+            for each in (self._noted, self._known, self._used, self._ephemeral):
                 each.clear()
 
     def known(self, schema: str, name: str) -> SourcePlace | None:
@@ -92,17 +97,10 @@ class SourcePlaces:
         return self._taken("")
 
     def _taken(self, node: str) -> tuple[SourcePlace, ...]:
-        if node not in self._noted and node not in self._to_come:
+        if node not in self._noted:
             return ()
         with self._lock:
-            found = dict(self._noted.pop(node, {}))
-            waiting, seen = self._to_come.pop(node, set()), set[str]()
-            while waiting:
-                ephemeral = waiting.pop()
-                seen.add(ephemeral)
-                found.update(self._of_nodes.get(ephemeral, {}))
-                waiting |= self._inside.get(ephemeral, set()) - seen
-            return tuple(found.values())
+            return tuple(self._noted.pop(node, {}).values())
 
 
 def _node() -> str:

@@ -90,7 +90,7 @@ class CleanPlan(StoredPlan):
             relative_path(str(partition)): tuple(
                 _name_in(str(partition), path, source) for path in dict.fromkeys(paths)
             )
-            for partition, paths in _listed(record).items()
+            for partition, paths in planned_files(record).items()
         }
         return cls(
             str(record.get("policy") or ""),
@@ -101,8 +101,8 @@ class CleanPlan(StoredPlan):
         )
 
 
-def _listed(record: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the paths of a plan by partition; plans of version 1 hold names in another field."""
+def planned_files(record: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the paths of a stored plan by partition; plans of version 1 hold names in another field."""
     found: dict[str, list[str]] = {}
     for partition, names in (record.get("filesToBeDeletedPerPartition") or {}).items():
         found.setdefault(partition, []).extend(names)
