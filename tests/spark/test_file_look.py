@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.write.spread.file_look import seen_partitions
+from hudi_engine.write.spread.file_sample import chosen_files
 
 from tests.helpers.keyed import keyed_table
 
@@ -133,6 +134,12 @@ def test_days_that_python_has_none_of_are_left_to_spark(spark: Any, tmp_path: Pa
     table = keyed_table(spark, tmp_path / "t", partition_by=["day"], precombine_field=None)
     table.insert_overwrite(rows.where(f"day = {day}"), options=options)
     assert table.snapshot().count() == 450
+
+
+def test_the_files_looked_at_lie_apart_by_name_in_whatever_order_spark_names_them() -> None:
+    files = [f"file:/t/part-{number:05d}" for number in range(12)]
+    for turned in range(len(files)):
+        assert chosen_files([*files[turned:], *files[:turned]], 2) == [files[3], files[9]]
 
 
 def test_files_that_are_few_or_unlike_are_left_to_spark(spark: Any, files: Any, tmp_path: Path) -> None:

@@ -66,16 +66,17 @@ def sampled_partitions(
 
 
 def chosen_files(files: Sequence[str], wanted: int) -> list[str] | None:
-    """Return files to look at from among all, at equal distances; None where there are too few to choose from.
+    """Return files to look at from among all, at equal distances by name; None where there are too few to choose from.
 
     Args:
-        files: All of them.
+        files: All of them, in any order: Spark names them as a set does, whose order says nothing and changes with the folder.
         wanted: How many to look at, two at least.
     """
     count, chosen = len(files), max(2, wanted)
     if count < _FEWEST_FILES or chosen * _SHARE > count:
         return None
-    return [files[(2 * place + 1) * count // (2 * chosen)] for place in range(chosen)]
+    by_name = sorted(files)
+    return [by_name[(2 * place + 1) * count // (2 * chosen)] for place in range(chosen)]
 
 
 def counts_of_all(rows: Mapping[str, int], by_file: Sequence[int], files: int) -> dict[str, int] | None:
