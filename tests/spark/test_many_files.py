@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine.frames import many_files
-from hudi_engine.publish.manifest_file import ManifestEntry, format_line
+from hudi_engine.frames import file_index, many_files
 
 from tests.helpers.forms import forms
 from tests.spark.orders import SHAPES, create_orders, frame
@@ -23,7 +22,7 @@ def taken(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(many_files, "FEWEST", 1)
-    monkeypatch.setattr(many_files, "_CHUNK", 2)
+    monkeypatch.setattr(file_index, "_CHUNK", 2)
     monkeypatch.setattr(many_files, "frame_of_files", noted)
     return made
 
@@ -92,6 +91,8 @@ def test_a_session_without_such_a_cache_reads_the_manifest(spark, tmp_path, take
 
 
 def test_a_record_is_a_file_in_hadoops_own_form():
-    line = format_line(ManifestEntry("file:/a b/x", 300, 5))
     record = b"\x08\x02\x12\x0bfile:/a b/x\x18\xac\x02\x38\x05\x50\x01\x58\x80\x80\x80\x40"
-    assert many_files._records([line]) == b"\x00\x00\x00\x01" + len(record).to_bytes(4, "big") + record
+    assert (
+        file_index._records([(b"file:/a b/x", 300, 5)])
+        == b"\x00\x00\x00\x01" + len(record).to_bytes(4, "big") + record
+    )

@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.errors import SchemaError
-from hudi_engine.frames import many_files, masked, published
+from hudi_engine.frames import many_files, masked, masks, published
 from hudi_engine.frames.long_array import long_array
 from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
+
+
+@pytest.fixture(autouse=True, params=["labels", "numbers"])
+def way(request, monkeypatch):
+    """How a row knows which file it is of; small tables are read as large ones are, too."""
+    if request.param == "numbers":
+        monkeypatch.setattr(masked, "_LARGE_BYTES", 0)
+    return request.param
 
 
 def plan_of(frame):
@@ -46,9 +54,10 @@ def values(frame):
     return {(row.id, row.v) for row in frame.collect()}
 
 
-def test_masked_rows_are_found_by_one_scan_without_a_join(spark, table):
+def test_masked_rows_are_found_by_one_scan_without_a_join(spark, table, way):
     upsert(spark, table, "id % 7 = 0", "new")
     frame = table.snapshot()
+    assert ("__hudi_number" in plan_of(frame)) is (way == "numbers")
     assert scans_of(frame) == 1 and "Join" not in plan_of(frame)
     assert values(frame) == {(n, "old" if n % 7 else "new") for n in range(30_000)}
     assert frame.where("dt = 'd1'").count() == 500
@@ -61,12 +70,68 @@ def test_files_without_a_mask_are_scanned_by_themselves_where_most_are_without(s
     assert values(frame) == {(n, "new" if n >= 29_000 and n % 2 == 0 else "old") for n in range(30_000)}
 
 
+def test_rows_that_have_numbers_are_pruned_by_partition_and_know_their_files(spark, table):
+    upsert(spark, table, "id % 7 = 0", "new")
+    rows = table.snapshot().where("dt = 'd1'")
+    in_folders = plan_of(rows).split("PartitionFilters: [")[1].split("]")[0]
+    assert "dt#" in in_folders and rows.count() == 500
+    told = rows.selectExpr("input_file_name() path", "_hoodie_file_name name").distinct().collect()
+    # that of a row which a log brought is the base file that it will go to
+    assert all("/dt=d1/" in row.path and "hudi_number" not in row.path for row in told)
+    assert any(row.path.endswith(row.name) for row in told)
+    assert all("hudi_number" not in path for path in table.snapshot().inputFiles())
+
+
+def test_a_snapshot_with_masks_stays_what_it_was_and_is_never_empty(spark, table, tmp_path):
+    upsert(spark, table, "id % 7 = 0", "new")
+    before = table.snapshot()
+    kept = table.snapshot().where("dt <> 'd9'").cache()
+    upsert(spark, table, "id % 7 = 1", "newer")
+    assert values(before) == {(n, "old" if n % 7 else "new") for n in range(30_000)}
+    assert kept.count() == 30_000
+    spark.catalog.refreshByPath(str(tmp_path / "t"))
+    try:
+        assert kept.count() == 30_000
+    except Exception as error:
+        assert "hoodie.properties" in str(error) or "assertion failed" in str(error)
+    finally:
+        kept.unpersist()
+    assert table.snapshot().where("v = 'newer'").count() == len(range(1, 30_000, 7))
+
+
+def test_two_snapshots_of_one_table_join(spark, table):
+    upsert(spark, table, "id % 7 = 0", "new")
+    first = table.snapshot()
+    upsert(spark, table, "id % 14 = 0", "newer")
+    joined = table.snapshot().alias("a").join(first.alias("b"), "id").where("a.v <> b.v")
+    assert joined.count() == len(range(0, 30_000, 14))
+    itself = first.alias("a").join(first.alias("b"), "id").where("a.v = b.v")
+    assert itself.count() == 30_000
+
+
+@pytest.mark.parametrize("names", [("a b", "50%", "ü/x=1"), ("2024-01-01", "x", "7")])
+@pytest.mark.parametrize("by_folder", [True, False])
+def test_odd_partition_names_keep_their_rows(spark, tmp_path, names, by_folder):
+    options = {"hoodie.datasource.write.hive_style_partitioning": str(by_folder).lower()}
+    if "/" in names[-1]:
+        options["hoodie.datasource.write.partitionpath.urlencode"] = "true"
+    made = keyed_table(spark, tmp_path / "a %b=c", "mor", precombine_field=None, options=options)
+    of = f"element_at(array({', '.join(map(repr, names))}), cast(id % 3 as int) + 1)"
+    rows = spark.range(3000).selectExpr("id", f"{of} as dt", "'old' as v")
+    made.bulk_insert(rows)
+    made.upsert(rows.where("id < 500").withColumn("v", F.lit("new")))
+    made.delete(rows.where("id >= 2900"))
+    expected = {(n, names[n % 3], "new" if n < 500 else "old") for n in range(2900)}
+    assert {(row.id, row.dt, row.v) for row in made.snapshot().collect()} == expected
+    assert made.snapshot().where(F.col("dt") == names[1]).count() == len(range(1, 2900, 3))
+
+
 @pytest.mark.parametrize("limit", ["_MOST_NEAR", "_MOST_WORDS"])
 def test_masks_that_are_too_many_or_too_large_are_joined(spark, table, monkeypatch, limit):
     upsert(spark, table, "id % 7 = 0", "new")
     upsert(spark, table, "id % 14 = 0", "newer")
     by_array = table.snapshot()
-    monkeypatch.setattr(masked, limit, 0)
+    monkeypatch.setattr(masks, limit, 0)
     joined = table.snapshot()
     assert "BroadcastHashJoin" in plan_of(joined) and "BroadcastHashJoin" not in plan_of(by_array)
     assert values(joined) == values(by_array)

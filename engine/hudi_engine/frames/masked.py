@@ -1,61 +1,49 @@
 """Rows of a published merge-on-read table: those of its base files that no log touches, and the live rows of the sidecars.
 
 Masks of up to some megabytes go to Spark as one array of words, in which a row of a base file finds its bit by arithmetic.
-Larger ones, or those of very many sidecars, are joined as the view of :mod:`hudi_engine.catalog.snapshot_view` does it.
+Larger ones, or those of very many sidecars, are joined as the view of :mod:`hudi_engine.catalog.snapshot_view` does it. Where
+files are large, each has the place of its words in that array for a number.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from hudi_engine.frames.long_array import long_array
-from hudi_engine.parallel import on_threads
+from hudi_engine.frames.masks import Masks, read_masks
+from hudi_engine.frames.numbered_files import NUMBER, ROW, NumberedFile, frame_of_numbered
 from hudi_engine.publish.manifest_file import Manifest, decode_uri, files_in
-from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN, read_mask_words
+from hudi_engine.publish.mask import CHUNK_BITS, CHUNK_COLUMN, WORD_BITS, WORDS_COLUMN
 from hudi_engine.publish.native import METADATA_COLUMN
 from hudi_engine.publish.snapshot_files import DELTA_LABEL, MASKED_LABEL
 from hudi_engine.schema.fit import quoted
 from hudi_engine.storage.base import Storage
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-
-logger = logging.getLogger(__name__)
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _LABEL, _POSITION = f"{METADATA_COLUMN}.file_modification_time", f"{METADATA_COLUMN}.row_index"
 _ROW, _CHUNK, _WORDS, _WORD = "__hudi_row", "__hudi_chunk", "__hudi_words", "__hudi_word"
-RESERVED = (METADATA_COLUMN, _ROW, _CHUNK, _WORDS, _WORD)
+RESERVED = (METADATA_COLUMN, _ROW, _CHUNK, _WORDS, _WORD, NUMBER, ROW)
 """Names that no column of the table may have."""
 
 _ORDINAL = (1 << 31) - 1
 """The bits of a label that are the ordinal of its slice."""
 
-_MOST_WORDS = 1 << 19
-"""Four megabytes, which go into each task of Spark: the bits of 33 million rows."""
-_MOST_NEAR, _MOST_FAR = 128, 32
-"""Sidecars that are opened here, on a local disk and in an object store."""
+_MOST_NUMBERED, _LARGE_BYTES = 512, 2 << 20
+"""Files that get numbers, and their mean size from which on that takes less time than a scan without them would."""
 
 
 @dataclass(frozen=True)
-class Masks:
-    """The masks of a table.
+class _Listed:
+    """Files of a manifest, by place and label, and the bytes of base files with a mask and of all others but sidecars."""
 
-    Args:
-        slots: For the ordinal of each slice, which of the slots its words have; -1 for none.
-        words: The slots, one after another.
-        width: Words a slot; no row behind them is masked.
-    """
-
-    slots: npt.NDArray[np.int64]
-    words: npt.NDArray[np.int64]
-    width: int
+    sidecars: Mapping[int, str]
+    masked: int
+    plain: int
 
 
 def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manifest: Manifest) -> DataFrame:
@@ -67,29 +55,91 @@ def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manife
         storage: The table's storage.
         manifest: The manifest.
     """
+    listed = _listed(manifest)
+    masks = read_masks(storage, listed.sidecars)
+    if masks is not None:
+        slots, words = (long_array(files.sparkSession, each) for each in (masks.slots, masks.words))
+        if slots is not None and words is not None:
+            return _kept(files, names, listed, _is_masked(), _is_kept(masks, slots, words))
+    return _joined(files, names)
+
+
+def merged_rows_of_large_files(
+    spark: SparkSession,
+    schema: StructType,
+    names: Sequence[str],
+    storage: Storage,
+    manifest: Manifest,
+    options: Mapping[str, str],
+) -> DataFrame | None:
+    """Return the rows of a table's snapshot, in less time than `merged_rows` where files are large.
+
+    Args:
+        spark: The session.
+        schema: Columns of base files and sidecars.
+        names: The table's columns.
+        storage: The table's storage.
+        manifest: The manifest.
+        options: What Spark's reader is given to read the files of the manifest.
+
+    Returns:
+        None where files are small or very many, or their masks too large, or where this Spark does not take files with numbers.
+    """
     from pyspark.sql import functions as F
 
+    assert manifest.stamp is not None
+    count = len(manifest.lines)
+    if count > _MOST_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
+        return None
+    listed = _listed(manifest)
+    masks = read_masks(storage, listed.sidecars)
+    words = None if masks is None else long_array(spark, masks.words)
+    if masks is None or words is None:
+        return None
+    numbered = [
+        NumberedFile(decode_uri(uri.decode()), size, _begin(masks, label))
+        for uri, size, label in files_in(manifest.lines)
+    ]
+    name = f"numbered-files-of-{manifest.number}-{manifest.stamp.instant}"
+    files = frame_of_numbered(spark, storage, name, numbered, schema, options)
+    if files is None:
+        return None
+    is_kept = _is_unset(masks, words, F.col(NUMBER), F.col(ROW))
+    return _kept(files, names, listed, F.col(NUMBER) >= 0, is_kept)
+
+
+def _listed(manifest: Manifest) -> _Listed:
+    assert manifest.stamp is not None
+    inside = f"{manifest.stamp.base}/"
     sidecars, masked, plain = {}, 0, 0
     for uri, size, label in files_in(manifest.lines):
         if label >= DELTA_LABEL:
-            sidecars[label - DELTA_LABEL] = decode_uri(uri.decode())
+            sidecars[label - DELTA_LABEL] = decode_uri(uri.decode()).removeprefix(inside)
         elif label >= MASKED_LABEL:
             masked += size
         else:
             plain += size
-    assert manifest.stamp is not None
-    inside = f"{manifest.stamp.base}/"
-    masks = _masks(storage, {number: uri.removeprefix(inside) for number, uri in sidecars.items()})
-    arrays = None if masks is None else _arrays(files, masks)
-    if masks is None or arrays is None:
-        return _joined(files, names)
+    return _Listed(sidecars, masked, plain)
+
+
+def _begin(masks: Masks, label: int) -> int:
+    """Return where the words of a file's mask begin, -1 for a file that has none."""
+    slot = int(masks.slots[label & _ORDINAL]) if MASKED_LABEL <= label < DELTA_LABEL else -1
+    return -1 if slot < 0 else slot * masks.width
+
+
+def _kept(
+    files: DataFrame, names: Sequence[str], listed: _Listed, is_masked: Column, is_kept: Column
+) -> DataFrame:
+    """Return the rows that no mask names, of base files, and those that replace them."""
+    from pyspark.sql import functions as F
+
     columns, rows = named_columns(names), files.where(F.col(CHUNK_COLUMN).isNull())
-    is_kept = _is_kept(masks, *arrays)
-    if masked >= plain:
-        return rows.where(is_kept).select(*columns)
+    if listed.masked >= listed.plain:
+        return rows.where(~is_masked | is_kept).select(*columns)
     # Rows of files without a mask need not ask for it.
-    unmasked = rows.where(~_is_masked()).select(*columns)
-    return unmasked.unionByName(rows.where(_is_masked() & is_kept).select(*columns))
+    unmasked = rows.where(~is_masked).select(*columns)
+    return unmasked.unionByName(rows.where(is_masked & is_kept).select(*columns))
 
 
 def named_columns(names: Sequence[str]) -> list[Column]:
@@ -99,44 +149,22 @@ def named_columns(names: Sequence[str]) -> list[Column]:
     return [F.col(quoted(name)) for name in names]
 
 
-def _masks(storage: Storage, sidecars: Mapping[int, str]) -> Masks | None:
-    """Return the masks of sidecars by ordinal; None where they are too many or too large, or one cannot be read."""
-    if len(sidecars) > (_MOST_NEAR if storage.is_near else _MOST_FAR):
-        return None
-    most = _MOST_WORDS // max(len(sidecars), 1)
-    try:
-        found = on_threads(lambda path: read_mask_words(storage, path, most), list(sidecars.values()))
-    except (OSError, LookupError, ValueError, pa.ArrowException) as error:
-        logger.debug("Spark is left to read the masks of %s: %s", storage.base, error)
-        return None
-    some = [each for each in found if each is not None]
-    if len(some) < len(found):
-        return None
-    width = max(map(len, some), default=0)
-    words = np.zeros((len(some), width), dtype=np.int64)
-    slots = np.full(max(sidecars, default=0) + 1, -1, dtype=np.int64)
-    for slot, (ordinal, each) in enumerate(zip(sidecars, some, strict=True)):
-        words[slot, : len(each)] = each
-        slots[ordinal] = slot
-    return Masks(slots, words.ravel(), width)
-
-
-def _arrays(files: DataFrame, masks: Masks) -> tuple[Column, Column] | None:
-    slots, words = (long_array(files.sparkSession, each) for each in (masks.slots, masks.words))
-    return None if slots is None or words is None else (slots, words)
-
-
 def _is_kept(masks: Masks, slots: Column, words: Column) -> Column:
-    """Tell whether a row is none that its file's mask names; those of sidecars and of files without a mask are all kept."""
+    """Tell whether a row of a file that has a mask is none that it names."""
     from pyspark.sql import functions as F
 
-    row, in_word = F.col(_POSITION), (1 << WORD_BITS) - 1
     ordinal = F.expr(f"cast(unix_millis({_LABEL}) & {_ORDINAL} as int)")
-    place = F.get(slots, ordinal) * masks.width + F.shiftright(row, WORD_BITS)
-    word = F.get(words, place.cast("int"))
+    return _is_unset(masks, words, F.get(slots, ordinal) * masks.width, F.col(_POSITION))
+
+
+def _is_unset(masks: Masks, words: Column, begin: Column, row: Column) -> Column:
+    """Tell whether the bit of a row is not set among the words that begin at a place."""
+    from pyspark.sql import functions as F
+
+    in_word = (1 << WORD_BITS) - 1
+    word = F.get(words, (begin + F.shiftright(row, WORD_BITS)).cast("int"))
     bit = F.call_function("shiftright", word, row.bitwiseAND(in_word).cast("int")).bitwiseAND(1)
-    is_behind = row >= masks.width << WORD_BITS
-    return ~_is_masked() | is_behind | (F.coalesce(bit, F.lit(0)) == 0)
+    return (row >= masks.width << WORD_BITS) | (F.coalesce(bit, F.lit(0)) == 0)
 
 
 def _is_masked() -> Column:

@@ -7,13 +7,14 @@ is Spark's own Parquet scan. No folder is listed, no footer is opened here, and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.frames import many_files
-from hudi_engine.frames.masked import RESERVED, merged_rows, named_columns
+from hudi_engine.frames.masked import RESERVED, merged_rows, merged_rows_of_large_files, named_columns
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
@@ -27,6 +28,7 @@ from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 
 class ListMovedError(Exception):
@@ -57,13 +59,17 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
     schema = with_meta_columns(data_schema, operation=state.config.keeps_operations)
     if not _is_native(state, manifest, schema, spark.version):
         return None
-    merges = state.config.table_type is TableType.MERGE_ON_READ and _has_sidecars(manifest)
-    files = _files(spark, state, sidecar_schema(schema) if merges else schema, layout, manifest)
-    if not _is_newest(state, layout, manifest):
-        raise ListMovedError(f"the list of files of {state.storage.base!r} moved on while Spark read it")
-    if merges:
-        return merged_rows(files, schema.names, state.storage, manifest)
-    return files.select(*named_columns(schema.names))
+    prepare_session(spark)
+    options = _reader_options(state, layout)
+    if state.config.table_type is not TableType.MERGE_ON_READ or not _has_sidecars(manifest):
+        files = _files(spark, state, arrow_to_spark(schema), layout, manifest, options)
+        return files.select(*named_columns(schema.names))
+    struct = arrow_to_spark(sidecar_schema(schema))
+    rows = merged_rows_of_large_files(spark, struct, schema.names, state.storage, manifest, options)
+    if rows is not None:
+        return rows
+    files = _files(spark, state, struct, layout, manifest, options)
+    return merged_rows(files, schema.names, state.storage, manifest)
 
 
 def _is_newest(state: TableState, layout: Layout, manifest: Manifest) -> bool:
@@ -90,16 +96,24 @@ def _is_native(state: TableState, manifest: Manifest, schema: pa.Schema, spark_v
 
 
 def _files(
-    spark: SparkSession, state: TableState, schema: pa.Schema, layout: Layout, manifest: Manifest
+    spark: SparkSession,
+    state: TableState,
+    schema: StructType,
+    layout: Layout,
+    manifest: Manifest,
+    options: Mapping[str, str],
 ) -> DataFrame:
-    prepare_session(spark)
-    struct, options = arrow_to_spark(schema), dict(AS_STORED)
-    if layout is Layout.FLAT:
-        options["recursiveFileLookup"] = "true"
-    else:
-        options["basePath"] = state.storage.uri()
+    frame: DataFrame | None = None
     if len(manifest.lines) >= many_files.FEWEST:
-        frame = many_files.frame_of_files(spark, state.storage, manifest, struct, options)
-        if frame is not None:
-            return frame
-    return spark.read.schema(struct).options(**options).parquet(state.storage.uri(layout.folder))
+        frame = many_files.frame_of_files(spark, state.storage, manifest, schema, options)
+    if frame is None:
+        frame = spark.read.schema(schema).options(**options).parquet(state.storage.uri(layout.folder))
+    if not _is_newest(state, layout, manifest):
+        raise ListMovedError(f"the list of files of {state.storage.base!r} moved on while Spark read it")
+    return frame
+
+
+def _reader_options(state: TableState, layout: Layout) -> dict[str, str]:
+    if layout is Layout.FLAT:
+        return {**AS_STORED, "recursiveFileLookup": "true"}
+    return {**AS_STORED, "basePath": state.storage.uri()}
