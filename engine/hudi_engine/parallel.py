@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hudi_engine import errors
 from hudi_engine.errors import HudiError, StorageError, TaskMemoryError
+from hudi_engine.thread_turns import short_turns
 from hudi_engine.worker import LEAST_MEMORY, memory_limit, settle_worker
 
 if TYPE_CHECKING:
@@ -201,7 +202,8 @@ def run_in_threads(
         items: What to call it with.
         most: Upper bound of the threads, where each holds much memory.
     """
-    return _in_threads(function, items, min(os.cpu_count() or 1, most or len(items)))
+    with short_turns():
+        return _in_threads(function, items, min(os.cpu_count() or 1, most or len(items)))
 
 
 def on_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import threading
 
 import pyarrow as pa
 import pytest
@@ -131,3 +133,37 @@ def test_threads_give_results_in_the_order_of_the_items_and_raise_the_first_erro
     assert run_in_threads(lambda each: each * 2, list(range(20)), most=3) == list(range(0, 40, 2))
     with pytest.raises(ZeroDivisionError):
         run_in_threads(lambda each: 1 // each, [1, 0])
+
+
+def test_threads_at_work_take_short_turns_and_others_get_theirs_back() -> None:
+    before = sys.getswitchinterval()
+    outer, inner = threading.Event(), threading.Event()
+
+    def work(name: str) -> float:
+        if name == "outer":
+            outer.set()
+            inner.wait(10)
+        return sys.getswitchinterval()
+
+    def second() -> None:
+        outer.wait(10)
+        with pytest.raises(ZeroDivisionError):
+            run_in_threads(lambda n: 1 // n, [1, 0])
+        inner.set()
+
+    beside = threading.Thread(target=second)
+    beside.start()
+    seen = run_in_threads(work, ["outer", "other"])
+    beside.join()
+    assert all(each <= 0.001 for each in seen)
+    assert sys.getswitchinterval() == before
+
+
+def test_a_turn_that_is_shorter_already_stays() -> None:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0001)
+    try:
+        assert max(run_in_threads(lambda _: sys.getswitchinterval(), [1, 2])) < 0.0002
+        assert sys.getswitchinterval() < 0.0002
+    finally:
+        sys.setswitchinterval(before)
