@@ -38,77 +38,27 @@ _MOST_NUMBERED, _LARGE_BYTES = 512, 2 << 20
 
 
 @dataclass(frozen=True)
-class _Listed:
-    """Files of a manifest, by place and label, and the bytes of base files with a mask and of all others but sidecars."""
-
-    sidecars: Mapping[int, str]
-    masked: int
-    plain: int
-
-
-def merged_rows(files: DataFrame, names: Sequence[str], storage: Storage, manifest: Manifest) -> DataFrame:
-    """Return the rows of a table's snapshot.
+class MaskedFiles:
+    """The files of a manifest whose base files have masks.
 
     Args:
-        files: The base files and sidecars of its manifest.
-        names: The table's columns.
+        manifest: The manifest.
+        masks: The masks, None where they are too many or too large to go to Spark as one array.
+        mostly: Whether base files with a mask have more bytes than those without.
+    """
+
+    manifest: Manifest
+    masks: Masks | None
+    mostly: bool
+
+
+def masked_files(storage: Storage, manifest: Manifest) -> MaskedFiles:
+    """Read the masks of a manifest's sidecars.
+
+    Args:
         storage: The table's storage.
         manifest: The manifest.
     """
-    listed = _listed(manifest)
-    masks = read_masks(storage, listed.sidecars)
-    if masks is not None:
-        slots, words = (long_array(files.sparkSession, each) for each in (masks.slots, masks.words))
-        if slots is not None and words is not None:
-            return _kept(files, names, listed, _is_masked(), _is_kept(masks, slots, words))
-    return _joined(files, names)
-
-
-def merged_rows_of_large_files(
-    spark: SparkSession,
-    schema: StructType,
-    names: Sequence[str],
-    storage: Storage,
-    manifest: Manifest,
-    options: Mapping[str, str],
-) -> DataFrame | None:
-    """Return the rows of a table's snapshot, in less time than `merged_rows` where files are large.
-
-    Args:
-        spark: The session.
-        schema: Columns of base files and sidecars.
-        names: The table's columns.
-        storage: The table's storage.
-        manifest: The manifest.
-        options: What Spark's reader is given to read the files of the manifest.
-
-    Returns:
-        None where files are small or very many, or their masks too large, or where this Spark does not take files with numbers.
-    """
-    from pyspark.sql import functions as F
-
-    assert manifest.stamp is not None
-    count = len(manifest.lines)
-    if count > _MOST_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
-        return None
-    listed = _listed(manifest)
-    masks = read_masks(storage, listed.sidecars)
-    words = None if masks is None else long_array(spark, masks.words)
-    if masks is None or words is None:
-        return None
-    numbered = [
-        NumberedFile(decode_uri(uri.decode()), size, _begin(masks, label))
-        for uri, size, label in files_in(manifest.lines)
-    ]
-    name = f"numbered-files-of-{manifest.number}-{manifest.stamp.instant}"
-    files = frame_of_numbered(spark, storage, name, numbered, schema, options)
-    if files is None:
-        return None
-    is_kept = _is_unset(masks, words, F.col(NUMBER), F.col(ROW))
-    return _kept(files, names, listed, F.col(NUMBER) >= 0, is_kept)
-
-
-def _listed(manifest: Manifest) -> _Listed:
     assert manifest.stamp is not None
     inside = f"{manifest.stamp.base}/"
     sidecars, masked, plain = {}, 0, 0
@@ -119,7 +69,66 @@ def _listed(manifest: Manifest) -> _Listed:
             masked += size
         else:
             plain += size
-    return _Listed(sidecars, masked, plain)
+    return MaskedFiles(manifest, read_masks(storage, sidecars), masked >= plain)
+
+
+def merged_rows(files: DataFrame, names: Sequence[str], found: MaskedFiles) -> DataFrame:
+    """Return the rows of a table's snapshot.
+
+    Args:
+        files: The base files and sidecars of its manifest.
+        names: The table's columns.
+        found: The same files, with their masks.
+    """
+    masks = found.masks
+    if masks is not None:
+        slots, words = (long_array(files.sparkSession, each) for each in (masks.slots, masks.words))
+        if slots is not None and words is not None:
+            return _kept(files, names, found, _is_masked(), _is_kept(masks, slots, words))
+    return _joined(files, names)
+
+
+def merged_rows_of_large_files(
+    spark: SparkSession,
+    schema: StructType,
+    names: Sequence[str],
+    storage: Storage,
+    found: MaskedFiles,
+    options: Mapping[str, str],
+) -> DataFrame | None:
+    """Return the rows of a table's snapshot, in less time than `merged_rows` where files are large.
+
+    Args:
+        spark: The session.
+        schema: Columns of base files and sidecars.
+        names: The table's columns.
+        storage: The table's storage.
+        found: The files of its manifest, with their masks.
+        options: What Spark's reader is given to read the files of the manifest.
+
+    Returns:
+        None where files are small or very many, or their masks too large, or where this Spark does not take files with numbers.
+    """
+    from pyspark.sql import functions as F
+
+    manifest, masks = found.manifest, found.masks
+    count = len(manifest.lines)
+    if masks is None or count > _MOST_NUMBERED or manifest.size_bytes < _LARGE_BYTES * count:
+        return None
+    words = long_array(spark, masks.words)
+    if words is None:
+        return None
+    numbered = [
+        NumberedFile(decode_uri(uri.decode()), size, _begin(masks, label))
+        for uri, size, label in files_in(manifest.lines)
+    ]
+    assert manifest.stamp is not None
+    name = f"numbered-files-of-{manifest.number}-{manifest.stamp.instant}"
+    files = frame_of_numbered(spark, storage, name, numbered, schema, options)
+    if files is None:
+        return None
+    is_kept = _is_unset(masks, words, F.col(NUMBER), F.col(ROW))
+    return _kept(files, names, found, F.col(NUMBER) >= 0, is_kept)
 
 
 def _begin(masks: Masks, label: int) -> int:
@@ -129,13 +138,13 @@ def _begin(masks: Masks, label: int) -> int:
 
 
 def _kept(
-    files: DataFrame, names: Sequence[str], listed: _Listed, is_masked: Column, is_kept: Column
+    files: DataFrame, names: Sequence[str], found: MaskedFiles, is_masked: Column, is_kept: Column
 ) -> DataFrame:
     """Return the rows that no mask names, of base files, and those that replace them."""
     from pyspark.sql import functions as F
 
     columns, rows = named_columns(names), files.where(F.col(CHUNK_COLUMN).isNull())
-    if listed.masked >= listed.plain:
+    if found.mostly:
         return rows.where(~is_masked | is_kept).select(*columns)
     # Rows of files without a mask need not ask for it.
     unmasked = rows.where(~is_masked).select(*columns)

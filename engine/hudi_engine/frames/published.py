@@ -14,7 +14,13 @@ import pyarrow as pa
 
 from hudi_engine.config.enums import TableType
 from hudi_engine.frames import many_files
-from hudi_engine.frames.masked import RESERVED, merged_rows, merged_rows_of_large_files, named_columns
+from hudi_engine.frames.masked import (
+    RESERVED,
+    masked_files,
+    merged_rows,
+    merged_rows_of_large_files,
+    named_columns,
+)
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
@@ -65,11 +71,11 @@ def published_snapshot(spark: SparkSession, state: TableState) -> DataFrame | No
         files = _files(spark, state, arrow_to_spark(schema), layout, manifest, options)
         return files.select(*named_columns(schema.names))
     struct = arrow_to_spark(sidecar_schema(schema))
-    rows = merged_rows_of_large_files(spark, struct, schema.names, state.storage, manifest, options)
+    masked = masked_files(state.storage, manifest)
+    rows = merged_rows_of_large_files(spark, struct, schema.names, state.storage, masked, options)
     if rows is not None:
         return rows
-    files = _files(spark, state, struct, layout, manifest, options)
-    return merged_rows(files, schema.names, state.storage, manifest)
+    return merged_rows(_files(spark, state, struct, layout, manifest, options), schema.names, masked)
 
 
 def _is_newest(state: TableState, layout: Layout, manifest: Manifest) -> bool:
