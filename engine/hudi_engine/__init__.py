@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hudi_engine.merge.modes.rule import MergeRule
     from hudi_engine.rows import Rows, read
     from hudi_engine.table import HudiTable
-    from hudi_engine.table_rebuild import rebuild_table
+    from hudi_engine.table_rebuild import build_table, rebuild_table
     from hudi_engine.write.result import WriteResult
 
 __version__ = "0.1.0"
@@ -58,6 +58,7 @@ __all__ = [
     "UnsupportedTableError",
     "WriteConflictError",
     "WriteResult",
+    "build_table",
     "read",
     "rebuild_table",
     "register_change_source",
@@ -71,6 +72,7 @@ _HOMES = {
     "MergeRule": "hudi_engine.merge.modes.rule",
     "Rows": "hudi_engine.rows",
     "WriteResult": "hudi_engine.write.result",
+    "build_table": "hudi_engine.table_rebuild",
     "read": "hudi_engine.rows",
     "rebuild_table": "hudi_engine.table_rebuild",
     "register_change_source": "hudi_engine.changes.source",

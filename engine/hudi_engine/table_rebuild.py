@@ -9,12 +9,14 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
+from hudi_engine.errors import TableExistsError
 from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.given import public_location
 from hudi_engine.table import HudiTable, defined_table
+from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import (
     is_switched,
     mark_builder,
@@ -61,6 +63,37 @@ def rebuild_table(
     Raises:
         HudiError: As create and upsert do; the old table stands.
     """
+    return _rebuild(spark, path, df, definition, begins=False)
+
+
+def build_table(
+    spark: SparkSession,
+    path: str,
+    df: Frame,
+    **definition: Unpack[TableArguments],
+) -> WriteResult:
+    """Make a table with its first rows, and replace nobody's.
+
+    A table that nobody has written to, as a first build that died leaves it, is built.
+
+    Args:
+        spark: The session.
+        path: Base path.
+        df: All rows of the table; its columns become the table's.
+        definition: ``name``, ``record_key``, ``precombine_field``, ``partition_by``, ``table_type`` and ``options`` as in
+            HudiTable.create.
+
+    Raises:
+        TableExistsError: Somebody has written to a table there.
+        WriteConflictError: Somebody did so meanwhile.
+        HudiError: As create and upsert do.
+    """
+    return _rebuild(spark, path, df, definition, begins=True)
+
+
+def _rebuild(
+    spark: SparkSession, path: str, df: Frame, definition: TableArguments, *, begins: bool
+) -> WriteResult:
     rows = as_frame(spark, df)
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
     options = definition.get("options")
@@ -68,17 +101,27 @@ def rebuild_table(
     storage = open_storage(path)
     recover_swap(path)
     fresh = not exists(storage)
-    if not fresh:
-        stored = TableConfig.load(storage)
-        if same_definition(stored, wanted) and stored.version == 6:
-            table = HudiTable(spark, path, storage, options)
-            return table.write_anew(operations.INSERT_OVERWRITE_TABLE, rows)
     if fresh:
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
+    base = _empty_state(storage) if begins else None
+    stored = TableConfig.load(storage)
+    if fresh or (same_definition(stored, wanted) and stored.version == 6):
         table = HudiTable(spark, path, storage, options)
-        return table.write_anew(operations.BULK_INSERT, rows)
+        operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
+        return table.write_anew(operation, rows, base=base)
     return _rebuild_beside(spark, storage, wanted, rows, options)
+
+
+def _empty_state(storage: Storage) -> TableState:
+    """Return a table that nobody has written to; what others write to it from now on is a conflict."""
+    state = TableState.load(storage)
+    if state.timeline.completed_writes:
+        raise TableExistsError(
+            f"table {state.config.name!r} at {storage.base!r} has rows by now, which a first build would replace; write to it, or "
+            "rebuild it"
+        )
+    return state
 
 
 def _rebuild_beside(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
-from hudi_engine import ConfigError, DataError, HudiTable, rebuild_table
+from hudi_engine import ConfigError, DataError, HudiTable, build_table, rebuild_table
+from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.write.spread import bulk_order
 
 from tests.spark.orders import (
@@ -331,6 +334,32 @@ def test_delete_partitions_takes_whole_partitions_out(spark, tmp_path, table_typ
     check_readers(table, FIRST[2:])
     with pytest.raises(ConfigError, match="hold no rows"):
         table.delete_partitions(["dt=nowhere"])
+
+
+@pytest.mark.core
+def test_a_first_build_replaces_no_rows_that_came_before_or_meanwhile(
+    spark, tmp_path, table_type, monkeypatch
+):
+    path, original = str(tmp_path / "t"), HudiTable.write_anew
+    definition = {"name": "t", "record_key": ["id"], "partition_by": ["dt"], "table_type": table_type}
+    other = spark.createDataFrame([(1, "a", "other")], "id int, dt string, v string")
+
+    def late(self, *given, **named):
+        monkeypatch.undo()
+        build_table(spark, path, other, **definition)
+        return original(self, *given, **named)
+
+    for begun in ("the folder", "nothing"):
+        if begun == "the folder":
+            shutil.rmtree(path, ignore_errors=True)
+            HudiTable.create(spark, path, **definition)  # a first build that died leaves no more than this
+        monkeypatch.setattr(HudiTable, "write_anew", late)
+        with pytest.raises(WriteConflictError):
+            build_table(spark, path, other.selectExpr("id", "dt", "'mine' as v"), **definition)
+        assert [row.v for row in HudiTable.open(spark, path).snapshot().collect()] == ["other"]
+        with pytest.raises(TableExistsError, match="has rows by now"):
+            build_table(spark, path, other, **definition)
+        shutil.rmtree(path)
 
 
 @pytest.mark.core

@@ -242,7 +242,13 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_rebuild(
-        self, plan: ModelPlan, model: Mapping[str, Any], code: str, language: str = "sql", empty: bool = False
+        self,
+        plan: ModelPlan,
+        model: Mapping[str, Any],
+        code: str,
+        language: str = "sql",
+        empty: bool = False,
+        begins: bool = False,
     ) -> HudiAdapterResponse:
         """Run a model's query and make its rows the table, in one replace commit.
 
@@ -252,6 +258,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             code: Compiled SQL or Python.
             language: ``sql`` or ``python``.
             empty: Keep the columns and no rows.
+            begins: The run knows of no such table; rows that another has put there meanwhile are not replaced.
         """
         with self._work(code) as session:
 
@@ -260,7 +267,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
                 if model["config"].get("materialized") == "incremental":
                     frame = consumed(plan, frame, self.feed_of(plan), rebuilds=True)
                 noted = self.feed_of(plan).noted_in(plan, rebuilds=True)
-                rows = builds.ModelRows(frame.limit(0) if empty else frame, read_constraints(model))
+                rows = builds.ModelRows(frame.limit(0) if empty else frame, read_constraints(model), begins)
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                     return builds.rebuild_model(self._warehouse, session, noted, rows)
 

@@ -82,6 +82,7 @@ def filled_index(
     some, none = jvm.scala.Option.apply(_java_schema(spark, schema)), jvm.scala.Option.apply(None)
     given = jvm.PythonUtils.toScalaMap(dict(options))
     index = sources.InMemoryFileIndex(session, places, given, some, cache, none, none)
+    cache.invalidateAll()  # what this index alone would ask for, and has now
     return FileIndex(index, statuses) if index.allFiles().size() == len(files) else None
 
 

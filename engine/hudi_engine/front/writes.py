@@ -373,16 +373,16 @@ class Writes(Reads, HiveEntries):
             )
         )
 
-    def write_anew(self, operation: Operation, df: Frame) -> WriteResult:
+    def write_anew(self, operation: Operation, df: Frame, *, base: TableState | None = None) -> WriteResult:
         """Run one operation that leaves nothing of the table as it was: the rows' columns become the table's.
 
         Args:
             operation: Bulk insert into an empty table, or the overwrite of a whole one.
             df: All rows of the table.
+            base: A state of the table that the write depends on: whatever others commit after it is a conflict.
         """
-        return self._run(
-            WriteRequest(operation, as_frame(self.spark, df), self._resolved(None), new_schema=True)
-        )
+        rows = as_frame(self.spark, df)
+        return self._run(WriteRequest(operation, rows, self._resolved(None), new_schema=True, base=base))
 
     def _frame(self, df: Frame) -> DataFrame:
         """Return rows for this table as a DataFrame; only for those of other libraries the table is looked at."""

@@ -20,6 +20,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.nested_types import nested_cast
 
 META_PREFIX = "_hoodie_"
+_INFINITE = float("inf")
 # Mark a row as deleted in an upsert: a model may select the first, and the table keeps it; the other is never stored.
 _MARKS = (IS_DELETED, DELETES)
 _ADVICE = ". Select a value that does, or give the column another type: on_schema_change: sync_all_columns, or --full-refresh"
@@ -186,6 +187,10 @@ def exact_cast(
     if widens or isinstance(wanted, T.StringType):
         return column.cast(wanted).alias(name)
     tried = F.expr(f"try_cast({quoted(source)} as {wanted.simpleString()})")
+    if isinstance(wanted, T.FloatType):
+        # Spark takes a number that is too large for it for infinite
+        grown = (F.abs(tried) == _INFINITE) & (F.abs(column.cast("double")) != _INFINITE)
+        tried = F.when(~grown, tried)
     problem = F.concat(
         F.lit("value "),
         column.cast("string"),

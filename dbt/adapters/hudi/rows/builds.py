@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine import HudiTable, rebuild_table
+from hudi_engine import HudiTable, build_table, rebuild_table
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
-from hudi_engine.errors import TableNotFoundError
+from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
@@ -49,10 +49,12 @@ class ModelRows:
     Args:
         frame: The rows, columns as the schema change mode leaves them.
         constraints: Conditions tested before the commit.
+        begin_a_table: Whether the run took the model's table for missing when it looked.
     """
 
     frame: DataFrame
     constraints: Sequence[Constraint] = ()
+    begin_a_table: bool = False
 
 
 def rebuild_model(
@@ -63,6 +65,7 @@ def rebuild_model(
     check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
+    build = build_table if rows.begin_a_table and _has_room(warehouse, session, plan) else rebuild_table
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -72,7 +75,10 @@ def rebuild_model(
     if (window := _window_of(plan)) is not None:
         frame = window.only_within(frame)
     with outside_rows():
-        result = rebuild_table(session, plan.base, frame, **with_options(plan, warehouse.options))
+        try:
+            result = build(session, plan.base, frame, **with_options(plan, warehouse.options))
+        except TableExistsError as error:
+            raise _newcomer(plan) from error
     if entry is not None and entry.base is None:
         warehouse.drop(session, plan.schema, plan.name)
     elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
@@ -88,6 +94,32 @@ def rebuild_model(
     say_of_keys_twice(plan, table, result.rows_inserted)
     warehouse.register_plan(session, plan, table)
     return write_response(result, _asked(plan))
+
+
+def _has_room(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> bool:
+    """Tell whether no table is where a model's first run builds one.
+
+    Raises:
+        DbtRuntimeError: The model's name has a table by now, which it had not when the run looked.
+    """
+    named = warehouse.base_now(session, plan.schema, plan.name)
+    if named is not None and _is_written(warehouse, session, named):
+        raise _newcomer(plan)
+    return not _is_written(warehouse, session, plan.base)
+
+
+def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
+    try:
+        return warehouse.table(session, base).schema is not None
+    except TableNotFoundError:
+        return False
+
+
+def _newcomer(plan: ModelPlan) -> DbtRuntimeError:
+    return DbtRuntimeError(
+        f"{plan.schema}.{plan.name} was not there when this run looked, and has been built since, by another run of dbt: to build "
+        "it would replace those rows. Run it again, and it adds to them; --full-refresh replaces them"
+    )
 
 
 def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ RUNTIME_CONF: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.legacy.createHiveTableByDefault": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # As in Spark 4: dbt puts an ephemeral model into each query that needs it, also inside of another one.
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
 }
 _LOCAL_CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",

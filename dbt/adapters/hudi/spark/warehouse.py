@@ -281,6 +281,10 @@ class Warehouse:
         except AnalysisException:
             return None
 
+    def base_now(self, session: SparkSession, schema: str, name: str) -> str | None:
+        """Folder of the Hudi table that has a name by now, also one that another process has made; None for none."""
+        return self._base_on_disk(schema, name) or self.hudi_base(session, schema, name)
+
     def require_table(self, session: SparkSession, schema: str, name: str) -> HudiTable:
         """Return the Hudi table behind a name.
 

@@ -44,9 +44,14 @@ def check_new_columns(schema: T.StructType, label: str) -> None:
         label: Name of the table in messages.
 
     Raises:
-        DbtRuntimeError: A column is generated, an identity, or has a collation, or a default other than null.
+        DbtRuntimeError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.
     """
     for column in schema.fields:
+        if (inner := _required_inside(column.dataType, column.name)) is not None:
+            raise DbtRuntimeError(
+                f"{inner} of {label}: NOT NULL is kept for whole columns, not inside of one; leave it out, and check it where rows "
+                "are written (the contract of a model: `type: check`)"
+            )
         if getattr(column.dataType, "collation", None) not in (None, "UTF8_BINARY"):
             raise DbtRuntimeError(_NO_COLLATION.format(f"column {column.name} of {label}"))
         if _GENERATED in column.metadata or _IDENTITY in column.metadata:
@@ -73,3 +78,17 @@ def check_default(column: str, default: str | None, label: str) -> None:
             f"column {column} of {label}: DEFAULT {default} is not kept by a Hudi table and rows would read NULL; "
             f"leave it out, and write the value (`coalesce({column}, {default})`) where rows are written"
         )
+
+
+def _required_inside(kind: T.DataType, path: str) -> str | None:
+    """Return the path of the first field of a struct that may not be null, None for none."""
+    if isinstance(kind, T.ArrayType):
+        return _required_inside(kind.elementType, path)
+    if isinstance(kind, T.MapType):
+        return _required_inside(kind.valueType, path)
+    for field in kind.fields if isinstance(kind, T.StructType) else ():
+        inner = f"{path}.{field.name}"
+        found = inner if not field.nullable else _required_inside(field.dataType, inner)
+        if found is not None:
+            return found
+    return None

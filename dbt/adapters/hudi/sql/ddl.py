@@ -366,7 +366,14 @@ def _identity(transform: plans.JavaPlan, label: str) -> str:
 def _new_table(statement: Statement) -> ModelPlan | Routed | None:
     """Return the plan of a table to make: None when it is not Hudi's, the answer when it is there and may be."""
     plan = _table_plan(statement)
-    return Routed(_OK) if plan is not None and _exists(statement, plan) else plan
+    if plan is None:
+        return None
+    if not statement.session.catalog.databaseExists(plan.schema):
+        raise DbtRuntimeError(
+            f"[SCHEMA_NOT_FOUND] the schema {plan.schema} of {plan.schema}.{plan.name} does not exist; CREATE SCHEMA "
+            f"{plan.schema} first"
+        )
+    return Routed(_OK) if _exists(statement, plan) else plan
 
 
 def _exists(statement: Statement, plan: ModelPlan) -> bool:

@@ -17,7 +17,9 @@
   {%- endfor -%}
   {%- set all = 'collect_list(struct(' ~ fields | join(', ') ~ ', ' ~ value ~ ' as dbt_listagg_value))' -%}
   {%- set sorted = 'array_sort(' ~ all ~ ', (a, b) -> case ' ~ lines | join(' ') ~ ' else 0 end)' -%}
-  {%- set collected = 'transform(' ~ sorted ~ ', item -> item.dbt_listagg_value)' -%}
+  {#- nulls are no elements, and none of those that a limit counts -#}
+  {%- set some = 'filter(' ~ sorted ~ ', item -> item.dbt_listagg_value is not null)' -%}
+  {%- set collected = 'transform(' ~ some ~ ', item -> item.dbt_listagg_value)' -%}
   {%- if value != measure -%}{%- set collected = 'array_distinct(' ~ collected ~ ')' -%}{%- endif -%}
   {%- set limited = 'slice(' ~ collected ~ ', 1, ' ~ limit_num ~ ')' if limit_num else collected -%}
   {{ return('array_join(' ~ limited ~ ', ' ~ delimiter_text ~ ')') }}

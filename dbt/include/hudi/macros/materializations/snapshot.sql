@@ -17,7 +17,7 @@
   {% if not target_exists %}
     {%- set code = build_snapshot_table(strategy, model['compiled_code']) -%}
     {% do check_time_data_types(code) %}
-    {%- set response = adapter.hudi_rebuild(plan, model, code) -%}
+    {%- set response = adapter.hudi_rebuild(plan, model, code, begins=true) -%}
   {% else %}
     {%- set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() -%}
     {% do adapter.assert_valid_snapshot_target_given_strategy(target_relation, columns, strategy) %}

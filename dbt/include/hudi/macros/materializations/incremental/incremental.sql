@@ -11,7 +11,9 @@
 
   {%- set code = hudi_check_contract(compiled_code, language, plan) -%}
   {% if rebuild %}
-    {%- set response = adapter.hudi_rebuild(plan, model, code, language, plan.merge.operation == 'delete') -%}
+    {%- set response = adapter.hudi_rebuild(
+      plan, model, code, language, plan.merge.operation == 'delete', existing_relation is none
+    ) -%}
     {% do hudi_record_main(code, response) %}
   {% else %}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
