@@ -64,6 +64,25 @@ class TestFirstBuildsBesideAnotherRun:
         assert self.rows(project, "history") == [(7, "another run")]
 
 
+DEFINED = """
+{{ config(materialized='incremental', unique_key='id', pre_hook=[
+    "create table if not exists {{ this }} (id int, v string) using hudi tblproperties (primaryKey = 'id')"
+]) }}
+select cast(id as int) as id, 'this run' as v from range(2)
+"""
+
+
+class TestFirstBuildsOfTablesWithoutRows:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"defined.sql": DEFINED}
+
+    def test_a_table_that_a_hook_defines_is_built(self, project: Any) -> None:
+        for _ in range(2):
+            run_dbt(["run"])
+            assert project.run_sql("select count(*) from {schema}.defined", fetch="one")[0] == 2
+
+
 AGGREGATES = {
     "first": ("t.s", "'order by t.s'", 1, "a"),
     "two": ("t.s", "'order by t.o'", 2, "bb"),

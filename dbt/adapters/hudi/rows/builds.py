@@ -110,7 +110,7 @@ def _has_room(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> b
 
 def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:
     try:
-        return warehouse.table(session, base).schema is not None
+        return bool(warehouse.table(session, base).commits(limit=1))
     except TableNotFoundError:
         return False
 
