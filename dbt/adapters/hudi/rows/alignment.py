@@ -189,7 +189,8 @@ def exact_cast(
     tried = F.expr(f"try_cast({quoted(source)} as {wanted.simpleString()})")
     if isinstance(wanted, T.FloatType):
         # Spark takes a number that is too large for it for infinite
-        grown = (F.abs(tried) == _INFINITE) & (F.abs(column.cast("double")) != _INFINITE)
+        wider = F.expr(f"try_cast({quoted(source)} as double)")
+        grown = (F.abs(tried) == _INFINITE) & (F.abs(wider) != _INFINITE)
         tried = F.when(~grown, tried)
     problem = F.concat(
         F.lit("value "),
