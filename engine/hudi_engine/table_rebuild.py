@@ -105,12 +105,16 @@ def _rebuild(
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
     base = _empty_state(storage) if begins else None
-    stored = TableConfig.load(storage)
-    if fresh or (same_definition(stored, wanted) and stored.version == 6):
+    if fresh or _stays(TableConfig.load(storage) if base is None else base.config, wanted):
         table = HudiTable(spark, path, storage, options)
         operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
         return table.write_anew(operation, rows, base=base)
     return _rebuild_beside(spark, storage, wanted, rows, options)
+
+
+def _stays(stored: TableConfig, wanted: TableConfig) -> bool:
+    """Tell whether a table can be written anew where it is."""
+    return same_definition(stored, wanted) and stored.version == 6
 
 
 def _empty_state(storage: Storage) -> TableState:

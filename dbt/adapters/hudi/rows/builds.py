@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
+from hudi_engine.catalog import CatalogEntry
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
@@ -49,12 +50,12 @@ class ModelRows:
     Args:
         frame: The rows, columns as the schema change mode leaves them.
         constraints: Conditions tested before the commit.
-        begin_a_table: Whether the run took the model's table for missing when it looked.
+        begins: Whether the run took the model's table for missing when it looked.
     """
 
     frame: DataFrame
     constraints: Sequence[Constraint] = ()
-    begin_a_table: bool = False
+    begins: bool = False
 
 
 def rebuild_model(
@@ -65,7 +66,7 @@ def rebuild_model(
     check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
-    build = build_table if rows.begin_a_table and _has_room(warehouse, session, plan) else rebuild_table
+    build = build_table if rows.begins and _has_room(warehouse, session, plan, entry) else rebuild_table
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -96,13 +97,17 @@ def rebuild_model(
     return write_response(result, _asked(plan))
 
 
-def _has_room(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> bool:
+def _has_room(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
+) -> bool:
     """Tell whether no table is where a model's first run builds one.
 
     Raises:
         DbtRuntimeError: The model's name has a table by now, which it had not when the run looked.
     """
-    named = warehouse.base_now(session, plan.schema, plan.name)
+    named = warehouse.base_on_disk(plan.schema, plan.name)  # which another process may have made
+    if named is None and entry is not None and entry.is_hudi_table:
+        named = entry.base
     if named is not None and _is_written(warehouse, session, named):
         raise _newcomer(plan)
     return not _is_written(warehouse, session, plan.base)

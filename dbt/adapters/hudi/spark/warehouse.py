@@ -206,7 +206,7 @@ class Warehouse:
         """Name and folder of the warehouse's table behind a source; a second face stands for its table."""
         entry = self.entry(session, place.schema, place.name)
         if entry is None:
-            return place.name, self._base_on_disk(place.schema, place.name)
+            return place.name, self.base_on_disk(place.schema, place.name)
         return entry.main_name, entry.base
 
     def writes(self) -> int:
@@ -281,10 +281,6 @@ class Warehouse:
         except AnalysisException:
             return None
 
-    def base_now(self, session: SparkSession, schema: str, name: str) -> str | None:
-        """Folder of the Hudi table that has a name by now, also one that another process has made; None for none."""
-        return self._base_on_disk(schema, name) or self.hudi_base(session, schema, name)
-
     def require_table(self, session: SparkSession, schema: str, name: str) -> HudiTable:
         """Return the Hudi table behind a name.
 
@@ -351,7 +347,7 @@ class Warehouse:
         elif entry is not None and entry.is_face:
             session.sql(f"drop {'view' if entry.is_view else 'table'} if exists `{schema}`.`{name}`")
         else:
-            base = entry.base if entry is not None else self._base_on_disk(schema, name)
+            base = entry.base if entry is not None else self.base_on_disk(schema, name)
             foreign = entry is not None and entry.foreign
             if base is not None:
                 drop_table(session, TableName(schema, name))
@@ -430,7 +426,8 @@ class Warehouse:
         drop_table(session, TableName(schema, name))
         self.changed()
 
-    def _base_on_disk(self, schema: str, name: str) -> str | None:
+    def base_on_disk(self, schema: str, name: str) -> str | None:
+        """Folder of the table that has a name now in the directory catalog, whoever made it; None in any other catalog."""
         if self.directory is None:
             return None
         return self.directory.table_base(schema.lower(), name)
