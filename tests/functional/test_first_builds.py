@@ -144,6 +144,19 @@ class TestWhatOnceWentWrongInSilence:
         with pytest.raises(Exception, match="NOT NULL is kept for whole columns"):
             project.run_sql(f"create table {{schema}}.inner_null (id int, s {kind}) using hudi")
 
+    @pytest.mark.parametrize(
+        ("column", "told"),
+        [
+            ("n int not null", "a column that is added cannot be NOT NULL"),
+            ("s struct<a: int not null>", "NOT NULL is kept for whole columns"),
+        ],
+    )
+    def test_not_null_of_an_added_column_is_refused(self, project: Any, column: str, told: str) -> None:
+        run_dbt(["run", "--select", "small", "--full-refresh"])
+        with pytest.raises(Exception, match=told):
+            project.run_sql(f"alter table {{schema}}.small add columns ({column})")
+        assert project.run_sql("select * from {schema}.small", fetch="all") == [(1, 0.5)]
+
     def test_the_inner_one_of_two_queries_of_one_name_counts(self, project: Any) -> None:
         query = "with a as (select 1 as x), b as (with a as (select 2 as x) select * from a) select x from b"
         assert project.run_sql(query, fetch="one")[0] == 2

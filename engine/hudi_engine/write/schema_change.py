@@ -48,8 +48,9 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         if place >= 0 and not can_change(old.field(place).type, field.type):
             problems.append(
                 f"column {field.name!r} cannot change from {spark_name(old.field(place).type)} to {spark_name(field.type)}; only "
-                "widening is allowed (int to bigint, float or double, bigint to double, any number to string, new fields at "
-                "the end of a struct). Cast it to the type it has, or build the table anew (in dbt with --full-refresh)"
+                "widening is allowed (int to bigint, float or double, bigint to double, any number to string, decimals to more "
+                "digits, new fields at the end of a struct). Cast it to the type it has, or build the table anew (in dbt with "
+                "--full-refresh)"
             )
     if problems:
         raise SchemaError("; ".join(problems))

@@ -47,11 +47,7 @@ def check_new_columns(schema: T.StructType, label: str) -> None:
         DbtRuntimeError: A column is generated, an identity, or has a collation, a default other than null, or NOT NULL inside.
     """
     for column in schema.fields:
-        if (inner := _required_inside(column.dataType, column.name)) is not None:
-            raise DbtRuntimeError(
-                f"{inner} of {label}: NOT NULL is kept for whole columns, not inside of one; leave it out, and check it where rows "
-                "are written (the contract of a model: `type: check`)"
-            )
+        _refuse_required_inside(column, label)
         if getattr(column.dataType, "collation", None) not in (None, "UTF8_BINARY"):
             raise DbtRuntimeError(_NO_COLLATION.format(f"column {column.name} of {label}"))
         if _GENERATED in column.metadata or _IDENTITY in column.metadata:
@@ -60,6 +56,23 @@ def check_new_columns(schema: T.StructType, label: str) -> None:
                 "leave it out and select the expression where rows are written"
             )
         check_default(column.name, column.metadata.get(_DEFAULT), label)
+
+
+def check_added(column: T.StructField, label: str) -> None:
+    """Refuse a column that a table gets later and that may not be null, itself or inside: the rows there lack it.
+
+    Args:
+        column: The column as the statement has it.
+        label: Name of the table in messages.
+
+    Raises:
+        DbtRuntimeError: It is NOT NULL, or has it inside.
+    """
+    if not column.nullable:
+        raise DbtRuntimeError(
+            f"column {column.name} of {label}: a column that is added cannot be NOT NULL, as the rows there lack it; leave that out"
+        )
+    _refuse_required_inside(column, label)
 
 
 def check_default(column: str, default: str | None, label: str) -> None:
@@ -77,6 +90,14 @@ def check_default(column: str, default: str | None, label: str) -> None:
         raise DbtRuntimeError(
             f"column {column} of {label}: DEFAULT {default} is not kept by a Hudi table and rows would read NULL; "
             f"leave it out, and write the value (`coalesce({column}, {default})`) where rows are written"
+        )
+
+
+def _refuse_required_inside(column: T.StructField, label: str) -> None:
+    if (inner := _required_inside(column.dataType, column.name)) is not None:
+        raise DbtRuntimeError(
+            f"{inner} of {label}: NOT NULL is kept for whole columns, not inside of one; leave it out, and check it where rows "
+            "are written (the contract of a model: `type: check`)"
         )
 
 

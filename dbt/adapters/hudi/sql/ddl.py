@@ -17,7 +17,7 @@ from dbt.adapters.hudi.rows.alignment import drop_meta_columns
 from dbt.adapters.hudi.rows.builds import data_columns, with_options
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
-from dbt.adapters.hudi.sql.column_rules import check_default, check_new_columns, check_new_table
+from dbt.adapters.hudi.sql.column_rules import check_added, check_default, check_new_columns, check_new_table
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -42,7 +42,9 @@ def add_columns(statement: Statement, target: Target) -> Routed:
                 f"column {name} of {target.label}: new columns come last; leave out FIRST and AFTER"
             )
         check_default(name, plans.default_text(item), target.label)
-        added.append(T.StructField(name, plans.data_type(item.dataType()), True))
+        column = T.StructField(name, plans.data_type(item.dataType()), bool(item.nullable()))
+        check_added(column, target.label)
+        added.append(column)
         comment = plans.option(item.comment())
         if comment is not None:
             comments[name] = str(comment)
