@@ -97,6 +97,42 @@ class TestDaysWithoutEvents:
             assert len(self.commits(project, model)) == 5
 
 
+@pytest.mark.core
+class TestBuildsThatEndedEarly:
+    """What an interrupted first build leaves: the table, without the newest batches; a later run begins with the newest."""
+
+    GAP = "ended with the batch up to 2020-01-02T00:00:00+00:00, and this run begins at 2020-01-03T00:00:00+00:00"
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"events.sql": EVENTS, "days.sql": by_day("day", "cow")}
+
+    def told(self, *more: str, until: str = "2020-01-04 18:30:00") -> str:
+        with patch_microbatch_end_time(until):
+            told: str = run_dbt_and_capture(["run", *more, "--select", "days"])[1]
+        return told
+
+    @pytest.mark.parametrize("again", [(), ("--full-refresh",)], ids=["first build", "full refresh"])
+    def test_batches_that_were_left_out_are_named_once_and_can_be_run(
+        self, project: Any, again: tuple[str, ...]
+    ) -> None:
+        run_dbt(["run", "--select", "events"])
+        assert "ended with the batch" not in self.told(*again, until="2020-01-02 00:00:00")
+        told = self.told()
+        assert told.count(self.GAP) == 1
+        window = "--event-time-start 2020-01-02T00:00:00 --event-time-end 2020-01-03T00:00:00"
+        assert window in told
+        assert "ended with the batch" not in self.told(*window.split(), until="2020-01-03 00:00:00")
+        assert "ended with the batch" not in self.told()
+        found = project.run_sql("select id from {schema}.days order by id", fetch="all")
+        assert [row[0] for row in found] == list(range(16))
+
+    def test_a_build_that_came_to_its_end_is_followed_without_a_word(self, project: Any) -> None:
+        run_dbt(["run", "--select", "events"])
+        for more in (("--full-refresh",), ()):
+            assert "ended with the batch" not in self.told(*more)
+
+
 class TestRowsOfOtherBatches:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -198,7 +198,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         name = named(relation)
         plan = self._resolve(name.database, name.name, self.hudi_configs(model))
         node = str(model.get("unique_id") or "")
-        notes = notes_of_run(node, self._warehouse.places.project_root)
+        window = plan.merge.window
+        notes = notes_of_run(
+            node, self._warehouse.places.project_root, None if window is None else window.end
+        )
         tests = audit_tests(plan.audit, node, self.get_macro_resolver(), self.config)
         return replace(plan, run_notes=notes, tests=tests)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,17 +11,25 @@ from dbt_common.invocation import get_invocation_id
 
 # Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix says another.
 INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
+# Of a batch: the end of its window, and whether its run built the table.
+BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 
 
-def notes_of_run(node: str, project_root: str | None) -> dict[str, str]:
+def notes_of_run(node: str, project_root: str | None, batch_end: datetime | None = None) -> dict[str, str]:
     """Return what the commits of a node say, as options of its writes.
 
     Args:
         node: The node's unique id.
         project_root: Folder of the project; the working directory when None.
+        batch_end: First moment after the window of the batch that runs; None where none does.
     """
-    notes = {INVOCATION: get_invocation_id(), NODE: node, GIT: git_sha(project_root or ".") or ""}
+    notes = {
+        INVOCATION: get_invocation_id(),
+        NODE: node,
+        GIT: git_sha(project_root or ".") or "",
+        BATCH_END: "" if batch_end is None else batch_end.isoformat(),
+    }
     return {key: value for key, value in notes.items() if value}
 
 

@@ -31,6 +31,7 @@ from dbt.adapters.hudi.rows.alignment import (
     missing_columns,
     with_delete_mark,
 )
+from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
 from dbt.adapters.hudi.rows.schema_changes import schema_change
@@ -62,6 +63,7 @@ def rebuild_model(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, rows: ModelRows
 ) -> HudiAdapterResponse:
     """Create the model's table or replace all of it; what else has its name makes room."""
+    plan = as_first_batch(plan)
     frame = drop_meta_columns(rows.frame)
     check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, rows.constraints)
@@ -146,6 +148,7 @@ def write_model(
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
     table = current_table(warehouse, session, plan)
+    plan = as_later_batch(plan, table)
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)
     # rows to delete name their key only, which says nothing of the table's columns
