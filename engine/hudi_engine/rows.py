@@ -31,7 +31,7 @@ from hudi_engine.merge.table_reader import as_its_readers_do
 from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_array
-from hudi_engine.schema.meta_fields import META_SCHEMA
+from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import Moment
@@ -82,7 +82,7 @@ def read(
     if isinstance(columns, str):
         raise ConfigError(f"columns is {columns!r}; give a list of names, such as [{columns!r}]")
     context = _context(state, resolved, moment)
-    own = [name for name in context.schema.names if name not in META_SCHEMA.names]
+    own = [name for name in context.schema.names if name not in meta_fields(operation=True)]
     wanted = tuple(own if columns is None else columns)
     if columns is not None and (not wanted or len(set(wanted)) < len(wanted)):
         raise ConfigError(

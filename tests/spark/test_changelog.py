@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import hudi_engine
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, UnsupportedTableError
 
@@ -75,6 +76,10 @@ def test_changes_are_told_in_order_and_compaction_keeps_the_rows(spark, tmp_path
     check_rows(table, expected)
     assert {row["_hoodie_operation"] for row in table.snapshot().collect()} <= {"I", "U"}
     assert table.snapshot().columns[5] == "_hoodie_operation"
+    rows = hudi_engine.read(tmp_path / "orders")
+    assert rows.schema.names == ["id", "ts", "dt", "name"]
+    asked = hudi_engine.read(tmp_path / "orders", columns=["_hoodie_operation", "id"]).to_arrow()
+    assert asked.column_names == ["_hoodie_operation", "id"]
     assert table.schema.names == ["id", "ts", "dt", "name"]
     assert sorted(told(table.changelog(start=second.instant))) == [("D", 2, 10, "two")]
 

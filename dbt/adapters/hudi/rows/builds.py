@@ -174,8 +174,10 @@ def write_model(
         )
         result = table.merge(fitted, clauses, options=plan.write_options)
     elif operation in OPERATIONS:
+        # no row names the only partition of such a table where the query has none
+        whole = operation == "insert_overwrite" and not table.config.partition_fields
         result = table.write(
-            OPERATIONS[operation],
+            operations.INSERT_OVERWRITE_TABLE if whole else OPERATIONS[operation],
             fitted,
             plan.write_options,
             update_columns=update,

@@ -98,7 +98,9 @@ def say_of_keys_merged(
 
 
 def say_of_versions_merged(plan: ModelPlan, result: WriteResult) -> None:
-    """Warn of rows that a snapshot has left out as its query has several of one key; known where the rows that came are counted.
+    """Warn of changes that a snapshot has left out as several rows have one key; known where the rows that came are counted.
+
+    Those that came are of dbt's own joining of the query with the versions that are open, so their number says little.
 
     Args:
         plan: The snapshot.
@@ -107,13 +109,11 @@ def say_of_versions_merged(plan: ModelPlan, result: WriteResult) -> None:
     came = None if result.figures is None else result.figures.rows_in
     if came is None or plan.table.precombine_field:
         return
-    lost = came - result.rows_inserted - result.rows_updated
-    if lost > 0:
+    if came > result.rows_inserted + result.rows_updated:
         logger.warning(
-            "{}: a value of the snapshot's unique_key in more than one row of its query; of what they change {} left out, as a "
-            "key has one version at a moment. Select one row a key",
+            "{}: a value of the snapshot's unique_key is in more than one row of its query, or has more than one open version of "
+            "an earlier run; some of its changes were left out, as a key has one version at a moment. Select one row a key",
             f"{plan.schema}.{plan.name}",
-            _rows_were(lost),
         )
 
 
