@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hudi_engine
 import numpy as np
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.errors import SchemaError
+from hudi_engine.catalog import TableName, register_table
+from hudi_engine.errors import SchemaError, UnsupportedTableError
 from hudi_engine.frames import many_files, masked, masks, published
 from hudi_engine.frames.long_array import long_array
+from hudi_engine.publish.native import ROW_INDEX_COLUMN
 from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
@@ -224,3 +227,45 @@ def test_a_column_named_as_those_of_a_mask_is_refused(spark, tmp_path, name):
     with pytest.raises(SchemaError, match="this engine's own; rename it"):
         made.bulk_insert(spark.range(5).selectExpr("id", "'a' as dt", f"1 as `{name}`"))
     assert made.snapshot().count() == 0
+
+
+@pytest.mark.parametrize("name", [ROW_INDEX_COLUMN, ROW_INDEX_COLUMN.upper()])
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_column_that_sparks_reader_fills_itself_is_refused(spark, tmp_path, name, table_type):
+    made = keyed_table(spark, tmp_path / "t", table_type, precombine_field=None)
+    rows = spark.range(5).selectExpr("id", "'a' as dt")
+    with pytest.raises(SchemaError, match="fills a column of this name with the places of rows; rename it"):
+        made.bulk_insert(rows.withColumn(name, F.lit(7)))
+    made.bulk_insert(rows)
+    for change in (
+        lambda: made.alter_schema(rows.withColumn(name, F.lit(7)).schema),
+        lambda: made.with_schema(rows.withColumn(name, F.lit(7)).schema).upsert(
+            rows.withColumn(name, F.lit(7))
+        ),
+    ):
+        with pytest.raises(SchemaError, match="rename it"):
+            change()
+    assert made.snapshot().count() == 5
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_column_of_another_writer_that_sparks_reader_fills_is_read_as_it_is_stored(
+    spark, tmp_path, monkeypatch, table_type
+):
+    monkeypatch.setattr("hudi_engine.write.rows.batch.refuse_filled_by_spark", lambda names: None)
+    path = tmp_path / "ana" / "t"
+    made = keyed_table(spark, path, table_type, precombine_field=None)
+    rows = spark.range(20).selectExpr("id", "'a' as dt", f"id * 10 as {ROW_INDEX_COLUMN}")
+    made.bulk_insert(rows)
+    made.upsert(rows.where("id < 5").withColumn(ROW_INDEX_COLUMN, F.lit(-1).cast("bigint")))
+    made.delete(rows.where("id = 7"))
+    wanted = {n: -1 if n < 5 else n * 10 for n in range(20) if n != 7}
+    found = HudiTable.open(spark, str(path)).snapshot().select("id", ROW_INDEX_COLUMN).collect()
+    assert {row.id: row[1] for row in found} == wanted and len(found) == 19
+    read = hudi_engine.read(path, columns=["id", ROW_INDEX_COLUMN]).to_arrow()
+    assert {row["id"]: row[ROW_INDEX_COLUMN] for row in read.to_pylist()} == wanted
+    made.delete_where(f"{ROW_INDEX_COLUMN} = 30 or {ROW_INDEX_COLUMN} = 80")
+    del wanted[8]  # 30 is no more what id 3 has
+    assert {row.id: row[1] for row in made.snapshot().select("id", ROW_INDEX_COLUMN).collect()} == wanted
+    with pytest.raises(UnsupportedTableError, match="no query by name would read what is stored"):
+        register_table(spark, TableName("default", "filled"), made.storage)

@@ -45,11 +45,11 @@ from hudi_engine.catalog.spark_entry import (
 from hudi_engine.catalog.sql_text import TableName, type_text
 from hudi_engine.config.enums import TableType
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.errors import ConfigError, TableExistsError, UnsupportedTableError
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN
-from hudi_engine.publish.native import AS_STORED
+from hudi_engine.publish.native import AS_STORED, ROW_INDEX_COLUMN, is_filled_by_spark
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage
@@ -176,11 +176,20 @@ def put_entries(
         published: What was published.
         notes: Comments and properties.
         place: Storage with the manifest, None for the table's own.
+
+    Raises:
+        ConfigError: The table has no schema yet.
+        UnsupportedTableError: Spark would read something else than a column stores.
     """
     if published.schema is None:
         raise ConfigError(
             f"the table at {storage.base!r} has no schema yet, so {name.label} cannot be registered: write "
             "to it first, or create it with a schema"
+        )
+    if is_filled_by_spark(published.schema.names):
+        raise UnsupportedTableError(
+            f"{name.label} has a column {ROW_INDEX_COLUMN!r}, which Spark's Parquet reader fills with the places of rows: no query "
+            "by name would read what is stored. `HudiTable.snapshot()` and `hudi_engine.read` do; rename the column"
         )
     columns = _columns(published.schema, notes.column_comments)
     face = _Face(name, storage, place or storage, config, published.layout, columns, notes)

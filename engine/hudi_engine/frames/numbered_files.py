@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.frames.file_index import filled_index, frame_of_index
+from hudi_engine.publish.native import ROW_INDEX_COLUMN
 from hudi_engine.storage.base import Storage
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NUMBER, ROW = "__hudi_number", "_tmp_metadata_row_index"
+NUMBER, ROW = "__hudi_number", ROW_INDEX_COLUMN
 """The columns; by the second name Spark's Parquet reader knows that it has to count rows."""
 
 

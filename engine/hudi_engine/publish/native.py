@@ -15,12 +15,16 @@ import pyarrow.parquet as pq
 
 from hudi_engine import parallel
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import SchemaError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 
 METADATA_COLUMN = "_metadata"
 """Spark's own column of what it knows of files and places of rows; a column of a table that is named so hides it."""
+
+ROW_INDEX_COLUMN = "_tmp_metadata_row_index"
+"""What Spark's Parquet reader calls the places of rows: it fills a table's column of this name with them, whatever is stored."""
 
 AS_STORED = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 """Options of Spark's Parquet source: old dates and times are what the file says, whatever the session prefers."""
@@ -60,6 +64,27 @@ def natively_readable(
     examples = list(of_instant.values())
     stored = parallel.on_threads(partial(_file_schema, storage), examples)
     return all(_fits(each, schema, spark_major) for each in stored)
+
+
+def is_filled_by_spark(names: Iterable[str]) -> bool:
+    """Tell whether Spark fills one of some columns itself, so that no file gives it the values that are stored."""
+    return any(name.lower() == ROW_INDEX_COLUMN for name in names)
+
+
+def refuse_filled_by_spark(names: Iterable[str]) -> None:
+    """Refuse to store columns of which Spark reads something else.
+
+    Args:
+        names: Columns that a table is to have.
+
+    Raises:
+        SchemaError: One of them has the name.
+    """
+    for name in names:
+        if is_filled_by_spark([name]):
+            raise SchemaError(
+                f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
+            )
 
 
 def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
@@ -122,6 +147,8 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
 
 
 def _fits(stored: pa.Schema, schema: pa.Schema, spark_major: int) -> bool:
+    if is_filled_by_spark(schema.names):
+        return False
     for field in schema:
         place = stored.get_field_index(field.name)
         if place >= 0 and not _same(stored.field(place).type, field.type, spark_major):

@@ -135,6 +135,10 @@ class Storage(ABC):
     def delete_tree(self, path: str) -> None:
         """Delete a folder and all below it; nothing happens when it is missing. The base itself is refused."""
 
+    def delete_empty(self, path: str) -> None:
+        """Delete a folder that has nothing in it, where there are folders; another one is left as it is."""
+        self.checked(path)
+
     @abstractmethod
     def rename(self, source: str, target: str) -> None:
         """Rename a file or folder.

@@ -59,6 +59,9 @@ class ForwardingStorage(Storage):
     def delete_tree(self, path: str) -> None:
         self._storage.delete_tree(path)
 
+    def delete_empty(self, path: str) -> None:
+        self._storage.delete_empty(path)
+
     def rename(self, source: str, target: str) -> None:
         self._storage.rename(source, target)
 

@@ -112,6 +112,11 @@ class LocalStorage(Storage):
         with suppress(FileNotFoundError):
             shutil.rmtree(target)
 
+    def delete_empty(self, path: str) -> None:
+        if path:
+            with suppress(OSError):
+                os.rmdir(self._mutable(path))
+
     def rename(self, source: str, target: str) -> None:
         old, new = self._mutable(source), self._mutable(target)
         if os.path.lexists(new):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError, WriteConflictError
+from hudi_engine.publish.native import refuse_filled_by_spark
 from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.spark_types import spark_name
@@ -29,6 +30,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
             dropped and comes back with another type.
     """
     check_avro_names(new)
+    refuse_filled_by_spark(new.names)
     old, config = state.data_schema(), state.config
     if old is None:
         return

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import DataError
 from hudi_engine.filegroup.partition_metadata import (
+    begin_partition,
     ensure_partition_metadata,
     format_partition_metadata,
 )
@@ -31,3 +34,21 @@ def test_it_is_written_once_and_never_changed(tmp_path: Path) -> None:
 
     assert f"commitTime={T}\n".encode() in storage.read("dt=1/.hoodie_partition_metadata")
     assert b"partitionDepth=0\n" in storage.read(".hoodie_partition_metadata")
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [("a/b", "a"), ("a", "a/b/c")])
+def test_of_two_that_nest_and_begin_at_once_one_sees_the_other_and_leaves_nothing(
+    tmp_path: Path, mine: str, theirs: str
+) -> None:
+    class Overtaken(LocalStorage):
+        def create(self, path: str, data: bytes) -> None:
+            super().create(path, data)
+            ensure_partition_metadata(LocalStorage(str(tmp_path)), theirs, T)
+
+    config = TableConfig({"hoodie.table.partition.fields": "dt"})
+    with pytest.raises(DataError, match=r"partition 'a/b.*' would lie inside of partition 'a'"):
+        begin_partition(Overtaken(str(tmp_path)), config, mine, T)
+
+    found = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if each.is_file()}
+    assert found == {f"{theirs}/.hoodie_partition_metadata"}
+    assert mine == "a" or not (tmp_path / mine).exists()

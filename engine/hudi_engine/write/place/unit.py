@@ -6,7 +6,7 @@ the same files.
 
 from __future__ import annotations
 
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.filegroup.partition_metadata import begin_partition
 from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.late import without_late
 from hudi_engine.index.lookup.partition import TaggedUnit
@@ -25,7 +25,7 @@ def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[Writ
         tagged = without_unchanged(task.context, plan, tagged)
     unit, batch = tagged.unit, tagged.batch
     if not unit.exists and batch.num_rows and not plan.delete_only:
-        ensure_partition_metadata(task.context.storage, unit.partition, task.context.instant)
+        begin_partition(task.context.storage, task.context.config, unit.partition, task.context.instant)
     if plan.index.buckets is not None:
         return list(write_buckets(task, plan, unit, batch, plan.index.buckets))
     return list(write_keys(task, plan, unit, batch, list(tagged.tags)))

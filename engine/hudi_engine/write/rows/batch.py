@@ -16,6 +16,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
 from hudi_engine.frames.small_plans import interpreted, is_small
 from hudi_engine.publish.mask import MASK_COLUMNS
+from hudi_engine.publish.native import refuse_filled_by_spark
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
@@ -187,6 +188,7 @@ def _collected(frame: DataFrame) -> pa.Table | None:
 
 
 def _check_unique(names: Sequence[str]) -> None:
+    refuse_filled_by_spark(names)
     seen: dict[str, str] = {}
     for name in names:
         if name.lower().startswith(RESERVED_PREFIX) or name.lower() in MASK_COLUMNS:

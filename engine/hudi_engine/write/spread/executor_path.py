@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.errors import InvalidKeyError
-from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.filegroup.partition_metadata import begin_partition
 from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
 from hudi_engine.handles.create import create_files
 from hudi_engine.handles.write_context import WriteContext
@@ -208,7 +208,7 @@ class _PartitionBuffer:
         if not rows.num_rows:
             self.stats.append(WriteStat(partition_path=partition))
             return
-        ensure_partition_metadata(context.storage, partition, context.instant)
+        begin_partition(context.storage, context.config, partition, context.instant)
         self.stats += create_files(self._task, partition, rows)
 
 
