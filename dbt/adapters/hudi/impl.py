@@ -198,10 +198,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         name = named(relation)
         plan = self._resolve(name.database, name.name, self.hudi_configs(model))
         node = str(model.get("unique_id") or "")
-        window = plan.merge.window
-        notes = notes_of_run(
-            node, self._warehouse.places.project_root, None if window is None else window.end
-        )
+        notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
         tests = audit_tests(plan.audit, node, self.get_macro_resolver(), self.config)
         return replace(plan, run_notes=notes, tests=tests)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
 from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.hudi.model.replacing import BatchWindow
 
 # Hudi takes keys with this start into the commit, unless hoodie.datasource.write.commitmeta.key.prefix says another.
 INVOCATION, NODE, GIT = "_dbt_invocation_id", "_dbt_node", "_dbt_git_sha"
@@ -16,19 +17,20 @@ BATCH_END, BUILDS = "_dbt_batch_end", "_dbt_batch_of_build"
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 
 
-def notes_of_run(node: str, project_root: str | None, batch_end: datetime | None = None) -> dict[str, str]:
+def notes_of_run(node: str, project_root: str | None, window: BatchWindow | None = None) -> dict[str, str]:
     """Return what the commits of a node say, as options of its writes.
 
     Args:
         node: The node's unique id.
         project_root: Folder of the project; the working directory when None.
-        batch_end: First moment after the window of the batch that runs; None where none does.
+        window: That of the batch that runs; without bounds, or None, where none does.
     """
+    end = None if window is None else window.end
     notes = {
         INVOCATION: get_invocation_id(),
         NODE: node,
         GIT: git_sha(project_root or ".") or "",
-        BATCH_END: "" if batch_end is None else batch_end.isoformat(),
+        BATCH_END: "" if end is None else end.isoformat(),
     }
     return {key: value for key, value in notes.items() if value}
 
