@@ -17,9 +17,11 @@ def rows(spark, *places):
     )
 
 
-@pytest.fixture(params=["upsert", "bulk_insert"])
+@pytest.fixture(params=["upsert", "bulk_insert", "bulk_insert by tasks"])
 def write(request):
-    return lambda table, batch: getattr(table, request.param)(batch)
+    operation, _, by_tasks = request.param.partition(" ")
+    options = {"hoodie.engine.small.batch.rows": "0"} if by_tasks else {}
+    return lambda table, batch: getattr(table, operation)(batch, options=options)
 
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
