@@ -49,7 +49,7 @@ from hudi_engine.errors import ConfigError, TableExistsError, UnsupportedTableEr
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN
-from hudi_engine.publish.native import AS_STORED, ROW_INDEX_COLUMN, is_filled_by_spark
+from hudi_engine.publish.native import AS_STORED, filled_by_spark
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.storage.base import Storage
@@ -186,9 +186,9 @@ def put_entries(
             f"the table at {storage.base!r} has no schema yet, so {name.label} cannot be registered: write "
             "to it first, or create it with a schema"
         )
-    if is_filled_by_spark(published.schema.names):
+    if (filled := filled_by_spark(published.schema.names)) is not None:
         raise UnsupportedTableError(
-            f"{name.label} has a column {ROW_INDEX_COLUMN!r}, which Spark's Parquet reader fills with the places of rows: no query "
+            f"{name.label} has a column {filled!r}, which Spark's Parquet reader fills with the places of rows: no query "
             "by name would read what is stored. `HudiTable.snapshot()` and `hudi_engine.read` do; rename the column"
         )
     columns = _columns(published.schema, notes.column_comments)

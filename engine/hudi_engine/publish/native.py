@@ -66,9 +66,9 @@ def natively_readable(
     return all(_fits(each, schema, spark_major) for each in stored)
 
 
-def is_filled_by_spark(names: Iterable[str]) -> bool:
-    """Tell whether Spark fills one of some columns itself, so that no file gives it the values that are stored."""
-    return any(name.lower() == ROW_INDEX_COLUMN for name in names)
+def filled_by_spark(names: Iterable[str]) -> str | None:
+    """Return the one of some columns that Spark fills itself, whatever a file stores; None for none."""
+    return next((name for name in names if name.lower() == ROW_INDEX_COLUMN), None)
 
 
 def refuse_filled_by_spark(names: Iterable[str]) -> None:
@@ -80,11 +80,10 @@ def refuse_filled_by_spark(names: Iterable[str]) -> None:
     Raises:
         SchemaError: One of them has the name.
     """
-    for name in names:
-        if is_filled_by_spark([name]):
-            raise SchemaError(
-                f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
-            )
+    if (name := filled_by_spark(names)) is not None:
+        raise SchemaError(
+            f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
+        )
 
 
 def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
@@ -147,7 +146,7 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
 
 
 def _fits(stored: pa.Schema, schema: pa.Schema, spark_major: int) -> bool:
-    if is_filled_by_spark(schema.names):
+    if filled_by_spark(schema.names) is not None:
         return False
     for field in schema:
         place = stored.get_field_index(field.name)

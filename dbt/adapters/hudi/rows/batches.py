@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
+from hudi_engine.write.rows.replacement import with_zone
 
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -15,15 +16,15 @@ from dbt.adapters.hudi.model.run_notes import BATCH_END, BUILDS, INVOCATION
 _LOOKED_AT = 8
 """Newest commits among which that of the last batch is looked for: services commit after it."""
 
-_built: set[tuple[str, str]] = set()
-_begun: set[tuple[str, str]] = set()
+_builds: dict[tuple[str, str], bool] = {}
+"""Of each run and table that this process has begun batches of, whether the run built the table."""
 
 
 def as_first_batch(plan: ModelPlan) -> ModelPlan:
     """Return the plan of a batch that builds the table, whose commit and those of later batches of this run say so."""
     if plan.merge.window is None:
         return plan
-    _built.add((get_invocation_id(), plan.base))
+    _builds[get_invocation_id(), plan.base] = True
     return _noted(plan)
 
 
@@ -37,12 +38,10 @@ def as_later_batch(plan: ModelPlan, table: HudiTable) -> ModelPlan:
     window, run = plan.merge.window, (get_invocation_id(), plan.base)
     if window is None or window.start is None:
         return plan
-    if run in _built:
-        return _noted(plan)
-    if run not in _begun:
-        _begun.add(run)
+    if run not in _builds:
+        _builds[run] = False
         _say_of_gap(plan, table, window.start)
-    return plan
+    return _noted(plan) if _builds[run] else plan
 
 
 def _noted(plan: ModelPlan) -> ModelPlan:
@@ -53,7 +52,7 @@ def _say_of_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
     last = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
     if last is None or BUILDS not in last.extra or BATCH_END not in last.extra:
         return
-    end, start = _aware(datetime.fromisoformat(last.extra[BATCH_END])), _aware(start)
+    end, start = with_zone(datetime.fromisoformat(last.extra[BATCH_END])), with_zone(start)
     if end >= start:
         return
     # no error even where warnings are: days without rows leave no commit, so it may be said of each run
@@ -65,16 +64,11 @@ def _say_of_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
         last.extra.get(INVOCATION, "unknown"),
         end.isoformat(),
         start.isoformat(),
-        _day(end),
-        _day(start),
+        _argument(end),
+        _argument(start),
     )
 
 
-def _aware(moment: datetime) -> datetime:
-    """Return a moment in UTC, which dbt means where it names no zone."""
-    return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
-
-
-def _day(moment: datetime) -> str:
+def _argument(moment: datetime) -> str:
     """Return a moment as dbt's command line takes it."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S")

@@ -58,7 +58,7 @@ class EventWindow:
         if kind == "date":
             return (column >= F.lit(_first_date(self.start))) & (column < F.lit(_first_date(self.end)))
         moment = column if kind == "timestamp" else column.cast("timestamp")
-        return (moment >= F.lit(_aware(self.start))) & (moment < F.lit(_aware(self.end)))
+        return (moment >= F.lit(with_zone(self.start))) & (moment < F.lit(with_zone(self.end)))
 
     def only_within(self, frame: DataFrame) -> DataFrame:
         """Return the same rows; reading one outside of the window fails as a write that replaces the window does."""
@@ -311,10 +311,11 @@ def flagged(frame: DataFrame, batch: AlignedBatch, *, delete: bool, insert: bool
 
 def _first_date(moment: datetime) -> date:
     """Return the first date whose midnight is not before a moment."""
-    aware = _aware(moment).astimezone(timezone.utc)
+    aware = with_zone(moment).astimezone(timezone.utc)
     whole = aware.time() == datetime.min.time()
     return aware.date() if whole else aware.date() + timedelta(days=1)
 
 
-def _aware(moment: datetime) -> datetime:
+def with_zone(moment: datetime) -> datetime:
+    """Return a moment with its zone, which is UTC where it names none."""
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
