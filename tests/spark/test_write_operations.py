@@ -154,6 +154,38 @@ def test_a_bulk_insert_gathers_partitions_unless_all_rows_of_large_files_are_loa
 
 
 @pytest.mark.core
+def test_a_bulk_insert_of_many_source_tasks_uses_as_few_as_there_are_cores(spark, tmp_path, monkeypatch):
+    """Each task makes a file of each partition, so fewer tasks make larger files; none holds more rows than it may."""
+    monkeypatch.setattr(bulk_order, "UNSHUFFLED_FILE_BYTES", 100)
+    cores = spark.sparkContext.defaultParallelism
+    rows = spark.range(3000).selectExpr(
+        "cast(id as int) id", "1L ts", "concat('p', id % 2) dt", "cast(id as string) name"
+    )
+    rows.repartition(3 * cores).write.parquet(str(tmp_path / "source"))
+    settings = {
+        "spark.sql.files.maxPartitionBytes": "2000",
+        "spark.sql.files.openCostInBytes": "0",
+        "spark.sql.legacy.setCommandRejectsSparkCoreConfs": "false",
+    }
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        source = spark.read.parquet(str(tmp_path / "source"))
+        given = source.rdd.getNumPartitions()
+        table = create(spark, tmp_path, partition_by=["dt"], options={"hoodie.engine.small.batch.rows": 0})
+        assert given >= 3 * cores
+        assert table.bulk_insert(source).files_written == 2 * cores
+        little = {"hoodie.engine.write.task.max.bytes": 1000}
+        assert table.insert_overwrite(source, options=little).files_written >= 2 * given, "full tasks"
+        spark.conf.set("spark.dynamicAllocation.enabled", "true")
+        assert table.insert_overwrite(source).files_written == 2 * given, "cores come as tasks ask for them"
+        assert table.snapshot().selectExpr("count(distinct id)", "count(*)").first() == (3000, 3000)
+    finally:
+        for key in ("spark.dynamicAllocation.enabled", *settings):
+            spark.conf.unset(key)
+
+
+@pytest.mark.core
 def test_a_bulk_insert_writes_when_a_task_holds_too_many_rows(spark, tmp_path):
     rows = spark.range(0, 40_000, 1, 1).selectExpr(
         "cast(id as int) id", "1L ts", "'a' dt", "cast(id as string) name"

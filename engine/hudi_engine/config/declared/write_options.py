@@ -53,7 +53,7 @@ class WriteOptions:
         WRITE,
         "bulk_insert shuffles rows by partition first: fewer files, at the risk of skew. Not set: it does, unless the rows "
         "come straight from Parquet files, by columns and filters, in tasks so large that each gives every partition a file of "
-        "8 MB or more.",
+        "8 MB or more; all rows of such files go to as few tasks as there are cores and can hold them.",
         aliases=("hoodie.bulkinsert.shuffle.by_partition",),
     )
     BULK_INSERT_SORT_MODE = choice_option(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import BulkSortMode
 from hudi_engine.config.options import Options
@@ -92,9 +93,8 @@ def _left_where_they_are(
     if is_parquet_scan(source, whole=True):
         readers = tasks_of(source)
         most = estimated_bytes(source) // readers // UNSHUFFLED_FILE_BYTES
-        return (
-            frame if most and len(_rows_by_partition(frame, context, source, readers, most)) <= most else None
-        )
+        counted = _rows_by_partition(frame, context, source, readers, most) if most else {}
+        return _in_full_tasks(frame, context, counted, readers) if most and len(counted) <= most else None
     return _of_fewer_tasks(frame, context, source)
 
 
@@ -115,6 +115,22 @@ def _rows_by_partition(
         return sampled
     counted = count_rows(frame, ()).limit(most + 1).collect()
     return {row[PARTITION_PATH]: row["rows"] for row in counted}
+
+
+def _in_full_tasks(
+    frame: DataFrame, context: WriteContext, counted: Mapping[str, int], readers: int
+) -> DataFrame:
+    """Return the rows of all of the source's files in as few tasks as use the machine and hold their rows until the end.
+
+    Each task gives each partition a file: fewer tasks make fewer and larger ones, which scans and merges open faster. Where
+    executors come and go nobody can tell how many tasks the machine needs.
+    """
+    spark = frame.sparkSession
+    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return frame
+    held = sum(counted.values()) * usual_row_bytes(frame)
+    tasks = max(spark.sparkContext.defaultParallelism, -(-held // context.options[EngineOptions.TASK_BYTES]))
+    return frame.coalesce(tasks) if tasks < readers else frame
 
 
 def _of_fewer_tasks(frame: DataFrame, context: WriteContext, source: DataFrame) -> DataFrame | None:
