@@ -221,38 +221,44 @@ def test_a_table_with_a_column_that_hides_sparks_own_is_merged_by_tasks(spark, t
     assert found == {n: "new" if n < 5 else "old" for n in range(20)}
 
 
-@pytest.mark.parametrize("name", ["_hoodie_delta_chunk", "_Hoodie_Delta_Words"])
-def test_a_column_named_as_those_of_a_mask_is_refused(spark, tmp_path, name):
-    made = keyed_table(spark, tmp_path / "t", "mor", precombine_field=None)
-    with pytest.raises(SchemaError, match="this engine's own; rename it"):
-        made.bulk_insert(spark.range(5).selectExpr("id", "'a' as dt", f"1 as `{name}`"))
-    assert made.snapshot().count() == 0
+OWN, FILLED = "this engine's own; rename it", "fills a column of this name with the places of rows; rename it"
 
 
-@pytest.mark.parametrize("name", [ROW_INDEX_COLUMN, ROW_INDEX_COLUMN.upper()])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("_hoodie_delta_chunk", OWN),
+        ("_Hoodie_Delta_Words", OWN),
+        ("__hudi_number", OWN),
+        (ROW_INDEX_COLUMN, FILLED),
+        (ROW_INDEX_COLUMN.upper(), FILLED),
+    ],
+)
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
-def test_a_column_that_sparks_reader_fills_itself_is_refused(spark, tmp_path, name, table_type):
+def test_a_column_that_is_read_as_something_else_is_refused(spark, tmp_path, name, words, table_type):
     made = keyed_table(spark, tmp_path / "t", table_type, precombine_field=None)
     rows = spark.range(5).selectExpr("id", "'a' as dt")
-    with pytest.raises(SchemaError, match="fills a column of this name with the places of rows; rename it"):
-        made.bulk_insert(rows.withColumn(name, F.lit(7)))
+    more = rows.withColumn(name, F.lit(7))
+    with pytest.raises(SchemaError, match=words):
+        made.bulk_insert(more)
+    with pytest.raises(SchemaError, match=words):
+        made.alter_schema(more.schema)
     made.bulk_insert(rows)
     for change in (
-        lambda: made.alter_schema(rows.withColumn(name, F.lit(7)).schema),
-        lambda: made.with_schema(rows.withColumn(name, F.lit(7)).schema).upsert(
-            rows.withColumn(name, F.lit(7))
-        ),
+        lambda: made.upsert(more),
+        lambda: made.alter_schema(more.schema),
+        lambda: made.with_schema(more.schema).upsert(more),
     ):
-        with pytest.raises(SchemaError, match="rename it"):
+        with pytest.raises(SchemaError, match=words):
             change()
-    assert made.snapshot().count() == 5
+    assert made.snapshot().columns[5:] == ["id", "dt"] and made.snapshot().count() == 5
 
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_a_column_of_another_writer_that_sparks_reader_fills_is_read_as_it_is_stored(
     spark, tmp_path, monkeypatch, table_type
 ):
-    monkeypatch.setattr("hudi_engine.write.rows.batch.refuse_filled_by_spark", lambda names: None)
+    monkeypatch.setattr("hudi_engine.write.rows.batch.refuse_reserved", lambda names: None)
     path = tmp_path / "ana" / "t"
     made = keyed_table(spark, path, table_type, precombine_field=None)
     rows = spark.range(20).selectExpr("id", "'a' as dt", f"id * 10 as {ROW_INDEX_COLUMN}")

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 
 from hudi_engine import parallel
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import SchemaError
 from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
@@ -69,21 +68,6 @@ def natively_readable(
 def filled_by_spark(names: Iterable[str]) -> str | None:
     """Return the one of some columns that Spark fills itself, whatever a file stores; None for none."""
     return next((name for name in names if name.lower() == ROW_INDEX_COLUMN), None)
-
-
-def refuse_filled_by_spark(names: Iterable[str]) -> None:
-    """Refuse to store columns of which Spark reads something else.
-
-    Args:
-        names: Columns that a table is to have.
-
-    Raises:
-        SchemaError: One of them has the name.
-    """
-    if (name := filled_by_spark(names)) is not None:
-        raise SchemaError(
-            f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
-        )
 
 
 def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudi_engine.errors import SchemaError, WriteConflictError
-from hudi_engine.publish.native import refuse_filled_by_spark
+from hudi_engine.publish.reserved import refuse_reserved
 from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.spark_types import spark_name
@@ -27,11 +27,11 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
 
     Raises:
         SchemaError: A change of type that Hudi refuses, a key, ordering or partition column that would go, or a column that was
-            dropped and comes back with another type.
+            dropped and comes back with another type, or a new column of a name that is not free.
     """
     check_avro_names(new)
-    refuse_filled_by_spark(new.names)
     old, config = state.data_schema(), state.config
+    refuse_reserved(name for name in new.names if old is None or name not in old.names)
     if old is None:
         return
     needed = {

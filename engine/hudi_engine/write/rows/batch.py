@@ -15,8 +15,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.frames.collect import to_arrow
 from hudi_engine.frames.small_plans import interpreted, is_small
-from hudi_engine.publish.mask import MASK_COLUMNS
-from hudi_engine.publish.native import refuse_filled_by_spark
+from hudi_engine.publish.reserved import refuse_reserved
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.fit import FitPolicy, Missing, fit_frame, fit_schema, quoted
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNKNOWN_SIZE = 1 << 60
-RESERVED_PREFIX = "__hudi_"
 _RESULT_LIMIT = "spark.driver.maxResultSize"
 """The setting that Spark names when it stops a job whose results are too large for the driver."""
 
@@ -188,14 +186,9 @@ def _collected(frame: DataFrame) -> pa.Table | None:
 
 
 def _check_unique(names: Sequence[str]) -> None:
-    refuse_filled_by_spark(names)
+    refuse_reserved(names)
     seen: dict[str, str] = {}
     for name in names:
-        if name.lower().startswith(RESERVED_PREFIX) or name.lower() in MASK_COLUMNS:
-            raise SchemaError(
-                f"column {name!r}: {', '.join(MASK_COLUMNS)} and names that begin with {RESERVED_PREFIX} are this engine's own; "
-                "rename it"
-            )
         if name.lower() in seen:
             raise SchemaError(
                 f"columns {seen[name.lower()]!r} and {name!r} have the same name; rename one before writing"

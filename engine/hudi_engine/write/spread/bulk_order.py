@@ -128,8 +128,10 @@ def _in_full_tasks(
     spark = frame.sparkSession
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return frame
+    cores = spark.sparkContext.defaultParallelism
     held = sum(counted.values()) * usual_row_bytes(frame)
-    tasks = max(spark.sparkContext.defaultParallelism, -(-held // context.options[EngineOptions.TASK_BYTES]))
+    # The same for each core, lest one has a task more than the others.
+    tasks = cores * max(1, -(-held // (cores * context.options[EngineOptions.TASK_BYTES])))
     return frame.coalesce(tasks) if tasks < readers else frame
 
 
