@@ -14,7 +14,7 @@ from hudi_engine.front.base import RawOptions
 from hudi_engine.front.looks import Looks
 from hudi_engine.front.upkeep import Upkeep
 from hudi_engine.front.writes import Writes
-from hudi_engine.schema.spark_types import spark_to_arrow
+from hudi_engine.publish.reserved import refuse_reserved
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.given import public_location
@@ -23,7 +23,7 @@ from hudi_engine.txn.swap import recover_swap, table_storage
 from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.definition import TableArguments
 from hudi_engine.write.define.properties import table_properties
-from hudi_engine.write.rows.arguments import column_names, struct_of
+from hudi_engine.write.rows.arguments import column_names, own_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,12 +72,15 @@ class HudiTable(Writes, Looks, Upkeep):
 
         Raises:
             ConfigError: The definition makes no sense; all problems in one message.
+            SchemaError: A column of a name that is not free.
             TypeError: An argument of another name, or no ``name``.
             TableExistsError: A table, or another folder with files, is there.
         """
         _check_arguments(definition)
         path = public_location(os.fspath(path) if isinstance(path, os.PathLike) else path)
-        arrow = None if schema is None else spark_to_arrow(struct_of(spark, schema))
+        arrow = None if schema is None else own_columns(spark, schema)
+        if arrow is not None:
+            refuse_reserved(arrow.names)
         config = defined_table(arrow, **definition)
         recover_swap(path)
         storage = open_storage(path)

@@ -133,6 +133,36 @@ class TestBuildsThatEndedEarly:
             assert "ended with the batch" not in self.told(*more)
 
 
+@pytest.mark.core
+class TestBatchesThatRunAgain:
+    """``dbt retry`` asks for ``--full-refresh`` again if the run did whose batches failed; those that are done stay."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        failing = "if(cast(at as date) = date'{{ env_var('BAD_DAY', '1999-01-01') }}', raise_error('a bad day'), id)"
+        cow, mor = (
+            by_day("day", each, place).replace("select id,", f"select {failing} as id,")
+            for each, place in (("cow", ""), ("mor", "partition_by=['day'],"))
+        )
+        return {"events.sql": EVENTS, "cow_days.sql": cow, "mor_days.sql": mor}
+
+    @pytest.mark.parametrize("bad_day", ["2020-01-01", "2020-01-02", "2020-01-04"])
+    @pytest.mark.parametrize("asked", [(), ("--full-refresh",)], ids=["run", "full refresh"])
+    def test_a_retry_adds_the_batches_that_failed(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...], bad_day: str
+    ) -> None:
+        with patch_microbatch_end_time("2020-01-04 18:30:00"):
+            run_dbt(["run", "--full-refresh"])
+            monkeypatch.setenv("BAD_DAY", bad_day)
+            window = ("--event-time-start", "2020-01-01", "--event-time-end", "2020-01-05")
+            run_dbt(["run", *(asked or window)], expect_pass=False)
+            monkeypatch.delenv("BAD_DAY")
+            run_dbt(["retry"])
+        for model in ("cow_days", "mor_days"):
+            found = project.run_sql(f"select id from {{schema}}.{model} order by id", fetch="all")
+            assert [row[0] for row in found] == list(range(16)), model
+
+
 class TestRowsOfOtherBatches:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:

@@ -221,6 +221,7 @@ def test_a_table_with_a_column_that_hides_sparks_own_is_merged_by_tasks(spark, t
     assert found == {n: "new" if n < 5 else "old" for n in range(20)}
 
 
+META = "is a meta column, which Hudi fills itself, or differs from one by case only; leave it out"
 OWN, FILLED = "this engine's own; rename it", "fills a column of this name with the places of rows; rename it"
 
 
@@ -232,6 +233,8 @@ OWN, FILLED = "this engine's own; rename it", "fills a column of this name with 
         ("__hudi_number", OWN),
         (ROW_INDEX_COLUMN, FILLED),
         (ROW_INDEX_COLUMN.upper(), FILLED),
+        ("_HOODIE_RECORD_KEY", META),
+        ("_Hoodie_Operation", META),
     ],
 )
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
@@ -252,6 +255,30 @@ def test_a_column_that_is_read_as_something_else_is_refused(spark, tmp_path, nam
         with pytest.raises(SchemaError, match=words):
             change()
     assert made.snapshot().columns[5:] == ["id", "dt"] and made.snapshot().count() == 5
+    with pytest.raises(SchemaError, match=words):
+        HudiTable.create(spark, str(tmp_path / "new"), name="n", record_key=["id"], schema=more.schema)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("kind", ["string", "bigint"])
+@pytest.mark.parametrize("name", ["_hoodie_operation", "_hoodie_commit_time"])
+def test_a_meta_column_is_no_column_of_a_definition(spark, tmp_path, table_type, kind, name):
+    """Rows without an operation were taken for changes that leave nothing, where a definition brought the column."""
+    made = keyed_table(spark, tmp_path / "t", table_type, precombine_field=None)
+    rows = spark.range(6).selectExpr("id", "'a' as dt")
+    made.upsert(rows)
+    more = rows.withColumn(name, F.lit(None).cast(kind)).schema
+    for change in (
+        lambda: made.alter_schema(more),
+        lambda: made.with_schema(more).upsert(rows),
+        lambda: HudiTable.create(spark, str(tmp_path / "new"), name="n", record_key=["id"], schema=more),
+    ):
+        with pytest.raises(SchemaError, match=META):
+            change()
+    made.alter_schema(made.snapshot().withColumn("city", F.lit("x")).schema)
+    made.with_schema(made.snapshot().schema).upsert(spark.range(6, 10).selectExpr("id", "'a' as dt"))
+    assert made.snapshot().columns[5:] == ["id", "dt", "city"] and made.snapshot().count() == 10
 
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])

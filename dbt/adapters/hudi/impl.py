@@ -46,6 +46,7 @@ from dbt.adapters.hudi.relation import HudiRelation, named
 from dbt.adapters.hudi.response import HudiAdapterResponse
 from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, refuse_absent
+from dbt.adapters.hudi.rows.batches import resumes_build
 from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import read_constraints
 from dbt.adapters.hudi.rows.python_models import run_python_model
@@ -195,12 +196,12 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     @available.parse_none
     def hudi_plan(self, relation: BaseRelation, model: Mapping[str, Any]) -> ModelPlan:
         """Check a node's whole config before anything runs."""
-        name = named(relation)
+        name, known = named(relation), self.get_macro_resolver()
         plan = self._resolve(name.database, name.name, self.hudi_configs(model))
         node = str(model.get("unique_id") or "")
         notes = notes_of_run(node, self._warehouse.places.project_root, plan.merge.window)
-        tests = audit_tests(plan.audit, node, self.get_macro_resolver(), self.config)
-        return replace(plan, run_notes=notes, tests=tests)
+        tests = audit_tests(plan.audit, node, known, self.config)
+        return replace(plan, run_notes=notes, tests=tests, resumes=resumes_build(node, known))
 
     def _audit(self, session: SparkSession, plan: ModelPlan) -> AbstractContextManager[None]:
         """Run the model's tests over what the writes of a block leave, before they are committed."""

@@ -21,7 +21,6 @@ from hudi_engine.merge.modes.registry import keeps_newer_rows
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
-from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.callback import call_back
 from hudi_engine.telemetry.metrics import commit_metrics, report
@@ -34,7 +33,7 @@ from hudi_engine.write.pipeline import write
 from hudi_engine.write.place.sidecars import made_sidecars
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.result import WriteResult
-from hudi_engine.write.rows.arguments import check_assignments, column_names, resolving, struct_of
+from hudi_engine.write.rows.arguments import check_assignments, column_names, own_columns, resolving
 from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
 from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
@@ -317,7 +316,7 @@ class Writes(Reads, HiveEntries):
             SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
         """
         resolved = self._resolved(options)
-        columns = spark_to_arrow(struct_of(self.spark, schema))
+        columns = own_columns(self.spark, schema)
         return self._published(alter_schema(self.storage, columns, resolved), resolved)
 
     def with_schema(self, schema: StructType | str) -> Self:
@@ -335,7 +334,7 @@ class Writes(Reads, HiveEntries):
             ConfigError: ``schema`` is no list of columns. The writes raise SchemaError for a change that Hudi refuses.
         """
         table = copy.copy(self)
-        table._columns = spark_to_arrow(struct_of(self.spark, schema))
+        table._columns = own_columns(self.spark, schema)
         return table
 
     def write(

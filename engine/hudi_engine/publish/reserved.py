@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from hudi_engine.errors import SchemaError
 from hudi_engine.publish.mask import MASK_COLUMNS
 from hudi_engine.publish.native import filled_by_spark
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 
 _PREFIX = "__hudi_"
 """Columns of rows on their way into a table begin so."""
 
 
 def refuse_reserved(names: Iterable[str]) -> None:
-    """Refuse to store columns that this engine or Spark's Parquet reader would take for its own.
+    """Refuse to store columns that Hudi, this engine or Spark's Parquet reader would take for its own.
 
     Args:
         names: Columns that a table is to get.
@@ -25,6 +26,10 @@ def refuse_reserved(names: Iterable[str]) -> None:
         if filled_by_spark([name]) is not None:
             raise SchemaError(
                 f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
+            )
+        if name.lower() in (*META_FIELDS, OPERATION):
+            raise SchemaError(
+                f"column {name!r} is a meta column, which Hudi fills itself, or differs from one by case only; leave it out"
             )
         if name.lower().startswith(_PREFIX) or name.lower() in MASK_COLUMNS:
             raise SchemaError(

@@ -69,6 +69,7 @@ class ModelPlan:
         given_options: ``hoodie.*`` options the model gives itself.
         properties: Other table properties, kept in the catalog.
         run_notes: What the commits say of the run, under keys that go into a commit.
+        resumes: Whether it is a batch that is run again beside others of its run that are in the table.
         audit: The tests it asks for before its commits.
         tests: Those tests, compiled.
         clone_copy: Whether its clone may copy bytes where files cannot be shared.
@@ -86,6 +87,7 @@ class ModelPlan:
     given_options: Mapping[str, str] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     run_notes: Mapping[str, str] = field(default_factory=dict)
+    resumes: bool = False
     audit: AuditConfig = AuditConfig()
     tests: tuple[AuditTest, ...] = ()
     clone_copy: bool = False

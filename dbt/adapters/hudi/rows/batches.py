@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
@@ -42,6 +43,21 @@ def as_later_batch(plan: ModelPlan, table: HudiTable) -> ModelPlan:
         _builds[run] = False
         _say_of_gap(plan, table, window.start)
     return _noted(plan) if _builds[run] else plan
+
+
+def resumes_build(unique_id: str, manifest: Any) -> bool:
+    """Tell whether ``dbt retry`` runs batches of a model again of which others are done.
+
+    It asks for ``--full-refresh`` again if the run did that it follows. The first batch must not build the table anew then: the
+    rows of those that are done would go with the old table.
+
+    Args:
+        unique_id: The model.
+        manifest: dbt's manifest, where dbt notes batches to run again.
+    """
+    node = None if manifest is None else manifest.nodes.get(unique_id)
+    before = getattr(node, "previous_batch_results", None)
+    return bool(before is not None and before.successful)
 
 
 def _noted(plan: ModelPlan) -> ModelPlan:

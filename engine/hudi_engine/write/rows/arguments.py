@@ -6,8 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.reason import reason_of
+from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
 
@@ -50,6 +54,23 @@ def struct_of(spark: SparkSession, schema: StructType | str) -> StructType:
         raise ConfigError(f"schema is {schema!r}; give a StructType, or text such as 'id int, name string'")
     with resolving(f"schema is {schema!r}, which is no list of columns"):
         return spark.createDataFrame([], schema).schema
+
+
+def own_columns(spark: SparkSession, schema: StructType | str) -> pa.Schema:
+    """Return the columns that a table is to have, given as its snapshot shows them, with all meta columns, or without any.
+
+    Args:
+        spark: The session.
+        schema: As a StructType or as text.
+
+    Raises:
+        ConfigError: As struct_of does.
+        SchemaError: A name or type that a table cannot have.
+    """
+    columns = spark_to_arrow(struct_of(spark, schema))
+    if set(META_FIELDS) <= set(columns.names):
+        columns = pa.schema([each for each in columns if each.name not in (*META_FIELDS, OPERATION)])
+    return columns
 
 
 def check_assignments(base: TableState, assignments: Mapping[str, str]) -> None:

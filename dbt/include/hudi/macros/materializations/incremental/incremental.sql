@@ -3,7 +3,7 @@
   {%- set plan = adapter.hudi_plan(this, model) -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
-  {%- set rebuild = existing_relation is none or should_full_refresh() or not adapter.is_hudi_table(existing_relation) -%}
+  {%- set rebuild = existing_relation is none or (should_full_refresh() and not plan.resumes) or not adapter.is_hudi_table(existing_relation) -%}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
