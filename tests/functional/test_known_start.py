@@ -35,11 +35,13 @@ folder, conf = Path(sys.argv[1]), json.loads(sys.argv[2])
 known, settings = KnownStart(folder, "17 here", conf), SparkConf()
 for key, value in conf.items():
     settings.set(key, value)
+changed = []
+sys.addaudithook(lambda name, given: changed.append(name) if name in ("os.putenv", "os.unsetenv") else None)
 gateway = launch(settings, {}, known)
 words = Path(f"/proc/{gateway.proc.pid}/cmdline").read_bytes().decode().split(chr(0))
 variables = Path(f"/proc/{gateway.proc.pid}/environ").read_bytes().decode().split(chr(0))
 said = gateway.jvm.java.lang.System.getProperty("its.name"), gateway.jvm.SparkConf().get("spark.app.name")
-print(json.dumps({"words": words, "variables": variables, "said": said}))
+print(json.dumps({"words": words, "variables": variables, "said": said, "changed": changed}))
 gateway.shutdown()
 gateway.proc.stdin.close()
 gateway.proc.wait()
@@ -83,6 +85,7 @@ def test_a_second_start_runs_the_same_java_in_the_same_environment_without_a_she
     assert sorted(second["words"]) == sorted(first["words"])
     assert second["said"] == first["said"] == ["ä b", "a 'b' $c"]
     assert variables_of(second) == variables_of(first)
+    assert second["changed"] == [], "another thread may be listing the variables of this process"
     assert variables_of(second)["PYTHONHASHSEED"] == "0"
     # A shell would have counted itself.
     assert "SHLVL=40" in second["variables"]

@@ -138,6 +138,10 @@ class TestBatchesThatRunAgain:
     """``dbt retry`` asks for ``--full-refresh`` again if the run did whose batches failed; those that are done stay."""
 
     @pytest.fixture(scope="class")
+    def writes_artifacts(self) -> bool:
+        return True
+
+    @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         failing = "if(cast(at as date) = date'{{ env_var('BAD_DAY', '1999-01-01') }}', raise_error('a bad day'), id)"
         cow, mor = (

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from hudi_engine.storage.redact import is_secret
@@ -36,7 +37,7 @@ _MORE_ARGUMENTS = ("PYSPARK_SUBMIT_ARGS", "SPARK_TESTING")
 _OF_THE_START = ("SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "JAVA_", "JDK_", "_JAVA", "LD_", "DYLD_")
 _OF_A_SHELL = ("_", "SHLVL", "PWD", "OLDPWD", _TOLD_IN)
 _LOOK_EVERY_S = 0.01
-# starts Java through the script, or connects with one whose port the environment tells
+# starts Java through the script
 _gateway: Callable[..., Any] = launch_gateway
 _Text: Any = UTF8Deserializer
 
@@ -158,14 +159,24 @@ def _launched(start: _Start, settings: SparkConf, options: dict[str, Any]) -> An
         return None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    os.environ.update({_PORT: str(port), _SECRET: secret})
-    try:
-        gateway = _gateway(settings)
-    finally:
-        for name in (_PORT, _SECRET):
-            os.environ.pop(name, None)
+    gateway = _connected(settings, {_PORT: str(port), _SECRET: secret})
     gateway.proc = process
     return gateway
+
+
+def _connected(settings: SparkConf, told: Mapping[str, str]) -> Any:
+    """Return the way to a Java that runs.
+
+    PySpark looks into the environment for it. Variables that come there and go would end a thread that lists them meanwhile, as
+    dbt's do while they parse, and other processes would get them; so PySpark's function is given an environment of its own.
+    """
+    own = SimpleNamespace(**vars(os))
+    own.environ = {**os.environ, **told}
+    seen = {**launch_gateway.__globals__, "os": own}
+    connect: Callable[..., Any] = FunctionType(
+        launch_gateway.__code__, seen, argdefs=launch_gateway.__defaults__
+    )
+    return connect(settings)
 
 
 def _leave_interrupts() -> None:
