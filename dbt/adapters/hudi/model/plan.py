@@ -224,10 +224,9 @@ def _check_names(schema: str, name: str, problems: Problems) -> None:
 def _own_location(config: Mapping[str, object], places: Places, problems: Problems) -> str | None:
     """Return the folder a model puts its table into, None for the profile's."""
     given = config.get("location_root")
-    if given is None:
-        return None
     if not isinstance(given, str):
-        problems.add(f"location_root is {given!r}; give a folder or URI")
+        if given is not None:
+            problems.add(f"location_root is {given!r}; give a folder or URI")
         return None
     problems.extend(location_problems(given))
     return absolute_location(given, places.project_root).rstrip("/")
