@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hudi_engine.errors import SchemaError
 from hudi_engine.publish.mask import MASK_COLUMNS
 from hudi_engine.publish.native import filled_by_spark
-from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.meta_fields import meta_fields
 
 _PREFIX = "__hudi_"
 """Columns of rows on their way into a table begin so."""
@@ -27,7 +27,7 @@ def refuse_reserved(names: Iterable[str]) -> None:
             raise SchemaError(
                 f"column {name!r}: Spark's Parquet reader fills a column of this name with the places of rows; rename it"
             )
-        if name.lower() in (*META_FIELDS, OPERATION):
+        if name.lower() in meta_fields(operation=True):
             raise SchemaError(
                 f"column {name!r} is a meta column, which Hudi fills itself, or differs from one by case only; leave it out"
             )

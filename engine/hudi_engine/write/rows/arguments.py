@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.reason import reason_of
-from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
+from hudi_engine.schema.meta_fields import META_FIELDS, meta_fields
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
@@ -69,7 +69,7 @@ def own_columns(spark: SparkSession, schema: StructType | str) -> pa.Schema:
     """
     columns = spark_to_arrow(struct_of(spark, schema))
     if set(META_FIELDS) <= set(columns.names):
-        columns = pa.schema([each for each in columns if each.name not in (*META_FIELDS, OPERATION)])
+        columns = pa.schema([each for each in columns if each.name not in meta_fields(operation=True)])
     return columns
 
 

@@ -93,8 +93,10 @@ def _left_where_they_are(
     if is_parquet_scan(source, whole=True):
         readers = tasks_of(source)
         most = estimated_bytes(source) // readers // UNSHUFFLED_FILE_BYTES
-        counted = _rows_by_partition(frame, context, source, readers, most) if most else {}
-        return _in_full_tasks(frame, context, counted, readers) if most and len(counted) <= most else None
+        if not most:
+            return None
+        counted = _rows_by_partition(frame, context, source, readers, most)
+        return _in_full_tasks(frame, context, counted, readers) if len(counted) <= most else None
     return _of_fewer_tasks(frame, context, source)
 
 
