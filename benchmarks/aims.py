@@ -44,6 +44,7 @@ _COW, _MOR = "dbt-hudi", "dbt-hudi mor"
 AIMS = (
     Aim(_COW, "load", ("parquet",), 1.0),
     Aim(_COW, "tiny upsert", ("delta",), 0.06),
+    Aim(_COW, "tiny upsert in turn", ("delta",), 0.06),
     Aim(_COW, "upsert 0.1 %", ("delta",), 0.2),
     Aim(_COW, "upsert 0.1 %", ("iceberg",), 0.25),
     Aim(_COW, "upsert 10 %", ("delta",), 0.2),

@@ -29,6 +29,7 @@ _STEPS = {
     "first load": "the first load",
     "load": "load",
     "tiny upsert": "upsert of 110 rows into 100,000",
+    "tiny upsert in turn": "the same, in turn with the other in one process",
     "upsert 0.1 %": "upsert of 0.1 %",
     "upsert 10 %": "upsert of 10 %",
     "first scan": "open the table; count and two sums, 10 % updated twice; first of the process",

@@ -19,9 +19,9 @@ from typing import Any
 
 from benchmarks import dbt_models, log_codec, published, sizes
 from benchmarks.aims import Results
+from benchmarks.in_turn import STEPS
 from benchmarks.jars import fetch
 from benchmarks.report import report, save
-from benchmarks.scans_in_turn import STEP, TOGETHER
 from benchmarks.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,11 +57,12 @@ def main() -> int:
         for number, name in enumerate(names if "systems" in parts else (), 1):
             results[name] = _measure(name, number, len(names), folder, wanted)
             save(results, wanted.chart)
-        together = [name for name in TOGETHER if name in names]
-        if "systems" in parts and len(together) > 1:
-            for name, steps in _measure_in_turn(together, folder, wanted).items():
-                results[name].update(steps)
-            save(results, wanted.chart)
+        for step, turns in STEPS.items() if "systems" in parts else ():
+            together = [name for name in turns.systems if name in names]
+            if len(together) > 1:
+                for name, seconds in _measure_in_turn(step, together, folder, wanted).items():
+                    results[name][step] = {"seconds": seconds, "jobs": 0}
+                save(results, wanted.chart)
         if "dbt" in parts:
             print("[dbt] ten models, second run of the whole process", flush=True)
             for name, steps in dbt_models.measure(folder).items():
@@ -115,15 +116,16 @@ def _measure(
 
 
 def _measure_in_turn(
-    names: list[str], folder: Path, wanted: argparse.Namespace
-) -> dict[str, dict[str, dict[str, float]]]:
-    print(f"[scans in turn] {', '.join(names)}", flush=True)
-    scans: dict[str, list[float]] = {}
-    for scan in _lines(["benchmarks.scans_in_turn", "--systems", ",".join(names)], names, folder, wanted):
-        scans.setdefault(scan["system"], []).append(scan["seconds"])
-    for name, seconds in scans.items():
+    step: str, names: list[str], folder: Path, wanted: argparse.Namespace
+) -> dict[str, float]:
+    print(f"[{step}] {', '.join(names)}", flush=True)
+    found: dict[str, list[float]] = {}
+    module = ["benchmarks.in_turn", "--step", step, "--systems", ",".join(names)]
+    for each in _lines(module, names, folder, wanted):
+        found.setdefault(each["system"], []).append(each["seconds"])
+    for name, seconds in found.items():
         print(f"  {name:<24}{median(seconds):>8.3f} s", flush=True)
-    return {name: {STEP: {"seconds": median(seconds), "jobs": 0}} for name, seconds in scans.items()}
+    return {name: median(seconds) for name, seconds in found.items()}
 
 
 def _lines(
