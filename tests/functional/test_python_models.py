@@ -114,3 +114,29 @@ class TestPandasWithoutRows:
             "id": "bigint",
             "name": "string",
         }
+
+
+_SOURCE = (
+    "sources: [{name: raw, schema: '{{ target.schema }}', tables: [{name: given, config: {event_time: at}}]}]"
+)
+_OF_SOURCE = """
+def model(dbt, session):
+    dbt.config(materialized='table')
+    return dbt.source('raw', 'given').select('id')
+"""
+
+
+class TestWholeSources:
+    """dbt does not filter what a Python model reads: neither a ref nor a source."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        """A model over a source that dbt would filter by time in a SQL model."""
+        return {"of_source.py": _OF_SOURCE, "sources.yml": _SOURCE}
+
+    def test_a_source_is_whole_in_samples_and_runs_without_rows(self, project: Any) -> None:
+        """As a table of a model is."""
+        project.run_sql("create table {schema}.given as select 1 as id, timestamp '2020-01-01' as at")
+        for words in ([], ["--empty"], ["--sample", "1 day"]):
+            run_dbt(["run", *words])
+            assert project.run_sql("select id from {schema}.of_source", fetch="all") == [(1,)]

@@ -48,7 +48,7 @@ from dbt.adapters.hudi.rows import builds, seeds, snapshots
 from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, refuse_absent
 from dbt.adapters.hudi.rows.batches import resumes_build
 from dbt.adapters.hudi.rows.conflicts import evaluated_again
-from dbt.adapters.hudi.rows.constraints import read_constraints
+from dbt.adapters.hudi.rows.constraints import checked, read_constraints
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows, functions
 from dbt.adapters.hudi.spark.described import described
@@ -215,19 +215,17 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         return resolve_plan({"config": config}, schema, name, self._warehouse.places, own)
 
     @available.parse_none
-    def hudi_stage(self, relation: BaseRelation, code: str, language: str = "sql", plan: Any = None) -> None:
-        """Analyse a model's query and give it a temporary name; nothing runs yet.
-
-        Args:
-            relation: The temporary relation.
-            code: Compiled SQL or Python.
-            language: ``sql`` or ``python``.
-        """
+    def hudi_stage(
+        self, relation: BaseRelation, code: str, language: str = "sql", plan: Any = None, model: Any = None
+    ) -> None:
+        """Analyse a query and name it; it fails for rows that break the contract where a macro is to write them."""
         name, handle = named(relation).name, self.connections.get_thread_connection().handle
 
         def stage(session: SparkSession) -> None:
             frame = self._frame(session, name, code, language)
             frame = frame if plan is None else consumed(plan, frame, self.feed_of(plan), rebuilds=False)
+            if model is not None and plan.merge.operation is None:
+                frame = checked(frame, read_constraints(model))
             frame.createOrReplaceTempView(name)
 
         with self._work(code) as session:

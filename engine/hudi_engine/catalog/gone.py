@@ -1,18 +1,28 @@
-"""Names of tables that are gone: another process has dropped them since a session was filled."""
+"""Names of tables that are gone: dropped by another process since a session was filled, or of a warehouse used before."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from hudi_engine.catalog.entry import FILES_SUFFIX, READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.spark_entry import drop_entry, find_entry, listed_names
+from hudi_engine.catalog.spark_table import drop_table
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.errors import HudiError
 from hudi_engine.storage.factory import open_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from hudi_engine.catalog.directory import DirectoryCatalog
+
+logger = logging.getLogger(__name__)
+
+_filled_from: set[str] = set()
+"""Folders that this process has filled its catalog from."""
 
 _FACES = (READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX)
 
@@ -34,3 +44,36 @@ def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> Non
         # another thread of this process may just have made it
         if entry is not None and entry.base and not open_storage(entry.base).exists(PROPERTIES_PATH):
             drop_entry(spark, entry)
+
+
+def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> None:
+    """Drop the entries of warehouses that the process used before; no file is touched.
+
+    Else a schema of the same name would show their tables, and what drops a table would delete theirs.
+
+    Args:
+        spark: The session.
+        catalog: The warehouse that is used now.
+    """
+    for root in _filled_from - {catalog.root}:
+        try:
+            _unload(spark, type(catalog)(root))
+        except (HudiError, OSError) as error:
+            logger.warning("names of %s may still be shown, as it cannot be read: %s", root, error)
+    _filled_from.clear()
+    _filled_from.add(catalog.root)
+
+
+def _unload(spark: SparkSession, catalog: DirectoryCatalog) -> None:
+    """Drop the entries that show what a warehouse holds; those of another one with the same names stay."""
+    for schema in catalog.schemas():
+        for name, base in catalog.names(schema, faces=False).items():
+            entry = find_entry(spark, name)
+            if entry is None or entry.foreign:
+                continue
+            if base is None and entry.base is None and entry.reads_only:
+                drop_entry(spark, entry)
+            elif (
+                base is not None and entry.base and open_storage(entry.base).uri() == open_storage(base).uri()
+            ):
+                drop_table(spark, name)

@@ -108,14 +108,15 @@ class Feed:
         """
         if not rebuilds:
             self._check_ends(plan)
+        if (self.is_sample and not rebuilds) or not (self.inputs or (rebuilds and self.noted)):
+            return plan
         consumed = {
             name: taken.end
             for name, taken in self.inputs.items()
-            if taken.end is not None and (rebuilds or not taken.is_early)
+            # a commit takes over the note of the one before, so that of a table built of a sample says: nothing
+            if taken.end is not None and not self.is_sample and (rebuilds or not taken.is_early)
         }
         checkpoint = consumed if rebuilds else {**self.noted, **consumed}
-        if self.is_sample or not (self.inputs or (rebuilds and self.noted)):
-            return plan
         return replace(plan, given_options={**plan.given_options, CHECKPOINT: format_checkpoint(checkpoint)})
 
     def _check_ends(self, plan: ModelPlan) -> None:

@@ -11,18 +11,15 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
-from hudi_engine.changes.checkpoint import format_checkpoint, next_window, read_checkpoint
+from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.changes.columns import ALL
 from hudi_engine.changes.gaps import check_known
-from hudi_engine.changes.read import Wanted, changes_between
-from hudi_engine.changes.window import Span, check_order, start_of
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.inspect.as_of import LATEST_STATE, instant_as_of
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.moments import digits_of
-from hudi_engine.txn.consumers import list_consumers, register_consumer
+from hudi_engine.txn.consumers import list_consumers
 from hudi_engine.write.metadata_only import note_checkpoint
 from pyspark.sql import DataFrame, SparkSession
 
@@ -30,11 +27,14 @@ from dbt.adapters.hudi.changes.asked import FAIL, SNAPSHOT, Asked
 from dbt.adapters.hudi.changes.compared import compared_with
 from dbt.adapters.hudi.changes.consume import beside_steps, consumed_columns
 from dbt.adapters.hudi.changes.feed import Feed, Taken
-from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line
-from dbt.adapters.hudi.changes.replay import check_begin, ends_early, with_later_changes
+from dbt.adapters.hudi.changes.noted import CheckpointWish, consumer_line, keep_changes
+from dbt.adapters.hudi.changes.replay import check_begin, with_later_changes
+from dbt.adapters.hudi.changes.told import next_taken, told_rows
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.feeds import check_takes_changes
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.model.selected import own_strategies
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark.earlier import rows_as_of
 
@@ -70,12 +70,12 @@ class ChangeFeeds(metaclass=AdapterMeta):
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
             feed = self._feed(session, target)
-            taken = feed.taken_of(source, wish.window) or _taken(state, feed, source, fresh, wish)
+            taken = feed.taken_of(source, wish.window) or next_taken(state, feed, source, fresh, wish)
             noted = None if fresh or wish.begin is None else feed.noted_for(source)
             try:
                 if noted is not None:
                     check_begin(state, source, noted, taken.since, compiles=self.connections.only_compiles)
-                frame = _told(session, state, taken, wish)
+                frame = told_rows(session, state, taken, wish)
                 if noted is not None:
                     frame = with_later_changes(session, state, frame, taken, noted, wish)
             except HistoryGapError as gap:
@@ -83,12 +83,11 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
-            held = taken.since or taken.end
-            if wish.keep_hours is not None and held is not None:
-                digits = digits_of(held, state.config)
-                register_consumer(table.storage, named(target).label.lower(), digits, wish.keep_hours)
-            if (limit := getattr(relation, "limit", None)) is not None:
-                feed.is_sample, frame = True, frame.limit(limit)
+            if relation.limit is not None:
+                feed.is_sample, frame = True, frame.limit(relation.limit)
+            elif not self.connections.only_compiles:
+                held = taken.since or feed.noted_for(source) or taken.end
+                keep_changes(state, named(target).label.lower(), held, wish.keep_hours)
             shown = self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
             if wish.mode != ALL:
                 feed.net_views[str(shown.identifier)] = (frame, taken.since or "", noted or "")
@@ -108,7 +107,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         if wish.on_gap == FAIL and self.connections.only_compiles:
             # an error would end the command for every other node too
             logger.warning("{}. A run of {} will fail", str(gap), target.render())
-            return _told(session, state, taken, wish)
+            return told_rows(session, state, taken, wish)
         if wish.on_gap == FAIL:
             raise DbtRuntimeError(
                 f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
@@ -116,10 +115,17 @@ class ChangeFeeds(metaclass=AdapterMeta):
             ) from gap
         logger.warning("{}. All rows of {} are taken, as on_gap says", str(gap), state.config.name)
         if wish.on_gap == SNAPSHOT:
-            return _told(session, state, taken, wish)
+            return told_rows(session, state, taken, wish)
         name = named(target)
         table = self.connections.warehouse.require_table(session, name.database, name.name)
         return compared_with(session, state, TableState.load(table.storage), taken.end)
+
+    @available.parse_none
+    def hudi_check_takes_changes(self, model: dict[str, Any]) -> None:
+        """Refuse an incremental model whose strategy could not note what it has taken."""
+        strategy = self.hudi_configs(model).get("incremental_strategy")  # type: ignore[attr-defined]
+        own = own_strategies(self._macros())  # type: ignore[attr-defined]
+        check_takes_changes(str(model.get("name")), str(strategy or "default"), own)
 
     @available
     def hudi_consumed_columns(self, plan: ModelPlan, columns: list[Any]) -> list[str]:
@@ -145,7 +151,9 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 # every node of the run sees the state that the first one saw
                 instant = self.connections.warehouse.pinned.setdefault(table.path, instant)
             frame = rows_as_of(session, state, instant)
-            return self._shown(frame, relation, target, ("as of", str(when)))
+            shown = self._shown(frame, relation, target, ("as of", str(when)))
+            # of a batch, a sample and a run without rows dbt reads a part of what is referred to
+            return replace(shown, limit=relation.limit, event_time_filter=relation.event_time_filter)
 
     @available.parse_list
     def hudi_checkpoint(
@@ -228,23 +236,3 @@ def _check_relation(macro: str, relation: Any) -> None:
             f"{macro}: {relation!r} is no relation; give ref('orders') or source('raw', 'orders'), "
             "or api.Relation.create(schema='raw', identifier='orders') for a table that dbt does not know"
         )
-
-
-def _told(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:
-    wanted = Wanted(wish.mode, known=wish.begin is None, skip_insert_overwrite=wish.skip_insert_overwrite)
-    # an end before the first commit is the end of no commit
-    span = Span(taken.since, taken.end or wish.end)
-    frame = changes_between(session, state, resolve_options({}), span, wanted)
-    if frame is None:
-        raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
-    return frame
-
-
-def _taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked) -> Taken:
-    noted = None if fresh else feed.noted_for(source)
-    since = noted if wish.begin is None else start_of(wish.begin)
-    if wish.begin is not None and since is not None and wish.end is not None:
-        check_order(state, since, wish.end)
-    window = next_window(state, since, end=wish.end, limits=wish.limits)
-    last = window.end or since
-    return Taken(since, last, window.commits, ends_early(state, noted, last), wish.window)

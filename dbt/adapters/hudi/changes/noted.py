@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.txn.consumers import Consumer
+from hudi_engine.table_state import TableState
+from hudi_engine.timeline.moments import digits_of
+from hudi_engine.txn.consumers import Consumer, register_consumer
 
 
 @dataclass(frozen=True)
@@ -79,3 +81,16 @@ def consumer_line(reader: Consumer) -> str:
     """Return what is said of a reader that is registered with a table."""
     until = datetime.fromtimestamp(reader.until_ms / 1000, timezone.utc)
     return f"{reader.name}  {reader.instant}  until {until:%Y-%m-%d %H:%M} UTC"
+
+
+def keep_changes(state: TableState, reader: str, taken: str | None, hours: float | None) -> None:
+    """Let clean and archive of a table spare what a model has not taken yet.
+
+    Args:
+        state: The table.
+        reader: The model.
+        taken: The last instant it has taken; None where the table has no commit.
+        hours: For how long; None keeps nothing.
+    """
+    if hours is not None and taken is not None:
+        register_consumer(state.storage, reader, digits_of(taken, state.config), hours)

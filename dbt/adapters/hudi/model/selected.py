@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import nearest
 
 from dbt.adapters.hudi.model.contracts import say_of_constraints
+from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
 from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
 from dbt.adapters.hudi.model.known_configs import unused_configs
 from dbt.adapters.hudi.model.merge import STRATEGIES, is_known
@@ -108,9 +109,10 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
     read_by_macros = _keys_read(
         macro.macro_sql for macro in macros if macro.package_name not in _INTERNAL_PACKAGES
     )
-    known = KnownMacros.of(macros)
+    known, own = KnownMacros.of(macros), own_strategies(macros)
     unused: dict[tuple[str, str], list[str]] = {}
     problems = []
+    by_base: dict[str, list[str]] = {}
     # dbt names the nodes in the order in which its threads get to them
     for node in sorted(nodes, key=lambda each: str(each.name)):
         try:
@@ -124,15 +126,23 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         if lacks_macro(config.get("incremental_strategy"), macros):
             continue
         try:
-            plan = _plan_of(node, config, resolve)
+            plan = _plan_of(node, config, resolve, own)
         except DbtRuntimeError as error:
             problems.append(error.msg)
             continue
+        if plan is not None:
+            by_base.setdefault(plan.base, []).append(f"{node.resource_type} {node.name}")
         if plan is not None or config.get("materialized") == "view":
             problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
         told = f"{key}, a config of {_listed(names)}, is not used: {word}"
         warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
+    problems += [
+        f"{' and '.join(names)} would be one table, the one at {base}: each would replace the other's rows. Give them different "
+        "names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
+        for base, names in by_base.items()
+        if len(names) > 1
+    ]
     if problems:
         raise DbtRuntimeError("\n".join(problems))
 
@@ -147,9 +157,11 @@ def node_config(node: Any) -> dict[str, object]:
 
 
 def _plan_of(
-    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan]
+    node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan], own: Collection[str]
 ) -> ModelPlan | None:
     kind = str(config.get("materialized"))
+    if kind == "incremental" and takes_changes(node.raw_code or ""):
+        check_takes_changes(node.name, str(config.get("incremental_strategy") or ""), own)
     if kind in _OF_OTHERS:
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"

@@ -14,6 +14,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
+from hudi_engine.storage import open_storage
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow, outside_rows
@@ -68,11 +69,13 @@ def rebuild_model(
     check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
+    _refuse_place_of_another(warehouse, session, plan, entry)
     build = build_table if rows.begins and _has_room(warehouse, session, plan, entry) else rebuild_table
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
-    if entry is not None and entry.base is None and not entry.reads_only:
+    if entry is not None and entry.base is None and not entry.reads_only and open_storage(plan.base).list(""):
+        # its own files may be what is there; elsewhere they stay until the model's are written, which may be made of them
         warehouse.drop(session, plan.schema, plan.name)
         entry = None
     if (window := _window_of(plan)) is not None:
@@ -113,6 +116,27 @@ def _has_room(
     if named is not None and _is_written(warehouse, session, named):
         raise _newcomer(plan)
     return not _is_written(warehouse, session, plan.base)
+
+
+def _refuse_place_of_another(
+    warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
+) -> None:
+    """Refuse to build a table in a folder of a model's own that is another name's table.
+
+    Raises:
+        DbtRuntimeError: It is.
+    """
+    is_there = entry is not None and entry.base is not None and same_place(entry.base, plan.base)
+    if not plan.own_location or is_there or not _is_written(warehouse, session, plan.base):
+        return
+    for schema in warehouse.schemas(session):
+        for each in warehouse.entries(session, schema):
+            if each.is_hudi_table and each.base is not None and same_place(each.base, plan.base):
+                raise DbtRuntimeError(
+                    f"{plan.schema}.{plan.name} would be built at {plan.base}, which is the table {each.name.label}: its rows "
+                    "would be replaced. Set another location_root (such as one with the schema in it) or alias, or drop that "
+                    "table first"
+                )
 
 
 def _is_written(warehouse: Warehouse, session: SparkSession, base: str) -> bool:

@@ -30,6 +30,7 @@ from hudi_engine.catalog import (
     session_conf,
 )
 from hudi_engine.catalog.directory import source_cache
+from hudi_engine.catalog.gone import forget_other_warehouses
 from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError, TableNotFoundError
@@ -128,6 +129,7 @@ class Warehouse:
 
     def _load(self, session: SparkSession) -> None:
         if self.directory is not None:
+            forget_other_warehouses(session, self.directory)
             with LONG_WORK.watched(session, "load", f"reading the tables of {self.places.location_root}"):
                 self.directory.load(session)
 

@@ -33,6 +33,12 @@ _USAGE = (
     "wanted, an end (included), all as text"
 )
 _KINDS = ("latest_state", "cdc")
+# What dbt makes of {{ ref('t') }} where it reads a part of it (samples, batches, --empty), with what stands behind it in the query.
+_PART_OF = re.compile(
+    r"(?P<begin>(?:\(select \* from )+)(?P<name>[\w.`]+)(?P<end>(?: (?:where [^()]*|limit \d+)\))+)"
+    r"(?P<state>_r[ot]\b|\s+(?:for\s+)?(?:timestamp|system_time|version|system_version)\s+as\s+of\s+'[^']*')",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,7 @@ class EarlierStates:
         Raises:
             DbtRuntimeError: A state that cannot be told from the text, or in a view, which would outlive the name.
         """
+        text = _PART_OF.sub(r"\g<begin>\g<name>\g<state>\g<end>", text)
         if not _WORDS.search(text):
             return text
         try:

@@ -36,3 +36,8 @@
 {% macro hudi__get_binding_char() %}
   {{ return('?') }}
 {% endmacro %}
+
+{#- A Python model sees whole tables; of a source dbt would give it a query where it reads a part of it. -#}
+{% macro hudi__resolve_model_name(input_model_name) %}
+  {{ return(input_model_name if input_model_name is string else input_model_name.render()) }}
+{% endmacro %}

@@ -10,6 +10,9 @@
   {%- set fresh = true -%}
   {%- if model.resource_type == 'model' -%}
     {%- do hudi_check_temporary('hudi_changes') -%}
+    {%- if config.get('materialized') == 'incremental' -%}
+      {%- do adapter.hudi_check_takes_changes(model) -%}
+    {%- endif -%}
     {%- set fresh = config.get('materialized') != 'incremental' or should_full_refresh() -%}
   {%- endif -%}
   {{ return(adapter.hudi_changes(relation, this or relation, fresh, asked)) }}
@@ -45,8 +48,11 @@
     {{ return(relation) }}
   {%- endif -%}
   {%- set as_of = adapter.hudi_configs(model).get('as_of') -%}
-  {%- if as_of is none or relation.is_cte or relation.is_view -%}
+  {%- if as_of is none or relation.is_view or hudi_is_given(relation) -%}
     {{ return(relation) }}
+  {%- endif -%}
+  {%- if relation.is_cte -%}
+    {% do exceptions.raise_compiler_error(model.name ~ " has as_of and selects from the ephemeral model " ~ relation.identifier ~ ", which would read its tables as they are now: make that a table, or name the state there with hudi_as_of() in a table") %}
   {%- endif -%}
   {{ return(hudi_as_of(relation, as_of)) }}
 {% endmacro %}

@@ -17,7 +17,7 @@
     {% do hudi_record_main(code, response) %}
   {% else %}
     {%- set temp_relation = make_temp_relation(target_relation) -%}
-    {% do adapter.hudi_stage(temp_relation, code, language, plan) %}
+    {% do adapter.hudi_stage(temp_relation, code, language, plan, model) %}
     {#- rows to delete name their key only, which says nothing of the table's columns -#}
     {%- set on_schema_change = 'ignore' if plan.merge.operation == 'delete' else plan.merge.on_schema_change -%}
     {% if on_schema_change != 'ignore' %}

@@ -1,0 +1,55 @@
+"""What a model is told of an input: the window of changes, and its rows."""
+
+from __future__ import annotations
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.changes.checkpoint import next_window
+from hudi_engine.changes.read import Wanted, changes_between
+from hudi_engine.changes.window import Span, check_order, start_of
+from hudi_engine.config.options import resolve_options
+from hudi_engine.table_state import TableState
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi.changes.asked import Asked
+from dbt.adapters.hudi.changes.feed import Feed, Taken
+from dbt.adapters.hudi.changes.replay import ends_early
+
+
+def told_rows(session: SparkSession, state: TableState, taken: Taken, wish: Asked) -> DataFrame:
+    """Return the changes of a window.
+
+    Args:
+        session: The connection's session.
+        state: The input.
+        taken: The window.
+        wish: The macro's arguments.
+
+    Raises:
+        DbtRuntimeError: The input has no columns yet.
+    """
+    wanted = Wanted(wish.mode, known=wish.begin is None, skip_insert_overwrite=wish.skip_insert_overwrite)
+    # an end before the first commit is the end of no commit
+    span = Span(taken.since, taken.end or wish.end)
+    frame = changes_between(session, state, resolve_options({}), span, wanted)
+    if frame is None:
+        raise DbtRuntimeError(f"table {state.config.name!r} has no columns yet; build it first")
+    return frame
+
+
+def next_taken(state: TableState, feed: Feed, source: str, fresh: bool, wish: Asked) -> Taken:
+    """Return the window that a model takes of an input.
+
+    Args:
+        state: The input.
+        feed: The model's inputs.
+        source: Name of the input.
+        fresh: The model is built anew, so all rows are taken.
+        wish: The macro's arguments.
+    """
+    noted = None if fresh else feed.noted_for(source)
+    since = noted if wish.begin is None else start_of(wish.begin)
+    if wish.begin is not None and since is not None and wish.end is not None:
+        check_order(state, since, wish.end)
+    window = next_window(state, since, end=wish.end, limits=wish.limits)
+    last = window.end or since
+    return Taken(since, last, window.commits, ends_early(state, noted, last), wish.window)

@@ -1,0 +1,40 @@
+"""Whether a model can take what changed in its inputs since its last run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from dbt_common.exceptions import DbtRuntimeError
+
+_OF_BATCHES = "microbatch"
+_CALL = re.compile(r"\bhudi_changes\s*\(")
+_JINJA_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+
+
+def takes_changes(code: str) -> bool:
+    """Tell whether the code of a model calls ``hudi_changes``, as it is written, without the macros it calls."""
+    return _CALL.search(_JINJA_COMMENT.sub("", code)) is not None
+
+
+def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None:
+    """Refuse changes in a model of which not every commit notes how far its inputs are consumed.
+
+    Args:
+        model: Its name.
+        strategy: Its incremental strategy.
+        own: Strategies that the project has macros for.
+
+    Raises:
+        DbtRuntimeError: Its batches would take each other's changes, or its macro would take the same ones again.
+    """
+    why = None
+    if strategy == _OF_BATCHES:
+        why = "its batches take the rows of a time each, and the first would take the changes of all"
+    elif strategy in own:
+        why = "SQL of a macro notes no checkpoint, so the same changes would come again in every run"
+    if why is not None:
+        raise DbtRuntimeError(
+            f"hudi_changes stands in {model}, whose incremental_strategy is {strategy!r}: {why}. Use 'merge', 'append' or another "
+            "strategy of dbt-hudi's for it, or ref() in place of hudi_changes()"
+        )

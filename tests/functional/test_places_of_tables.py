@@ -1,0 +1,100 @@
+"""Folders that two names would share, warehouses that one process uses in turn, and tables of another format under a model's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt_common.exceptions import DbtRuntimeError
+
+from tests.functional.conftest import CATALOG
+
+ONE = "{{ config(materialized='table', alias='orders', location_root=var('root'), schema=var('schema', none)) }} select 1 as id"
+OTHER = ONE.replace("select 1", "select 2")
+
+
+class TestOneFolderOfTwoNames:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"one.sql": ONE, "other.sql": OTHER.replace("var('schema', none)", "'other'")}
+
+    def test_two_nodes_of_a_run_are_refused_before_either_is_built(
+        self, project: Any, tmp_path: Path
+    ) -> None:
+        with pytest.raises(DbtRuntimeError, match="model one and model other would be one table"):
+            run_dbt(["run", "--vars", f"root: {tmp_path}"])
+        assert not list(tmp_path.iterdir())
+
+    def test_a_table_of_another_name_is_not_replaced(self, project: Any, tmp_path: Path) -> None:
+        words = ["--vars", f"root: {tmp_path}"]
+        for _ in range(2):
+            run_dbt(["run", "--select", "one", *words])
+        (result,) = run_dbt(["run", "--select", "other", *words], expect_pass=False).results
+        assert f"which is the table {project.test_schema}.orders" in result.message
+        assert project.run_sql("select id from {schema}.orders", fetch="all") == [(1,)]
+        project.run_sql("drop table {schema}.orders")
+        run_dbt(["run", "--select", "other", *words])
+        found = project.run_sql(f"select id from {project.test_schema}_other.orders", fetch="all")
+        assert found == [(2,)]
+
+
+@pytest.mark.skipif(CATALOG != "directory", reason="a metastore is one for all folders")
+class TestTwoWarehousesInOneProcess:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "m.sql": "{{ config(materialized=var('kind', 'table')) }} select '{{ target.name }}' as made_by",
+            "reads.sql": "{{ config(materialized='table') }} select made_by from {{ ref('m') }}",
+        }
+
+    @pytest.fixture(scope="class")
+    def dbt_profile_data(self, unique_schema: str, dbt_profile_target: dict[str, Any]) -> dict[str, Any]:
+        target = {**dbt_profile_target, "schema": unique_schema}
+        others = {name: {**target, "location_root": name} for name in ("prod", "dev")}
+        return {"test": {"outputs": {"default": target, **others}, "target": "default"}}
+
+    def test_tables_of_the_first_are_neither_read_nor_dropped_by_runs_in_the_second(
+        self, project: Any
+    ) -> None:
+        place = Path(project.project_root) / "prod" / project.test_schema / "m" / ".hoodie"
+        run_dbt(["run", "--select", "m", "--target", "prod"])
+        (failed,) = run_dbt(["run", "--select", "reads", "--target", "dev"], expect_pass=False).results
+        assert "TABLE_OR_VIEW_NOT_FOUND" in failed.message
+        run_dbt(["run", "--select", "m", "--target", "dev", "--vars", "kind: view"])
+        assert place.is_dir()
+        shown = ["show", "--quiet", "--inline", "select made_by from {{ ref('m') }}", "--target"]
+        assert "prod" in run_dbt_and_capture([*shown, "prod"])[1]
+        assert "dev" in run_dbt_and_capture([*shown, "dev"])[1]
+
+
+ADDED = """
+{{ config(materialized='incremental') }}
+select cast(id as bigint) as id from range(5) {% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}
+"""
+
+
+class TestATableOfAnotherFormat:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {
+            "added.sql": ADDED,
+            "doubled.sql": "{{ config(materialized='table') }} select id * 2 as id from {{ this }}",
+            "fails.sql": "{{ config(materialized='table') }} select raise_error('no') as id",
+        }
+
+    def test_an_incremental_model_takes_all_rows_where_it_replaces_one(self, project: Any) -> None:
+        project.run_sql("create table {schema}.added using parquet as select bigint(3) as id")
+        for _ in range(2):
+            run_dbt(["run", "--select", "added"])
+            found = project.run_sql("select id from {schema}.added order by id", fetch="all")
+            assert found == [(number,) for number in range(5)]
+
+    def test_it_stays_until_the_rows_of_the_model_are_written(self, project: Any) -> None:
+        for name in ("doubled", "fails"):
+            project.run_sql(f"create table {{schema}}.{name} using parquet as select bigint(3) as id")
+        run_dbt(["run", "--select", "fails"], expect_pass=False)
+        assert project.run_sql("select id from {schema}.fails", fetch="all") == [(3,)]
+        run_dbt(["run", "--select", "doubled"])
+        assert project.run_sql("select id from {schema}.doubled", fetch="all") == [(6,)]
