@@ -29,15 +29,20 @@ def notes_of_run(node: str, project_root: str | None, window: BatchWindow | None
     notes = {
         INVOCATION: get_invocation_id(),
         NODE: node,
-        GIT: git_sha(project_root or ".") or "",
+        GIT: git_sha(project_root or ".", get_invocation_id()) or "",
         BATCH_END: "" if end is None else end.isoformat(),
     }
     return {key: value for key, value in notes.items() if value}
 
 
 @lru_cache(maxsize=8)
-def git_sha(folder: str) -> str | None:
-    """Return the commit that is checked out around a folder, read from git's own files; None where there is none."""
+def git_sha(folder: str, run: str = "") -> str | None:  # noqa: ARG001
+    """Return the commit that is checked out around a folder, read from git's own files; None where there is none.
+
+    Args:
+        folder: The folder.
+        run: The run that asks; the next one of the process looks again.
+    """
     start = Path(folder).resolve()
     for parent in (start, *start.parents):
         place = parent / ".git"

@@ -5,17 +5,20 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
+from itertools import chain
 
 from dbt.adapters.base.relation import BaseRelation
 from hudi_engine.catalog import TableName
+from hudi_engine.config.enums import SERVICE_OPERATIONS
+from hudi_engine.inspect.commits import operation_of
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.clock import parse_instant_time
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import absolute_location
 from dbt.adapters.hudi.relation import named
-from dbt.adapters.hudi.spark.catalog_rows import last_commit_time
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.sources import NOTED
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -47,8 +50,24 @@ def last_changes(
         with work("freshness") as session:
             for source in unknown:
                 table = warehouse.require_table(session, names[source].database, names[source].name)
-                found[source] = last_commit_time(TableState.load(table.storage))
+                found[source] = last_write_time(TableState.load(table.storage))
     return found
+
+
+def last_write_time(state: TableState) -> datetime.datetime | None:
+    """Return the UTC time of the newest commit that brought rows or took them away, None for a table without one.
+
+    Services, and a rollback of a write that failed, are no news: they go on where nobody loads rows any more.
+
+    Args:
+        state: The table.
+    """
+    timeline = state.timeline
+    active = ((each, timeline.commit_metadata(each)) for each in reversed(timeline.completed_writes))
+    for instant, metadata in chain(active, timeline.archived.writes_newest_first()):
+        if operation_of(metadata, instant.action) not in SERVICE_OPERATIONS:
+            return parse_instant_time(instant.requested_time, state.config.timeline_zone)
+    return None
 
 
 def _without_spark(warehouse: Warehouse, name: TableName) -> datetime.datetime | None:
@@ -62,4 +81,4 @@ def _without_spark(warehouse: Warehouse, name: TableName) -> datetime.datetime |
         storage = open_storage(absolute_location(place.location, warehouse.places.project_root))
     elif warehouse.folders is not None:
         storage = warehouse.folders.table(name.database, name.name)
-    return UNKNOWN if storage is None else last_commit_time(TableState.load(storage))
+    return UNKNOWN if storage is None else last_write_time(TableState.load(storage))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
 from hudi_engine.spelling import did_you_mean
@@ -23,7 +24,8 @@ from dbt.adapters.hudi.sql.merging import merge_decision
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
-_said: set[str] = set()
+_said: set[tuple[str, str]] = set()
+"""Of each run and table of which was said that INSERT looks up no keys."""
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -84,9 +86,10 @@ def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:
 
 
 def _say_keys_may_double(target: Target, keys: Sequence[str]) -> None:
-    """Say once for a table that keeps a row a key that INSERT, as in Hudi, looks up none."""
-    if keys and target.label not in _said:
-        _said.add(target.label)
+    """Say once in a run, for a table that keeps a row a key, that INSERT, as in Hudi, looks up none."""
+    once = (get_invocation_id(), target.label)
+    if keys and once not in _said:
+        _said.add(once)
         logger.warning(
             "INSERT INTO {} looks up no keys: a row whose {} is there already stands beside the other; MERGE INTO updates it",
             target.label,
