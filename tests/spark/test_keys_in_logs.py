@@ -74,3 +74,47 @@ def test_a_key_whose_first_copy_was_deleted_is_there_once_after_an_upsert(spark,
     table.delete(key)
     table.upsert(spark.createDataFrame([("a", 4)], COLUMNS), options=way)
     assert rows_of(table) == [("a", 4), ("b", 1)]
+
+
+WIDE_ROWS_SPILL = {"hoodie.memory.merge.max.size": "100000"}
+"""Whole rows of the tests below are more than this, their keys are less."""
+PARTIAL = "org.apache.hudi.common.model.PartialUpdateAvroPayload"
+
+
+def _wide(spark, start, end, ts, n):
+    return spark.range(start, end).selectExpr(
+        "cast(id as int) as id", f"{ts} as ts", f"{n} as n", "repeat('x', 1000) as s"
+    )
+
+
+def test_new_rows_go_into_a_file_group_whose_rows_are_more_than_fit_and_no_other_row_changes(spark, tmp_path):
+    options = {"hoodie.datasource.write.payload.class": PARTIAL}
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="ts",
+        table_type="mor",
+        options=options,
+    )
+    table.insert(_wide(spark, 0, 200, 1, 0))
+    table.upsert(_wide(spark, 0, 200, 2, 1))
+    batch = spark.createDataFrame([(5, 3, 555, "z"), (1000, 3, 0, "new")], "id int, ts int, n int, s string")
+    table.upsert(batch, options=WIDE_ROWS_SPILL)
+    found = sorted(tuple(row) for row in table.snapshot().select("id", "n").collect())
+    assert found == [*((key, 555 if key == 5 else 1) for key in range(200)), (1000, 0)]
+    assert table.validate(keys=True) == []
+
+
+def test_a_row_of_a_bucket_whose_log_is_more_than_fits_is_replaced_alone(spark, tmp_path):
+    options = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "1"}
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type="mor", options=options
+    )
+    table.insert(_wide(spark, 0, 10, 1, 0))
+    table.upsert(_wide(spark, 10, 210, 1, 0))
+    table.replace(_wide(spark, 50, 51, 1, 50), keys=["id"], options=WIDE_ROWS_SPILL)
+    found = sorted(tuple(row) for row in table.snapshot().select("id", "n").collect())
+    assert found == [(key, 50 if key == 50 else 0) for key in range(210)]
+    assert table.validate(keys=True) == []

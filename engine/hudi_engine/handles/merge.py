@@ -165,6 +165,9 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
 
     Returns:
         The write stat, or None when no row of the file changes and none is added (then no file is written).
+
+    Raises:
+        CorruptTableError: A file of the slice is damaged, or its logs were not merged twice into the same rows.
     """
     context = task.context
     base = file_slice.base_file
@@ -181,7 +184,9 @@ def merge_file(task: WriteTask, file_slice: FileSlice, changes: FileChanges) -> 
                 info = _follow(merging, base, file, rows)
             else:
                 columns = without_file_name(context.read.schema)
-                info = _write(merging, [read_slice(context.read, file_slice, columns=columns)], rows)
+                stored = read_slice(context.read, file_slice, columns=columns)
+                changes.check_places(file_slice, stored)
+                info = _write(merging, [stored], rows)
         except _NothingChanged:
             return None
     merging.keep_keys(info.path)

@@ -9,6 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.blocks import Block, with_rows_at, without_rows
 from hudi_engine.handles.change_data import ChangeImages
 from hudi_engine.handles.create import stamp_rows
@@ -16,7 +18,7 @@ from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.rows_at import taken
 from hudi_engine.schema.coded import decoded
-from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS
+from hudi_engine.schema.meta_fields import FILE_NAME, META_FIELDS, RECORD_KEY
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,29 @@ class FileChanges:
     delete_always: bool = False
     inserts: pa.Table | None = None
     update_columns: tuple[str, ...] | None = None
+
+    def check_places(self, file_slice: FileSlice, rows: pa.Table) -> None:
+        """Refuse rows that do not have the keys that were looked up at their places.
+
+        Args:
+            file_slice: The slice they are of.
+            rows: All of its rows, its logs merged in.
+
+        Raises:
+            CorruptTableError: They are others, or in another order, so that a row would be written over another key's.
+        """
+        if self.batch_rows is None or self.updates is None:
+            return
+        touched = np.flatnonzero(np.asarray(self.batch_rows.is_valid()))
+        given = self.updates.column(RECORD_KEY).take(self.batch_rows.drop_null())
+        if len(self.batch_rows) == rows.num_rows:
+            stored = taken(rows.select([RECORD_KEY]), touched).column(0)
+            if stored.cast(pa.string()).equals(given.cast(pa.string())):
+                return
+        raise CorruptTableError(
+            f"file group {file_slice.file_id!r} of partition {file_slice.partition!r} was not read twice in one order, so its rows "
+            "cannot be told from each other; nothing was changed. Compact it (compact()) and write again"
+        )
 
 
 @dataclass(frozen=True)

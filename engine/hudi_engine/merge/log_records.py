@@ -37,7 +37,7 @@ class LogRecords:
     """Winners of a slice's logs and what was read to find them.
 
     Attributes:
-        winners: One entry for each key that the logs mention.
+        winners: One entry for each key that the logs mention, in the order in which the logs first mention them.
         total_records: Records and deletes read.
         scan: The blocks they came from.
     """
@@ -56,8 +56,8 @@ def read_log_records(
         context: The read.
         file_slice: The slice.
         columns: Columns to read; must hold those of :func:`needed_columns`.
-        combine: Makes one entry a key out of entries in order. It is called once, or, when the records are
-            more than memory should hold, for one share of the keys after the other.
+        combine: Makes one entry a key out of entries in order, in the order in which the keys first come. It is called
+            once, or, when the records are more than memory should hold, for one share of the keys after the other.
 
     Raises:
         CorruptTableError: A block is damaged inside.

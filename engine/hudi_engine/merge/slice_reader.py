@@ -20,7 +20,7 @@ from hudi_engine.merge.base_reader import read_base_file, scan_base_file, select
 from hudi_engine.merge.entries import Entries, concat_entries, plain_entries
 from hudi_engine.merge.filters import columns_of
 from hudi_engine.merge.log_records import LogRecords, needed_columns, read_log_records
-from hudi_engine.merge.modes.fold import fold, key_codes
+from hudi_engine.merge.modes.fold import as_first_named, fold, key_codes
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.read_context import ReadContext, in_instant_range, rows_in_range
@@ -71,7 +71,7 @@ def read_slice(
     merge_type: str = PAYLOAD_COMBINE,
     filters: pc.Expression | None = None,
 ) -> pa.Table:
-    """Return rows of a slice.
+    """Return rows of a slice, in an order that neither the columns change nor the memory that merging them may take.
 
     Args:
         context: The read.
@@ -111,8 +111,9 @@ def scan_logs(
         file_slice: The slice.
         columns: Columns to read beside keys and ordering fields, None for all of the table.
     """
+    rule = merge_rule(context.config)
     wanted = context.schema.names if columns is None else columns
-    return _scan(context, file_slice, merge_rule(context.config), needed_columns(context, wanted))
+    return _scan(context, file_slice, rule, _merged_columns(context, rule, wanted))
 
 
 def resolve_delta(context: ReadContext, file_slice: FileSlice) -> SliceDelta:
@@ -156,13 +157,13 @@ def _count_known(context: ReadContext, base: pa.Table, live: pa.Table) -> int:
 
 def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_type: str) -> pa.Table:
     """Read a slice as its merge type says; without logs the base file alone, with fewer columns, is enough."""
-    needed = needed_columns(context, wanted)
     if merge_type == BASE_ONLY or not file_slice.log_files:
         if merge_type == LOG_ONLY:
             return select_schema(context.schema, wanted).empty_table()
-        columns = wanted if context.instant_range is None else needed
+        columns = wanted if context.instant_range is None else needed_columns(context, wanted)
         return rows_in_range(context, _read_base(context, file_slice, columns))
     rule = merge_rule(context.config)
+    needed = _merged_columns(context, rule, wanted)
     if merge_type == LOG_ONLY:
         return _live(_scan(context, file_slice, rule, needed).winners)
     base = rows_in_range(context, _read_base(context, file_slice, needed))
@@ -175,6 +176,11 @@ def _read(context: ReadContext, file_slice: FileSlice, wanted: list[str], merge_
         masked, live, _ = _merge_into(context, base, _scan(context, file_slice, rule, needed).winners, rule)
     kept = base.filter(pa.array(~masked)) if masked.any() else base
     return pa.concat_tables([kept, live])
+
+
+def _merged_columns(context: ReadContext, rule: MergeRule, wanted: Sequence[str]) -> list[str]:
+    """Return the columns that are read for some to be merged: a rule of the user's own may look at any of them."""
+    return needed_columns(context, context.schema.names if rule.asks_each_pair else wanted)
 
 
 def _scan(context: ReadContext, file_slice: FileSlice, rule: MergeRule, columns: Sequence[str]) -> LogRecords:
@@ -259,7 +265,7 @@ def _fill_into(
                     fields,
                 )
             )
-        return concat_entries(results)
+        return as_first_named(entries.keys, concat_entries(results))
 
     columns = base.column_names
     return masked, read_log_records(context, file_slice, columns, combine)

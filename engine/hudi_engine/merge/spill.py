@@ -1,26 +1,35 @@
 """Merging more log records than memory should hold: they go to temporary Arrow files, split by the hash of their key.
 
-All records of a key land in one file, in their order, so each file can be folded alone. The result is read
-through a memory map, so that the system decides what of it is in memory.
+All records of a key land in one file, in their order, so each file can be folded alone. What becomes of them is then put into
+the order that it has where nothing is spilled: who reads a slice twice, keys alone and whole rows, finds a row in one place. The
+result is read through a memory map, so that the system decides what of it is in memory.
 """
 
 from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.index.buckets import java_hashes
-from hudi_engine.merge.entries import Entries, concat_entries
+from hudi_engine.merge.entries import Entries
+from hudi_engine.merge.rows_at import rows_at
 
 _LOGGER = logging.getLogger(__name__)
-_KEY, _FLAGS, _PROVIDED = "__hudi_key", "__hudi_flags", "__hudi_provided"
+_KEY, _FLAGS, _PROVIDED, _PLACE = "__hudi_key", "__hudi_flags", "__hudi_provided", "__hudi_place"
 _DELETED, _ALWAYS, _SEVERED = 1, 2, 4
+_ORDERED_AT_ONCE = 16 * 1024 * 1024
+"""Bytes of rows that are in memory at once while they are put into order."""
+
+Positions = npt.NDArray[np.int64]
 
 
 class SpillStore:
@@ -37,7 +46,7 @@ class SpillStore:
         self._folder = tempfile.TemporaryDirectory(prefix="hudi-merge-", dir=folder)
         self._partitions = partitions
         self._writers: dict[int, pa.ipc.RecordBatchFileWriter] = {}
-        self._columns: pa.Schema | None = None
+        self._added = 0
 
     def __enter__(self) -> SpillStore:
         return self
@@ -56,11 +65,12 @@ class SpillStore:
         Args:
             entries: Records newer than all added before, always with the same columns.
         """
-        self._columns = entries.rows.schema
+        places = np.arange(self._added, self._added + len(entries))
+        self._added += len(entries)
         hashes = java_hashes(entries.keys.combine_chunks()) % np.uint32(self._partitions)
         for number in np.unique(hashes):
             rows = np.flatnonzero(hashes == number)
-            table = _to_table(entries.take(rows))
+            table = _to_table(entries.take(rows)).append_column(_PLACE, pa.array(places[rows]))
             self._writer(int(number), table.schema).write_table(table)
 
     def fold(self, fold: Callable[[Entries], Entries]) -> Entries | None:
@@ -68,22 +78,29 @@ class SpillStore:
 
         Args:
             fold: Turns records in order into one a key.
+
+        Returns:
+            The winners, in the order in which their keys first came.
         """
         paths = [self._path(number) for number in sorted(self._writers)]
         for writer in self._writers.values():
             writer.close()
         self._writers.clear()
-        results: list[Entries] = []
+        if not paths:
+            return None
+        folded: list[pa.Table] = []
+        places: list[Positions] = []
         for path in paths:
-            winners = fold(_from_table(_map(path)))
-            result = path.with_suffix(".winners")
-            table = _to_table(winners)
-            with pa.ipc.new_file(str(result), table.schema) as writer:
-                writer.write_table(table)
+            records = _map(path)
+            winners = fold(_from_table(records.drop_columns([_PLACE])))
+            places.append(_first_places(records, winners.keys))
+            folded.append(_written(path.with_suffix(".winners"), [_to_table(winners)]))
             path.unlink()
-            results.append(_from_table(_map(result)))
         _LOGGER.info("merged log records on disk in %d parts", len(paths))
-        return concat_entries(results) if results else None
+        if len(folded) == 1:
+            return _from_table(folded[0])
+        order = np.argsort(np.concatenate(places), kind="stable")
+        return _from_table(_written(Path(self._folder.name) / "ordered", _ordered(folded, order)))
 
     def _path(self, number: int) -> Path:
         return Path(self._folder.name) / f"{number}.arrow"
@@ -92,6 +109,44 @@ class SpillStore:
         if number not in self._writers:
             self._writers[number] = pa.ipc.new_file(str(self._path(number)), schema)
         return self._writers[number]
+
+
+def _first_places(records: pa.Table, keys: pa.ChunkedArray) -> Positions:
+    """Return for each key the place of its first record among all that were added."""
+    encoded = records.column(_KEY).combine_chunks().dictionary_encode()
+    _, firsts = np.unique(encoded.indices.to_numpy(), return_index=True)
+    numbers = pc.index_in(keys, value_set=encoded.dictionary).to_numpy()
+    places: Positions = records.column(_PLACE).to_numpy()[firsts][numbers]
+    return places
+
+
+def _ordered(parts: list[pa.Table], order: Positions) -> Iterator[pa.Table]:
+    """Yield the rows of parts that follow each other in another order, some at a time: those of a part come in their order."""
+    ends = np.cumsum([part.num_rows for part in parts])
+    size = sum(part.nbytes for part in parts)
+    count = max(1, len(order) * _ORDERED_AT_ONCE // max(1, size))
+    for start in range(0, len(order), count):
+        wanted = order[start : start + count]
+        by_place = np.argsort(wanted)
+        bounds = np.searchsorted(wanted[by_place], [0, *ends])
+        rows = pa.concat_tables(
+            rows_at(part, wanted[by_place[low:high]] - (end - part.num_rows))
+            for part, end, low, high in zip(parts, ends, bounds, bounds[1:])
+            if low < high
+        )
+        back = np.empty(len(wanted), np.int64)
+        back[by_place] = np.arange(len(wanted))
+        yield rows.take(pa.array(back))
+
+
+def _written(path: Path, tables: Iterable[pa.Table]) -> pa.Table:
+    """Write tables of one kind into a file and return it mapped."""
+    remaining = iter(tables)
+    first = next(remaining)
+    with pa.ipc.new_file(str(path), first.schema) as writer:
+        for table in chain([first], remaining):
+            writer.write_table(table)
+    return _map(path)
 
 
 def _map(path: Path) -> pa.Table:

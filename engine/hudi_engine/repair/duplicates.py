@@ -120,7 +120,7 @@ def _rewritten(context: ClusteringContext, work: tuple[int, Surplus]) -> WriteSt
     """Write a new file group with the rows that stay; None when none does."""
     number, surplus = work
     rows = read_slice(context.write.read, surplus.piece)
-    if rows.column(RECORD_KEY)[int(surplus.rows[0])].as_py() != surplus.key:
+    if not rows.column(RECORD_KEY).take(pa.array(surplus.rows)).combine_chunks().equals(surplus.keys):
         raise ServiceError(
             f"file group {surplus.piece.file_id!r} was not read twice in one order; nothing was changed"
         )

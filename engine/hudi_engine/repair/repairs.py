@@ -119,7 +119,7 @@ def _duplicate_keys(
     examples: dict[str, str] = {}
     for each in found:
         rows[each.piece.partition] += len(each.rows)
-        examples.setdefault(each.piece.partition, each.key)
+        examples.setdefault(each.piece.partition, each.keys[0].as_py())
     commit = "" if instant is None else f", in commit {instant}"
     return [
         Repair(

@@ -29,12 +29,12 @@ class Surplus:
     Args:
         piece: The slice.
         rows: Numbers of the rows that go, in the order in which the slice is read.
-        key: A key of one of them.
+        keys: Their keys.
     """
 
     piece: FileSlice
     rows: Positions
-    key: str
+    keys: pa.Array
 
 
 def find_surplus(state: TableState, options: Options, partitions: Sequence[str] | None) -> list[Surplus]:
@@ -73,7 +73,8 @@ def _of_partition(context: ReadContext, slices: Sequence[FileSlice]) -> list[Sur
     for number in np.unique(owners):
         own = losing[owners == number]
         first = ends[number] - parts[number].num_rows
-        found.append(Surplus(slices[number], own - first, rows.column(RECORD_KEY)[int(own[0])].as_py()))
+        keys = rows.column(RECORD_KEY).take(pa.array(own)).combine_chunks()
+        found.append(Surplus(slices[number], own - first, keys))
     return found
 
 

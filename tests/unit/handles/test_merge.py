@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_options import BaseFileOptions
@@ -155,6 +156,15 @@ def test_a_file_whose_rows_all_go_is_left_empty(tmp_path):
     assert (stat.num_writes, stat.num_deletes) == (0, 10)
     found = read_back(tmp_path, stat)
     assert (found.num_rows, found.column_names) == (0, with_meta_columns(TABLE).names)
+
+
+@pytest.mark.parametrize("keys", [["b", "a"], ["a", "b", "c"], ["a"]])
+def test_rows_of_a_slice_that_are_not_those_looked_up_are_not_written_over(keys):
+    changes = FileChanges(pa.array([None, 0], pa.int32()), pa.table({RECORD_KEY: ["b"]}))
+    file_slice = FileSlice("", "f-0", OLD, None, ())
+    changes.check_places(file_slice, pa.table({RECORD_KEY: ["a", "b"]}))
+    with pytest.raises(CorruptTableError, match="'f-0' of partition '' was not read twice in one order"):
+        changes.check_places(file_slice, pa.table({RECORD_KEY: keys}))
 
 
 @pytest.mark.usefixtures("block_rows")

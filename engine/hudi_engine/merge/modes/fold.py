@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.merge.entries import Entries, concat_entries
 from hudi_engine.merge.modes.rule import MergeRule
@@ -16,7 +17,9 @@ Positions = npt.NDArray[np.int64]
 
 
 def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> Entries:
-    """Return one entry a key.
+    """Return one entry a key, in the order in which the keys first come.
+
+    So the order says nothing of which record wins, nor of the columns that are read.
 
     Args:
         entries: Records in the order in which they were written.
@@ -29,11 +32,24 @@ def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> E
     composed = rule.fills or rule.asks_each_pair or entries.provided is not None
     if composed or (rule.revives and entries.deleted.any()):
         return _fold_by_rank(entries, codes, distinct, rule, ordering_fields)
-    return entries.take(np.sort(winners(entries, codes, distinct, rule, ordering_fields)))
+    return entries.take(winners(entries, codes, distinct, rule, ordering_fields))
+
+
+def as_first_named(keys: pa.ChunkedArray, entries: Entries) -> Entries:
+    """Return entries in the order in which their keys first come among others; those of one key stay in their order.
+
+    Args:
+        keys: Keys of records, those of the entries among them.
+        entries: Records.
+    """
+    places = pc.index_in(entries.keys, value_set=pc.unique(keys)).to_numpy()
+    if bool(np.all(places[1:] >= places[:-1])):
+        return entries
+    return entries.take(np.argsort(places, kind="stable"))
 
 
 def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
-    """Return a number for each row, the same for equal keys, and how many different keys there are."""
+    """Return a number for each row, the same for equal keys and rising with each new key, and how many different keys there are."""
     encoded = keys.combine_chunks().dictionary_encode()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.chunk(0) if encoded.num_chunks else pa.array([], pa.string()).dictionary_encode()
@@ -44,7 +60,7 @@ def key_codes(keys: pa.ChunkedArray) -> tuple[Positions, int]:
 def winners(
     entries: Entries, codes: Positions, distinct: int, rule: MergeRule, ordering_fields: Sequence[str]
 ) -> Positions:
-    """Return position of the winning row of each key, for rules that keep one row whole.
+    """Return position of the winning row of each key, by the number of the key, for rules that keep one row whole.
 
     Args:
         entries: Records in order.
@@ -98,4 +114,5 @@ def _fold_by_rank(
         folded = rule.merge(
             folded.slice(0, active), entries.take(order[starts[:active] + rank]), ordering_fields
         )
-    return concat_entries([folded, *reversed(done)])
+    merged = concat_entries([folded, *reversed(done)])
+    return merged if bool(np.all(number == np.arange(distinct))) else merged.take(number)

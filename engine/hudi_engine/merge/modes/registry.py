@@ -126,7 +126,7 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
         batch_rule = MergeRule(compares=bool(fields))
         index_only = table.select(fields).append_column(_POSITION, pa.array(np.arange(table.num_rows)))
         winners = fold(plain_entries(index_only, keys, deleted, always), batch_rule, fields)
-        return table.take(winners.rows.column(_POSITION))
+        return table.take(pa.array(np.sort(winners.rows.column(_POSITION).to_numpy())))
     rows = table
     if not rule.compares and fields:
         # The newer write wins column by column; within a batch "newer" is said by the ordering fields.
