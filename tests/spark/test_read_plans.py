@@ -9,7 +9,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.frames.spark_read import map_slices, snapshot_frame
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
-from hudi_engine.write.rows.source_plan import estimated_rows, is_parquet_scan
+from hudi_engine.write.rows.source_plan import asks_for_the_time, estimated_rows, is_parquet_scan
 from pyspark.sql import functions as F
 
 from tests.helpers.keyed import keyed_table
@@ -145,6 +145,33 @@ def test_only_plain_scans_of_parquet_are_read_twice(spark, tmp_path):
     ):
         assert not is_parquet_scan(other)
     assert 0 < estimated_rows(files) <= 2000
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "current_timestamp()",
+        "now()",
+        "current_date()",
+        "curdate()",
+        "localtimestamp()",
+        "unix_timestamp()",
+        "cast('now' as timestamp)",
+        "cast('today' as date)",
+    ],
+)
+def test_rows_that_the_time_may_change_are_told(spark, tmp_path, said):
+    spark.range(10).write.parquet(str(tmp_path / "p"))
+    rows = spark.read.parquet(str(tmp_path / "p")).selectExpr(
+        "id", "id as other", f"cast({said} as string) as t"
+    )
+    assert is_parquet_scan(rows) and asks_for_the_time(rows)
+    rows.createOrReplaceTempView("rows_at_a_time")
+    through = spark.sql("with r as (select * from rows_at_a_time where t is not null) select id from r")
+    for other in (rows.where("t > '2020'").select("id"), rows.select(F.concat("id", "t")), through):
+        assert asks_for_the_time(other)
+    for other in (rows.select("id"), rows.where("id > 3").select(F.col("id").cast("string"), "other")):
+        assert not asks_for_the_time(other)
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])

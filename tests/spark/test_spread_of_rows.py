@@ -7,6 +7,7 @@ from hudi_engine import HudiTable
 from hudi_engine.index.lookup.unit import BUCKET
 from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.schema.meta_fields import RECORD_KEY
+from hudi_engine.write.spread import distributed
 from hudi_engine.write.spread.shuffle import shuffle_by_bucket
 from pyspark.sql import functions as F
 
@@ -235,3 +236,32 @@ def test_every_partition_gets_a_task_of_its_own_whatever_its_name(spark):
     assert sorted((row["task"], row[BUCKET], row["count"]) for row in found) == [
         (task, name, 5) for task, name in enumerate(ODD_NAMES)
     ]
+
+
+def test_rows_whose_partition_is_the_time_are_written_where_they_were_counted(spark, tmp_path, monkeypatch):
+    spark.range(100).write.parquet(str(tmp_path / "rows"))
+    rows = spark.read.parquet(str(tmp_path / "rows"))
+    at = F.date_format(F.current_timestamp(), "yyyyMMddHHmmssSSSSSS")
+    table = create(spark, tmp_path, partition_by=["at"])
+    counted = []
+    count = distributed._rows_by_partition
+
+    def noted(*given):
+        counted.append(count(*given))
+        return counted[-1]
+
+    monkeypatch.setattr(distributed, "_rows_by_partition", noted)
+    table.upsert(rows.withColumn("at", at), options=EXECUTORS)
+    [found] = counted
+    stored = table.snapshot().groupBy("at").count().collect()
+    assert {row["at"]: row["count"] for row in stored} == found
+
+
+def test_rows_of_files_that_only_say_when_they_were_loaded_are_not_kept(spark, tmp_path, monkeypatch):
+    spark.range(100).write.parquet(str(tmp_path / "rows"))
+    rows = spark.read.parquet(str(tmp_path / "rows")).withColumn("loaded_at", F.current_timestamp())
+    kept = []
+    monkeypatch.setattr(type(rows), "persist", lambda frame, *given: kept.append(frame) or frame)
+    table = create(spark, tmp_path)
+    table.upsert(rows, options=EXECUTORS)
+    assert (kept, table.snapshot().count()) == ([], 100)

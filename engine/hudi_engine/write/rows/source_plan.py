@@ -9,10 +9,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _LIGHT_NODES = frozenset({"Project", "Filter"})
+_SIMPLER, _TIMES = ("ReplaceExpressions", "ColumnPruning"), ("ComputeCurrentTime", "SpecialDatetimeValues")
+"""Rules of Spark's optimizer that leave out what is not asked for, and that write the time of the query into its plan."""
 
 
 def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
-    """Tell whether the rows come straight from Parquet files, by columns and filters that give the same rows each time.
+    """Tell whether the rows come straight from Parquet files, by columns and filters that nothing but the time may change.
 
     Such rows are cheaper to read twice than to keep, and only the columns needed are read. Anything else (joins,
     aggregates, Python functions, text formats, databases) is evaluated once and kept.
@@ -28,6 +30,26 @@ def is_parquet_scan(frame: DataFrame, *, whole: bool = False) -> bool:
     if class_name(plan) != "LogicalRelation" or class_name(plan.relation()) != "HadoopFsRelation":
         return False
     return class_name(plan.relation().fileFormat()) == "ParquetFileFormat"
+
+
+def asks_for_the_time(frame: DataFrame) -> bool:
+    """Tell whether a later query may give other rows, as one of the columns or filters says current_timestamp() or the like.
+
+    Spark puts the time into each query as it is optimized, after which such a column is as constant as any other.
+
+    Args:
+        frame: The rows, with no other columns than those that have to be the same each time.
+    """
+    jvm: Any = frame.sparkSession._jvm
+    rules = jvm.org.apache.spark.sql.catalyst.optimizer
+
+    def ruled(name: str, plan: Any) -> Any:
+        return getattr(getattr(rules, f"{name}$"), "MODULE$").apply(plan)
+
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    for name in _SIMPLER:
+        plan = ruled(name, plan)
+    return not all(plan.fastEquals(ruled(name, plan)) for name in _TIMES)
 
 
 def below_light_nodes(plan: Any, kinds: Collection[str] = _LIGHT_NODES) -> tuple[list[tuple[str, Any]], Any]:

@@ -29,7 +29,7 @@ from hudi_engine.write.operation import Operation
 from hudi_engine.write.place.profile import partition_profile
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import rows_by_partition, with_key_columns
-from hudi_engine.write.rows.source_plan import is_parquet_scan
+from hudi_engine.write.rows.source_plan import asks_for_the_time, is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk, tasks_of
 from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
 from hudi_engine.write.spread.parts import (
@@ -122,7 +122,7 @@ def prepare_distributed(
         return DistributedBatch(frame, None, batch.schema, generator=generator, source=batch.frame)
     if _order_matters(operation, options) and RECORD_KEY in frame.columns:
         frame = frame.withColumn(ORDER, F.monotonically_increasing_id())
-    keeps = not reads_once or not is_parquet_scan(batch.frame)
+    keeps = not reads_once or not is_parquet_scan(batch.frame) or asks_for_the_time(_places_of(frame))
     if keeps:
         frame = frame.persist(StorageLevel.MEMORY_AND_DISK)
     try:
@@ -132,6 +132,11 @@ def prepare_distributed(
             frame.unpersist()
         raise
     return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [], generator)
+
+
+def _places_of(frame: DataFrame) -> DataFrame:
+    """Return of each row its key and partition: what is counted and looked up has to be what is written."""
+    return frame.select(*[name for name in (RECORD_KEY, PARTITION_PATH) if name in frame.columns])
 
 
 def _order_matters(operation: Operation, options: Options) -> bool:
