@@ -17,7 +17,7 @@ from hudi_engine.front.base import RawOptions
 from hudi_engine.front.hive_entries import HiveEntries
 from hudi_engine.front.reads import Reads
 from hudi_engine.hive_sync import check_sync, sync_after_commit
-from hudi_engine.merge.modes.registry import keeps_newer_rows
+from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
@@ -36,6 +36,7 @@ from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.arguments import check_assignments, column_names, own_columns, resolving
 from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
+from hudi_engine.write.rows.nulls_that_say_nothing import as_written, never_cleared, refuse_nulls
 from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
 from hudi_engine.write.rows.settled import Decided
 
@@ -250,26 +251,29 @@ class Writes(Reads, HiveEntries):
             named: As in delete_where.
 
         Raises:
-            ConfigError: An assignment to a key or partition column, or to one the table does not have.
+            ConfigError: An assignment to a key or partition column, or to one the table does not have; null where that changes
+                nothing (partial updates in a merge-on-read table).
             RepeatedKeyError: Other rows have the key of one that fulfils the condition, and would become like it.
-            Exception: Spark's, with a sentence, for a row that would become older by the ordering field and so stay as it is.
+            Exception: Spark's, with a sentence, for a row that would stay as it is: one that would become older by the ordering
+                field, or null where the table's merge takes that for no value.
         """
         from pyspark.sql import functions as F
 
         base = TableState.load(self.storage)
         check_assignments(base, assignments)
-        rows = self._rows_where(base, condition, named)
+        rows, config = self._rows_where(base, condition, named), as_written(base.config)
         given = AnyCase(assignments.items())
         with resolving(f"the assignments {dict(assignments)!r} cannot be resolved"):
+            refuse_nulls(rows, assignments, config)
             stored = {field.name: F.col(quoted(field.name)) for field in rows.schema.fields}
             new = {
-                field.name: stored[field.name]
-                if (said := given.get(field.name)) is None
-                else expression(str(said)).cast(field.dataType)
-                for field in rows.schema.fields
+                name: stored[name]
+                if (said := given.get(name)) is None
+                else never_cleared(expression(str(said)), stored[name], name, config).cast(field.dataType)
+                for name, field in zip(stored, rows.schema.fields, strict=True)
             }
-            fields, spelled = base.config.ordering_fields, spellings(stored)
-            if keeps_newer_rows(base.config) and any(name in given for name in fields):
+            fields, spelled = config.ordering_fields, spellings(stored)
+            if merge_rule(config).compares and any(name in given for name in fields):
                 ordering = [spelled[name] for name in fields]
                 new[ordering[0]] = never_older(
                     [new[name] for name in ordering], [stored[name] for name in ordering], ordering
@@ -287,7 +291,8 @@ class Writes(Reads, HiveEntries):
             options: ``hoodie.*`` options of this call.
 
         Raises:
-            ConfigError: The table has no other columns, or the condition cannot be resolved.
+            ConfigError: The table has no other columns, the condition cannot be resolved, or null changes nothing (partial
+                updates in a merge-on-read table).
         """
         config, schema = self.config, self.schema
         partitions = (field.name for field in config.partition_fields)

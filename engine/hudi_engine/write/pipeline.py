@@ -18,6 +18,7 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import WriteOptions
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
@@ -79,6 +80,7 @@ from hudi_engine.write.returning_columns import check_returning
 from hudi_engine.write.rows.batch import AlignedBatch, align, fetch_small, fit_policy
 from hudi_engine.write.rows.delete_keys import delete_batch
 from hudi_engine.write.rows.match import flag_unmatched
+from hudi_engine.write.rows.nulls_that_say_nothing import as_written
 from hudi_engine.write.rows.settled import Decided
 from hudi_engine.write.schema_change import still_with_columns, with_columns
 from hudi_engine.write.spread.bulk_order import bulk_layout
@@ -187,6 +189,8 @@ def _commit(
         check_same_definition(state.config, transaction.config, transaction.instant)
         reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
         config = _with_payload(transaction.config, options)
+        if request.prepped and operation.name is WriteOperation.UPSERT:
+            config = as_written(config)
         before, state = state, TableState(state.storage, config, transaction.timeline)
         state = still_with_columns(before, state)
         incoming = refit(incoming, before, state, request)

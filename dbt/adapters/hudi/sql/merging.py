@@ -8,9 +8,11 @@ from functools import partial
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.config.options import resolve_options
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows import settled
+from hudi_engine.write.rows.nulls_that_say_nothing import never_cleared
 from hudi_engine.write.rows.sides import STORED, Clause, ClauseRows, Said, Sides, holds
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -59,7 +61,7 @@ def merge_decision(
                 own,
                 source,
                 plans.column(statement.session, plan.mergeCondition()),
-                _clauses(statement, schema.names, sides),
+                _clauses(statement, schema.names, sides, table.config),
                 schema.names,
             )
         compares_keys = plan.notMatchedActions().size() == 0 or identity.is_compared_by(plan.mergeCondition())
@@ -106,8 +108,10 @@ def _actions(plan: plans.JavaPlan) -> list[tuple[ClauseRows, plans.JavaPlan]]:
     return [(rows, action) for rows, actions in kinds for action in plans.items(actions)]
 
 
-def _clauses(statement: Statement, columns: Sequence[str], sides: Sides) -> list[Clause]:
-    return [_clause(statement, rows, action, columns, sides) for rows, action in _actions(statement.plan)]
+def _clauses(statement: Statement, columns: Sequence[str], sides: Sides, config: TableConfig) -> list[Clause]:
+    return [
+        _clause(statement, rows, action, columns, sides, config) for rows, action in _actions(statement.plan)
+    ]
 
 
 def _said(statement: Statement, target: Target, columns: Sequence[str], sides: Sides) -> list[Said]:
@@ -190,7 +194,12 @@ def _same_column(assignment: plans.JavaPlan) -> bool:
 
 
 def _clause(
-    statement: Statement, rows: ClauseRows, action: plans.JavaPlan, columns: Sequence[str], sides: Sides
+    statement: Statement,
+    rows: ClauseRows,
+    action: plans.JavaPlan,
+    columns: Sequence[str],
+    sides: Sides,
+    config: TableConfig,
 ) -> Clause:
     """Return the rows of a clause and the columns they take; columns that it leaves out keep their value, or are null."""
     condition = plans.option(action.condition())
@@ -214,4 +223,11 @@ def _clause(
         raise DbtRuntimeError(
             f"the table has no column {', '.join(sorted(unknown))}; its columns: {', '.join(columns)}"
         )
-    return Clause(rows, said, which, {column: given.get(column.lower(), kept[column]) for column in columns})
+    values = {column: given.get(column.lower(), kept[column]) for column in columns}
+    if rows is not ClauseRows.NEW:
+        values |= {
+            column: never_cleared(values[column], kept[column], column, config)
+            for column in columns
+            if column.lower() in given
+        }
+    return Clause(rows, said, which, values)

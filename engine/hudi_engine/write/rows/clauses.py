@@ -24,6 +24,7 @@ from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import with_keys_of
 from hudi_engine.write.rows.match import SOURCE, TARGET
 from hudi_engine.write.rows.newest import deletes_always, newest_of_each_key
+from hudi_engine.write.rows.nulls_that_say_nothing import never_cleared
 from hudi_engine.write.rows.replacement import flagged, keyed
 from hudi_engine.write.rows.settled import (
     ACTION,
@@ -199,7 +200,7 @@ class MergeClauses(OfTheWholeTable):
             same += f" and {self.source}.{_PARTITION} = {self.target}.{PARTITION_PATH}"
         if self.on is not None:
             same += f" and ({self.on})"
-        clauses = self._clauses(batch, stored.columns, config.ordering_fields)
+        clauses = self._clauses(batch, stored.columns, config)
         ordering = [_order(name) for name in config.ordering_fields]
         rows, new = Sides(self.source, self.target).taken(
             stored.alias(self.target),
@@ -220,22 +221,27 @@ class MergeClauses(OfTheWholeTable):
             self._older(config, batch, new).alias(OLDER),
         )
 
-    def _clauses(self, batch: AlignedBatch, stored: Sequence[str], ordering: Sequence[str]) -> list[Clause]:
+    def _clauses(self, batch: AlignedBatch, stored: Sequence[str], config: TableConfig) -> list[Clause]:
         """Return the clauses; each has a value for every column of the batch, and one more for each ordering field.
 
         The latter is the value by which a row is compared, which the batch's row says where the clause does not take it.
         """
+        from pyspark.sql import functions as F
+
         everything = replace(self, update_columns=None)
         kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
 
         def values(rows: ClauseRows) -> dict[str, Column]:
-            found = {
-                name: self._value(name, rows, name in stored).cast(kinds[name.lower()])
-                for name in (*batch.schema.names, *batch.marks)
-            }
+            set_here = {name.lower() for name in self._set_in(rows)}
+            found = {}
+            for name in (*batch.schema.names, *batch.marks):
+                value = self._value(name, rows, name in stored)
+                if name.lower() in set_here and name in stored:
+                    value = never_cleared(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
+                found[name] = value.cast(kinds[name.lower()])
             return found | {
                 _order(name): everything._value(name, rows, name in stored).cast(kinds[name.lower()])
-                for name in ordering
+                for name in config.ordering_fields
             }
 
         found = []
@@ -287,14 +293,18 @@ class MergeClauses(OfTheWholeTable):
         theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
         if rows is ClauseRows.NEW:
             return mine
-        given = self._values("update_set" if rows is ClauseRows.MATCHED else "by_source")
-        text = {each.lower(): text for each, text in given.items()}.get(name.lower())
+        text = {each.lower(): text for each, text in self._set_in(rows).items()}.get(name.lower())
         if text is not None:
             return expression(text)
         if rows is ClauseRows.LEFT:
             return theirs
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
         return mine if taken else theirs
+
+    def _set_in(self, rows: ClauseRows) -> dict[str, str]:
+        """Return the SQL that rows of a kind have for columns, in place of a value of the batch."""
+        clause = {ClauseRows.MATCHED: "update_set", ClauseRows.LEFT: "by_source"}.get(rows)
+        return {} if clause is None else self._values(clause)
 
     def _values(self, clause: str) -> dict[str, str]:
         """Return the SQL that a clause has for columns."""
