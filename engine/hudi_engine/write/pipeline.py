@@ -48,6 +48,7 @@ from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.incoming import (
     Incoming,
     check_same_definition,
@@ -269,6 +270,7 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
         known = None if request.new_schema else state.data_schema()
         batch = align(request.frame, known, fit_policy(config, options), carry=carry)
         check_columns(config, request.frame.columns, batch.schema)
+        check_fixed_columns(config, known, batch.schema, operation.replaces)
         check_returning(state, known, batch.schema, operation.replaces)
     frame_batch = batch
     if request.match_condition is not None:

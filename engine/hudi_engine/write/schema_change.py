@@ -12,6 +12,7 @@ from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.table_state import TableState
+from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.operation import NOTHING
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.returning_columns import check_returning
@@ -26,8 +27,9 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         replaces: Which file groups the write that brings them takes out.
 
     Raises:
-        SchemaError: A change of type that Hudi refuses, a key, ordering or partition column that would go, or a column that was
-            dropped and comes back with another type, or a new column of a name that is not free.
+        SchemaError: A change of type that Hudi refuses, or that changes what a key, ordering or partition column says; one of
+            these that would go, or a column that was dropped and comes back with another type, or a new column of a name that
+            is not free.
     """
     check_avro_names(new)
     old, config = state.data_schema(), state.config
@@ -56,6 +58,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
             )
     if problems:
         raise SchemaError("; ".join(problems))
+    check_fixed_columns(config, old, new, replaces)
     check_returning(state, old, new, replaces)
 
 

@@ -95,7 +95,8 @@ class EngineOptions:
         SchemaChange,
         ENGINE,
         "What a batch may do to the table's columns: bring new ones; also widen numbers, but not in key, ordering and partition "
-        "columns; also turn numbers, dates and binary into text, in any column.",
+        "columns; also turn numbers, dates and binary into text, and widen key, ordering and partition columns where stored values "
+        "keep their text and their order.",
     )
     SMALL_BATCH_ROWS = int_option(
         "hoodie.engine.small.batch.rows",

@@ -1,0 +1,71 @@
+"""A table's columns, changed with or without rows: key columns, other spellings, and writers that come between."""
+
+from __future__ import annotations
+
+import hudi_engine
+import pytest
+from hudi_engine import HudiTable, SchemaError, WriteConflictError
+from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.rows.clauses import MergeClauses
+
+ANY = {"hoodie.engine.schema.evolution": "any"}
+AGAIN = {"hoodie.write.num.retries.on.conflict.failures": "2"}
+OF_ITS_OWN = {"hoodie.parquet.small.file.limit": "0"}
+COLUMNS = "k decimal(10,2), p int, ts bigint, v string"
+HARM = {
+    "key": ("k decimal(12,4), p int, ts bigint, v string", "'k' is a key column and cannot change from"),
+    "partition": ("k decimal(10,2), p double, ts bigint, v string", "'p' is a partition column and cannot"),
+    "ordering": ("k decimal(10,2), p int, ts string, v string", "'ts' is an ordering column and cannot"),
+}
+
+
+def keyed(spark, tmp_path):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["k"], partition_by=["p"], precombine_field="ts", schema=COLUMNS
+    )  # fmt: skip
+    table.upsert(spark.sql("select 1.5 k, 1 p, 1L ts, 'a' v"))
+    return table
+
+
+def plain(spark, tmp_path, table_type="cow"):
+    table = HudiTable.create(
+        spark, str(tmp_path / "t"), name="t", record_key=["Id"], table_type=table_type,
+        schema="Id int, name string, s struct<a: int>",
+    )  # fmt: skip
+    table.upsert(spark.sql("select 1 id, 'one' name, struct(1 a) s union all select 2, 'two', struct(2)"))
+    return table
+
+
+def shown(table, *columns):
+    """The rows, which Spark and the engine's own reader have to agree about."""
+    found = sorted(tuple(row) for row in table.snapshot().select(*columns).collect())
+    read = hudi_engine.read(table.path).to_arrow()
+    assert sorted(zip(*(read[name].to_pylist() for name in columns), strict=True)) == found
+    return found
+
+
+@pytest.mark.parametrize("role", HARM)
+def test_a_key_partition_or_ordering_column_never_gets_a_type_in_which_stored_values_count_as_others(
+    spark, tmp_path, role
+):
+    table, (wanted, reason) = keyed(spark, tmp_path), HARM[role]
+    rows = spark.createDataFrame([], wanted)
+    for change in (
+        lambda: table.alter_schema(wanted),
+        lambda: table.with_schema(wanted).upsert(rows),
+        lambda: table.upsert(rows, options=ANY),
+    ):
+        with pytest.raises(SchemaError, match=reason):
+            change()
+    assert table.schema.simpleString() == "struct<k:decimal(10,2),p:int,ts:bigint,v:string>"
+
+
+def test_key_partition_and_ordering_columns_widen_where_stored_rows_are_found_all_the_same(spark, tmp_path):
+    table = keyed(spark, tmp_path)
+    table.alter_schema("k decimal(12,2), p bigint, ts bigint, v string")
+    assert table.upsert(spark.sql("select 1.5 k, 1L p, 2L ts, 'b' v")).rows_updated == 1
+    assert shown(table, "p", "v") == [(1, "b")]
+    table.with_schema("k decimal(14,4), p double, ts string, v string").insert_overwrite_table(
+        spark.sql("select 2.5 k, 2d p, '3' ts, 'c' v")
+    )
+    assert shown(table, "p", "ts", "v") == [(2.0, "3", "c")], "of the whole table nothing is left to be found"
