@@ -69,3 +69,42 @@ def test_key_partition_and_ordering_columns_widen_where_stored_rows_are_found_al
         spark.sql("select 2.5 k, 2d p, '3' ts, 'c' v")
     )
     assert shown(table, "p", "ts", "v") == [(2.0, "3", "c")], "of the whole table nothing is left to be found"
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("with_rows", [False, True], ids=["alone", "with-rows"])
+def test_a_column_in_another_spelling_is_the_column_that_the_table_has(
+    spark, tmp_path, table_type, with_rows
+):
+    table = plain(spark, tmp_path, table_type)
+    wanted, rows = "ID int, NAME string, S struct<A: int, b: int>, extra int", "select 1 id, 'ONE' NAME"
+    if with_rows:
+        table.with_schema(wanted).upsert(spark.sql(rows))
+    else:
+        table.alter_schema(wanted)
+        table.upsert(spark.sql(rows))
+    assert table.schema.simpleString() == "struct<Id:int,name:string,s:struct<a:int,b:int>,extra:int>"
+    if table_type == "mor":
+        table.compact()
+    assert shown(table, "Id", "name") == [(1, "ONE"), (2, "two")]
+    assert [row.s for row in table.snapshot().where("id = 2").select("s").collect()] == [(2, None)]
+
+
+def test_two_columns_that_differ_by_case_only_are_refused(spark, tmp_path):
+    table = plain(spark, tmp_path)
+    for wanted in ("Id int, name string, s struct<a: int>, NAME int", "Id int, s struct<a: int, A: int>"):
+        with pytest.raises(SchemaError, match="appears twice"):
+            table.alter_schema(wanted)
+
+
+def test_a_dropped_column_comes_back_only_in_the_spelling_that_its_files_have(spark, tmp_path):
+    table = plain(spark, tmp_path)
+    table.alter_schema("Id int, s struct<a: int>")
+    for refused in (
+        lambda: table.alter_schema("Id int, s struct<a: int>, NAME string"),
+        lambda: table.upsert(spark.sql("select 1 id, 'x' NAME")),
+    ):
+        with pytest.raises(SchemaError, match="'NAME' was dropped as 'name'"):
+            refused()
+    table.upsert(spark.sql("select 1 id, 'x' name"))
+    assert shown(table, "Id", "name") == [(1, "x"), (2, "two")]

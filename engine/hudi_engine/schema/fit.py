@@ -70,17 +70,32 @@ def fit_schema(
     Raises:
         SchemaError: Changes that Hudi or the policy refuses; all in one message.
     """
+    spelled = spelled_columns(incoming, table, spelling)
     if table is None:
-        return _spelled(incoming, spelling)
-    known = {field.name: field.type for field in table}
-    spelled = [
-        field.with_type(spelled_type(field.type, known.get(field.name, field.type)))
-        for field in _spelled(incoming, table.names)
-    ]
-    merged = evolve(table, pa.schema(spelled), allow_missing=policy.missing is Missing.NULL)
+        return spelled
+    merged = evolve(table, spelled, allow_missing=policy.missing is Missing.NULL)
     if policy.change is not SchemaChange.ANY:
         _check_changes(table, merged, policy)
     return merged
+
+
+def spelled_columns(incoming: pa.Schema, table: pa.Schema | None, spelling: Sequence[str] = ()) -> pa.Schema:
+    """Return columns spelled as a table spells them, fields of structs too; new ones as they are.
+
+    Args:
+        incoming: Columns, spelled in any way.
+        table: Data columns of the table, None for a table without a schema.
+        spelling: Names as a table without a schema spells them.
+    """
+    if table is None:
+        return _spelled(incoming, spelling)
+    known = {field.name: field.type for field in table}
+    return pa.schema(
+        [
+            field.with_type(spelled_type(field.type, known.get(field.name, field.type)))
+            for field in _spelled(incoming, table.names)
+        ]
+    )
 
 
 def fit_frame(

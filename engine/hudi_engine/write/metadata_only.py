@@ -24,7 +24,7 @@ from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
-from hudi_engine.write.schema_change import check_schema_change
+from hudi_engine.write.schema_change import check_schema_change, columns_to_be
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
     """Give the table another set of columns in one commit; data files stay as they are.
 
     Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
-    and widened.
+    and widened. They are spelled as the table spells them.
 
     Raises:
         SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
@@ -103,8 +103,9 @@ def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> Write
     """
 
     def change(state: TableState) -> _Change:
-        check_schema_change(state, schema)
-        text = json.dumps(arrow_to_avro(schema, state.config.name), separators=(",", ":"))
+        columns = columns_to_be(state, schema)
+        check_schema_change(state, columns)
+        text = json.dumps(arrow_to_avro(columns, state.config.name), separators=(",", ":"))
         return _Change(
             WriteOperation.ALTER_SCHEMA,
             write_action(state.config.table_type),

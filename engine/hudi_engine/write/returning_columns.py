@@ -22,7 +22,7 @@ from hudi_engine.write.operation import NOTHING, WHOLE_TABLE
 def check_returning(
     state: TableState, before: pa.Schema | None, after: pa.Schema, replaces: str = NOTHING
 ) -> None:
-    """Refuse a new column whose name older files have with a type that cannot be read as its own.
+    """Refuse a new column whose name older files have in another spelling, or with a type that cannot be read as its own.
 
     Only a write that adds columns looks back, until the newest one that replaced all rows.
 
@@ -33,25 +33,38 @@ def check_returning(
         replaces: Which file groups the write takes out; of the whole table nothing is left to be read.
 
     Raises:
-        SchemaError: There is such a column; the message names both types.
+        SchemaError: There is such a column; the message names both spellings or types.
     """
     if before is None or replaces == WHOLE_TABLE:
         return
-    added = {field.name: field.type for field in after if field.name not in before.names}
+    added = {field.name.lower(): field for field in after if field.name not in before.names}
     problems = []
     for metadata in _newest_first(state) if added else ():
         for field in avro_to_arrow(metadata.schema_json) if metadata.schema_json else ():
-            wanted = added.get(field.name)
-            if wanted is not None and not can_change(field.type, wanted):
-                del added[field.name]
-                problems.append(
-                    f"column {field.name!r} was dropped as {field.type} and would come back as {wanted}, which files "
-                    "written before cannot be read as"
-                )
+            wanted = added.get(field.name.lower())
+            problem = None if wanted is None else _problem(field, wanted)
+            if problem is not None:
+                del added[field.name.lower()]
+                problems.append(problem)
         if metadata.operation_type == WriteOperation.INSERT_OVERWRITE_TABLE:
             break
     if problems:
         raise SchemaError(f"{'; '.join(problems)}. Give it another name, or rebuild the table")
+
+
+def _problem(dropped: pa.Field, wanted: pa.Field) -> str | None:
+    """Say why a column cannot come back; None where it can."""
+    if dropped.name != wanted.name:
+        return (
+            f"column {wanted.name!r} was dropped as {dropped.name!r}, and files written before have its values under that "
+            "spelling, in which it may come back"
+        )
+    if not can_change(dropped.type, wanted.type):
+        return (
+            f"column {dropped.name!r} was dropped as {dropped.type} and would come back as {wanted.type}, which files "
+            "written before cannot be read as"
+        )
+    return None
 
 
 def _newest_first(state: TableState) -> Iterator[CommitMetadata]:

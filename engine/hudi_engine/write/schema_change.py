@@ -10,12 +10,30 @@ from hudi_engine.errors import SchemaError, WriteConflictError
 from hudi_engine.publish.reserved import refuse_reserved
 from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.evolution import can_change
+from hudi_engine.schema.fit import spelled_columns
 from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.table_state import TableState
 from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.operation import NOTHING
 from hudi_engine.write.request import WriteRequest
 from hudi_engine.write.returning_columns import check_returning
+from hudi_engine.write.rows.batch import definition_columns
+
+
+def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
+    """Return columns that a table is to get, spelled as it spells those it has.
+
+    Files know a column by its name, so that another spelling would be another column to some readers, and the same to others.
+
+    Args:
+        state: The table.
+        wanted: All its data columns to be, spelled in any way.
+
+    Raises:
+        SchemaError: Names that Hudi does not allow, or that differ by case only.
+    """
+    check_avro_names(wanted)
+    return spelled_columns(wanted, state.data_schema(), definition_columns(state.config))
 
 
 def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHING) -> None:
@@ -23,7 +41,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
 
     Args:
         state: The table.
-        new: All its data columns to be.
+        new: All its data columns to be, spelled as the table spells them.
         replaces: Which file groups the write that brings them takes out.
 
     Raises:
@@ -31,17 +49,14 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
             these that would go, or a column that was dropped and comes back with another type, or a new column of a name that
             is not free.
     """
-    check_avro_names(new)
     old, config = state.data_schema(), state.config
     refuse_reserved(name for name in new.names if old is None or name not in old.names)
     if old is None:
         return
-    needed = {
-        *config.record_key_fields,
-        *config.ordering_fields,
-        *(field.name for field in config.partition_fields),
-    }
-    gone = sorted(name for name in needed if name.partition(".")[0] not in new.names)
+    known = {name.lower() for name in new.names}
+    gone = sorted(
+        name for name in set(definition_columns(config)) if name.partition(".")[0].lower() not in known
+    )
     problems = [
         f"column {name!r} is a key, ordering or partition column and cannot be dropped; select it under its name, or rebuild "
         "the table (in dbt with --full-refresh)"
@@ -70,8 +85,9 @@ def with_columns(state: TableState, request: WriteRequest) -> TableState:
     """
     if request.columns is None:
         return state
-    check_schema_change(state, request.columns, request.operation.replaces)
-    return replace(state, columns=request.columns)
+    columns = columns_to_be(state, request.columns)
+    check_schema_change(state, columns, request.operation.replaces)
+    return replace(state, columns=columns)
 
 
 def still_with_columns(before: TableState, now: TableState) -> TableState:
