@@ -108,3 +108,59 @@ def test_a_dropped_column_comes_back_only_in_the_spelling_that_its_files_have(sp
             refused()
     table.upsert(spark.sql("select 1 id, 'x' name"))
     assert shown(table, "Id", "name") == [(1, "x"), (2, "two")]
+
+
+@pytest.fixture
+def between(spark, overtaken):
+    """Have another writer add a column once a change of columns has been checked, before its instant begins."""
+    return lambda table: overtaken(
+        lambda: HudiTable.open(spark, table.path).upsert(spark.sql("select 3 id, 'x' theirs"))
+    )
+
+
+WANTED = "Id int, name string, s struct<a: int>, mine int"
+
+
+@pytest.mark.parametrize("options", [{}, AGAIN], ids=["once", "again"])
+def test_a_change_of_columns_never_takes_back_the_column_of_a_writer_that_came_between(
+    spark, tmp_path, between, options
+):
+    table = plain(spark, tmp_path)
+    between(table)
+    with pytest.raises(WriteConflictError, match="changed the columns"):
+        table.alter_schema(WANTED, options=options)
+    assert table.schema.names == ["Id", "name", "s", "theirs"]
+
+
+def test_a_merge_that_begins_again_does_not_take_back_the_column_of_a_writer_that_came_between(
+    spark, tmp_path, between
+):
+    table = plain(spark, tmp_path)
+    between(table)
+    with pytest.raises(WriteConflictError, match="changed the columns"):
+        table.with_schema(WANTED).merge(spark.sql("select 1 id, 1 mine"), MergeClauses(), options=AGAIN)
+    assert table.schema.names == ["Id", "name", "s", "theirs"]
+
+
+@pytest.mark.parametrize("way", ["alone", "with-rows"])
+def test_a_column_is_never_hidden_by_a_write_that_began_later_and_was_done_first(
+    spark, tmp_path, monkeypatch, way
+):
+    table, inflight = plain(spark, tmp_path), WriteTransaction.inflight
+
+    def late(transaction, profile):
+        monkeypatch.undo()
+        inflight(transaction, profile)
+        HudiTable.open(spark, table.path).insert(spark.sql("select 3 id"), options=OF_ITS_OWN)
+
+    def change(options):
+        monkeypatch.setattr(WriteTransaction, "inflight", late)
+        if way == "alone":
+            return table.alter_schema(WANTED, options=options)
+        return table.insert(spark.sql("select 4 id, 4 mine"), options={**OF_ITS_OWN, **options})
+
+    with pytest.raises(WriteConflictError, match="began after it has committed those from before"):
+        change({})
+    assert table.schema.names == ["Id", "name", "s"]
+    change(AGAIN)
+    assert table.schema.names == ["Id", "name", "s", "mine"]

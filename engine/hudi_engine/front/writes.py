@@ -319,10 +319,11 @@ class Writes(Reads, HiveEntries):
         Raises:
             ConfigError: ``schema`` is no list of columns.
             SchemaError: A change Hudi refuses, or dropping a key, ordering or partition column.
+            WriteConflictError: Another writer changed the columns first.
         """
         resolved = self._resolved(options)
         columns = own_columns(self.spark, schema)
-        return self._published(alter_schema(self.storage, columns, resolved), resolved)
+        return self._published(alter_schema(self.storage, columns, resolved, self._held), resolved)
 
     def with_schema(self, schema: StructType | str) -> Self:
         """Return this table, whose writes give it another set of columns in their own commit.

@@ -31,6 +31,7 @@ import json
 from collections.abc import Iterable
 from enum import Enum
 
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import CorruptTableError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -84,6 +85,8 @@ def check_conflicts(
     if not into_planned_clusterings:
         _check_planned_clusterings(instant, mine, footprint, current)
     _check_open_slices(instant, mine, footprint, base, current)
+    if not footprint.touched:
+        _check_noted(instant, mine, base, current)
 
 
 def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, current: Timeline) -> None:
@@ -329,6 +332,48 @@ def _check_open_slices(
                 f"took away the slice of file group {file_id!r} in partition {partition!r} by dropping it"
             )
             raise WriteConflictError(_message(instant, mine, f"compaction {slice_instant}", reason))
+
+
+def _check_noted(instant: str, mine: CommitMetadata, base: Timeline, current: Timeline) -> None:
+    """Refuse a commit that is nothing but a checkpoint where it would hide another one, or be hidden by an older one."""
+    newest = current.newest_metadata()
+    now = None if newest is None else newest.extra_metadata.get(CHECKPOINT)
+    if CHECKPOINT not in mine.extra_metadata or now is None:
+        return
+    known = base.newest_metadata()
+    if known is None or known.extra_metadata.get(CHECKPOINT) != now or _is_overtaken(instant, current):
+        raise WriteConflictError(
+            f"instant {instant} cannot be committed: another writer has noted a checkpoint, or carried the one before on, "
+            "meanwhile. Run this again"
+        )
+
+
+def _is_overtaken(instant: str, current: Timeline) -> bool:
+    """Tell whether a write that began later is completed: of what a commit says of the whole table the newest instant's counts."""
+    return any(done.requested_time > instant for done in current.completed_writes)
+
+
+def schema_to_commit(instant: str, mine: str | None, base: Timeline, current: Timeline) -> str | None:
+    """Return the table schema that a write's commit must carry, see `merged_schema`.
+
+    Args:
+        instant: Instant of the write.
+        mine: Avro schema JSON that it wants to commit.
+        base: Timeline as of its begin.
+        current: Timeline now, read under the table's lock.
+
+    Raises:
+        WriteConflictError: as merged_schema does, and when it changes the schema and a write that began later has committed
+            the one from before, which would hide the change.
+    """
+    known = current.table_schema_json()
+    schema = merged_schema(instant, mine, base.table_schema_json(), known)
+    if not _same_schema(schema, known) and _is_overtaken(instant, current):
+        raise WriteConflictError(
+            f"instant {instant} cannot be committed: it changes the table's columns, and a write that began after it has "
+            "committed those from before, which count as they are the newer ones. Run this write again"
+        )
+    return schema
 
 
 def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:

@@ -27,7 +27,7 @@ from hudi_engine.txn.conflict import (
     check_conflicts,
     check_reads,
     check_unnamed_writers,
-    merged_schema,
+    schema_to_commit,
 )
 from hudi_engine.txn.footprint import OVERWRITES, Footprint, ReadsOfWrite, kind_of
 from hudi_engine.txn.liveness import Liveness
@@ -301,9 +301,7 @@ class WriteTransaction:
         return None
 
     def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
-        schema = merged_schema(
-            self.instant, metadata.schema_json, self.timeline.table_schema_json(), current.table_schema_json()
-        )
+        schema = schema_to_commit(self.instant, metadata.schema_json, self.timeline, current)
         if schema is None or schema == metadata.schema_json:
             return metadata
         return dataclasses.replace(metadata, extra_metadata={**metadata.extra_metadata, "schema": schema})

@@ -24,7 +24,7 @@ from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
-from hudi_engine.write.schema_change import check_schema_change, columns_to_be
+from hudi_engine.write.schema_change import check_same_columns, check_schema_change, columns_to_be
 
 
 @dataclass(frozen=True)
@@ -91,37 +91,54 @@ def empty_table(storage: Storage, options: Options) -> WriteResult:
     )
 
 
-def alter_schema(storage: Storage, schema: pa.Schema, options: Options) -> WriteResult:
+def alter_schema(
+    storage: Storage, schema: pa.Schema, options: Options, seen: TableState | None = None
+) -> WriteResult:
     """Give the table another set of columns in one commit; data files stay as they are.
 
     Columns may be added (null in old rows), dropped (hidden; adding one of that name again brings its old values back)
     and widened. They are spelled as the table spells them.
 
+    Args:
+        storage: The table's storage.
+        schema: All data columns to be.
+        options: Options of the call.
+        seen: The table as the caller has read it, None to read it.
+
     Raises:
         SchemaError: A change of type that Hudi refuses, or dropping a key, ordering or partition column.
-        WriteConflictError: Another writer committed first.
+        WriteConflictError: Another writer changed the columns first.
     """
+    before = seen or TableState.load(storage)
 
     def change(state: TableState) -> _Change:
+        check_same_columns(before, state)
         columns = columns_to_be(state, schema)
         check_schema_change(state, columns)
         text = json.dumps(arrow_to_avro(columns, state.config.name), separators=(",", ":"))
-        return _Change(
-            WriteOperation.ALTER_SCHEMA,
-            write_action(state.config.table_type),
-            lambda _: CommitMetadata(extra_metadata={"schema": text}),
-        )
+
+        def metadata(now: TableState) -> CommitMetadata:
+            # The columns are all of the table's, so they would take back what another writer has changed of them.
+            check_same_columns(before, now)
+            check_schema_change(now, columns)
+            return CommitMetadata(extra_metadata={"schema": text})
+
+        return _Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
 
     return _committed(storage, options, change)
 
 
-def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResult:
+def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], options: Options) -> WriteResult:
     """Write a checkpoint in a commit of its own; no row and no column changes.
 
     Args:
         storage: The table's storage.
-        text: The checkpoint, as JSON.
+        noted: Makes the checkpoint, as JSON, of the table as it is when the instant has begun, which another writer may have
+            given one since the caller looked.
         options: Options of the call.
+
+    Raises:
+        WriteConflictError: Another writer noted one first.
     """
     return _committed(
         storage,
@@ -129,7 +146,7 @@ def note_checkpoint(storage: Storage, text: str, options: Options) -> WriteResul
         lambda state: _Change(
             WriteOperation.UPSERT,
             write_action(state.config.table_type),
-            lambda now: CommitMetadata(extra_metadata={**_schema(now), CHECKPOINT: text}),
+            lambda now: CommitMetadata(extra_metadata={**_schema(now), CHECKPOINT: noted(now)}),
         ),
     )
 

@@ -115,7 +115,8 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         if request.changes is None:
             return _attempt(spark, storage, request)
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
-        again = replace(request, held=None)
+        seen = None if request.columns is None else request.held or TableState.load(storage)
+        again = replace(request, held=None, columns_of=seen)
         retries = request.options[WriterOptions.CONFLICT_RETRIES]
         try:
             return retried(lambda: _attempt(spark, storage, again), retries)

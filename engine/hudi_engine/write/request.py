@@ -41,6 +41,7 @@ class WriteRequest:
         new_schema: The rows' columns become the table's, whatever it had before (rebuild).
         columns: Data columns that the table has from this commit on, checked as a change of its schema is; None for those it
             has, and new ones of the rows.
+        columns_of: The table as it was when ``columns`` were made up; None when that is the state the write begins with.
         base: The table as it was before the rows were read from it; None when they come from elsewhere.
         held: The table as the caller has read it already, None to read it.
         changes: Makes of the rows, and those of the table, rows that say what becomes of them.
@@ -55,6 +56,7 @@ class WriteRequest:
     prepped: bool = False
     new_schema: bool = False
     columns: pa.Schema | None = None
+    columns_of: TableState | None = None
     base: TableState | None = None
     held: TableState | None = None
     changes: Changes | None = None

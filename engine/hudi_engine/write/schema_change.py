@@ -82,9 +82,12 @@ def with_columns(state: TableState, request: WriteRequest) -> TableState:
 
     Raises:
         SchemaError: As check_schema_change does.
+        WriteConflictError: Another writer changed its columns since they were looked at.
     """
     if request.columns is None:
         return state
+    if request.columns_of is not None:
+        check_same_columns(request.columns_of, state)
     columns = columns_to_be(state, request.columns)
     check_schema_change(state, columns, request.operation.replaces)
     return replace(state, columns=columns)
@@ -102,8 +105,21 @@ def still_with_columns(before: TableState, now: TableState) -> TableState:
     """
     if before.columns is None:
         return now
+    check_same_columns(before, now)
+    return replace(now, columns=before.columns)
+
+
+def check_same_columns(before: TableState, now: TableState) -> None:
+    """Refuse to give a table all its columns where another writer has changed them: they would undo what that one did.
+
+    Args:
+        before: The table as it was when its columns to be were made up.
+        now: The table now.
+
+    Raises:
+        WriteConflictError: The columns are others.
+    """
     if before.schema_json() != now.schema_json():
         raise WriteConflictError(
             f"another writer changed the columns of table {now.config.name!r} while this write was about to: run it again"
         )
-    return replace(now, columns=before.columns)

@@ -11,7 +11,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
-from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
+from hudi_engine.changes.checkpoint import read_checkpoint
 from hudi_engine.changes.columns import ALL
 from hudi_engine.changes.gaps import check_known
 from hudi_engine.config.options import resolve_options
@@ -178,9 +178,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             changed = wish.applied(noted)
             if changed != noted:
                 with warehouse.one_writer(session, found.path):
-                    note_checkpoint(
-                        found.storage, format_checkpoint(changed), resolve_options(warehouse.options)
-                    )
+                    note_checkpoint(found.storage, wish.text, resolve_options(warehouse.options))
                     warehouse.show(session, name.database, name.name, found)
         return wish.said(noted, changed)
 

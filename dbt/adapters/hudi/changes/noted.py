@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import digits_of
 from hudi_engine.txn.consumers import Consumer, register_consumer
@@ -59,6 +60,10 @@ class CheckpointWish:
         return {
             key: value for key, value in noted.items() if not self.reset or self.source not in (None, key)
         }
+
+    def text(self, table: TableState) -> str:
+        """Return the checkpoint after it as it is noted, of what a state of the model's table has noted; raises as `applied`."""
+        return format_checkpoint(self.applied(read_checkpoint(table)))
 
     def said(self, noted: dict[str, str], now: dict[str, str]) -> list[str]:
         """Return a line for each input that is shown, and for each that was forgotten.
