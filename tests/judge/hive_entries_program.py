@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from hudi_engine import HudiTable
+from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.errors import ConfigError, ServiceError, TableExistsError
 from hudi_engine.hive_sync.entry import LAST_COMMIT, HiveEntry
@@ -159,6 +159,23 @@ def halves(spark: SparkSession) -> dict[str, Any]:
     return {"said": said, "names": names, "known": known, "newest": table.commits()[0].instant}
 
 
+def rebuilt(spark: SparkSession) -> list[list[str]]:
+    """Place and input format of a partition of a table that is built anew, with other folders, and then of the other type."""
+    rows = spark.sql("select 1 as id, 1 as ts, 'a' as dt")
+    folder, found = os.path.abspath("rebuilt"), []
+    for table_type, more in (("cow", {}), ("cow", HIVE_STYLE), ("mor", HIVE_STYLE)):
+        definition = {"table_type": table_type, "options": {**SYNC, **more}}
+        rebuild_table(
+            spark, folder, rows, name="rebuilt", record_key=["id"], partition_by=["dt"], **definition
+        )
+        metastore = Metastore(spark)
+        entry = HiveEntry("lake", "rebuilt", "", (), (), "", {}, {})
+        place, form = metastore.partition(entry, "dt=a")
+        found.append([place.rpartition("/")[2], form.rpartition(".")[2]])
+        metastore.close()
+    return found
+
+
 def outlived(spark: SparkSession) -> list[list[str]]:
     """Names before and after another strategy, and beside a name of something else that only looks like one."""
     table = HudiTable.open(spark, os.path.abspath("mor"))
@@ -184,4 +201,5 @@ if __name__ == "__main__":
     answer["refused"] = refused(session)
     answer["halves"] = halves(session)
     answer["outlived"] = outlived(session)
+    answer["rebuilt"] = rebuilt(session)
     sys.stdout.write(json.dumps(answer) + "\n")

@@ -96,6 +96,14 @@ def test_entries_that_another_strategy_does_not_keep_go_and_others_names_stay(la
     assert lake[1]["outlived"] == [["aged", "aged_ro", "aged_rt"], ["aged"], ["other", "other_ro"]]
 
 
+def test_partitions_of_a_table_that_is_built_anew_are_where_its_files_are_and_of_its_type(lake: Any) -> None:
+    assert lake[1]["rebuilt"] == [
+        ["a", "HoodieParquetInputFormat"],
+        ["dt=a", "HoodieParquetInputFormat"],
+        ["dt=a", "HoodieParquetRealtimeInputFormat"],
+    ]
+
+
 PLACES = {
     "Table",
     "Created Time",

@@ -95,6 +95,11 @@ class Metastore:
         names = self._client.listPartitionNames(entry.database, entry.name, -1)
         return set(filter(None, str(self._text.join("\n", names)).split("\n")))
 
+    def partition(self, entry: HiveEntry, name: str) -> tuple[str, str]:
+        """Return the place and the input format of a partition, which it has from when it was added."""
+        stored = self._client.getPartition(entry.database, entry.name, name).getSd()
+        return str(stored.getLocation()), str(stored.getInputFormat())
+
     def name_of(self, keys: Sequence[str], values: Sequence[str]) -> str:
         """Return the metastore's name of a partition."""
         return "/".join(f"{_escaped(key)}={_escaped(value)}" for key, value in zip(keys, values, strict=True))

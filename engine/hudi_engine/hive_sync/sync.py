@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -233,6 +233,9 @@ def _sync_entry(
     names = [name for name, _ in entry.keys]
     wanted = {metastore.name_of(names, values): path for path, values in found.items()}
     there = metastore.partitions(entry) if entry.keys and table is not None else set()
+    if _are_of_before(metastore, entry, there, wanted):
+        metastore.drop(entry)
+        table, there = None, set()
     created = _made_or_altered(metastore, _unfinished(entry) if wanted or there else entry, table)
     if created:
         there = set()
@@ -245,6 +248,26 @@ def _sync_entry(
     if wanted or there:
         metastore.alter(entry, metastore.tables(entry.database, [entry.name])[entry.name])
     return SyncedEntry(entry.label, created, len(added), len(gone))
+
+
+def _are_of_before(
+    metastore: Metastore, entry: HiveEntry, there: Collection[str], wanted: Mapping[str, str]
+) -> bool:
+    """Tell whether partitions of an entry are in other folders, or of another table type, than now: of a table built anew.
+
+    One stands for all, as a rebuild changes all.
+
+    Args:
+        metastore: Where.
+        entry: What it has to be.
+        there: Names of its partitions.
+        wanted: Path of each partition that it has to have, by its name.
+    """
+    name = min(wanted.keys() & set(there), default=None)
+    if name is None:
+        return False
+    location, input_format = metastore.partition(entry, name)
+    return input_format != entry.input_format or not _place(location).endswith(f"/{wanted[name]}")
 
 
 def _unfinished(entry: HiveEntry) -> HiveEntry:
