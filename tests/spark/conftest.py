@@ -65,3 +65,24 @@ def overtaken(monkeypatch):
         monkeypatch.setattr(WriteTransaction, "begin", late_begin)
 
     return armed
+
+
+@pytest.fixture
+def beaten(monkeypatch):
+    """A function that has another writer commit between the begin of this one's next instants and their commits."""
+    from hudi_engine.txn.transaction import WriteTransaction
+
+    def armed(*actions):
+        left, commit = list(actions), WriteTransaction.commit
+
+        def late_commit(*args, **kwargs):
+            if left:
+                action, left[:] = left[0], left[1:]
+                with monkeypatch.context() as undone:
+                    undone.setattr(WriteTransaction, "commit", commit)
+                    action()
+            return commit(*args, **kwargs)
+
+        monkeypatch.setattr(WriteTransaction, "commit", late_commit)
+
+    return armed

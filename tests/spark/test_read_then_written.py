@@ -6,7 +6,6 @@ import pytest
 from hudi_engine import HudiTable, WriteConflictError
 from hudi_engine.frames.published import ListMovedError
 from hudi_engine.front import reads
-from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.operation import UPSERT
 
 from tests.helpers.forms import forms
@@ -105,26 +104,6 @@ def test_rows_made_of_the_tables_own_depend_on_them(spark, make):
 
 
 RETRY = {"hoodie.write.num.retries.on.conflict.failures": 2}
-
-
-@pytest.fixture
-def beaten(monkeypatch):
-    """A function that has another writer commit between the begin of this one's next instants and their commits."""
-
-    def armed(*actions):
-        left, commit = list(actions), WriteTransaction.commit
-
-        def late_commit(*args, **kwargs):
-            if left:
-                action, left[:] = left[0], left[1:]
-                with monkeypatch.context() as undone:
-                    undone.setattr(WriteTransaction, "commit", commit)
-                    action()
-            return commit(*args, **kwargs)
-
-        monkeypatch.setattr(WriteTransaction, "commit", late_commit)
-
-    return armed
 
 
 @pytest.mark.parametrize("rows_on_driver", [200_000, 0], ids=["driver", "distributed"])

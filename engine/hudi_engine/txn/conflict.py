@@ -7,8 +7,8 @@ that completed since is compared with what it did, by file group, by overwritten
 this write          conflicts with, when the other one completed first
 ==================  ========================================================================================
 insert              a change of a file group that it packed rows into; an overwrite of the table
-upsert, delete      a change of the same file group; new keys from both in one partition (global index: any
-                    partition); an overwrite of the table, or of a partition that it wrote into; clustering of
+upsert, delete,     a change of the same file group; new keys from both in one partition (global index: any
+insert of new keys  partition); an overwrite of the table, or of a partition that it wrote into; clustering of
                     its file groups; a compaction, planned after it began, of a group that it changed
 overwrite of        anything but compaction in one of its partitions; an overwrite of the table
 partitions
@@ -19,6 +19,8 @@ compaction          a new base file of one of its file groups
 
 A write whose rows were made from the table's own (update and delete by condition, match conditions) conflicts with
 whatever changed rows in the partitions they were read from since before they were read, however long that took.
+An insert of new keys only and a delete conflict where both were at work in one partition: what the one left out, the other
+may have deleted.
 
 Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file
 group ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this
@@ -228,6 +230,7 @@ def _no_conflict(_mine: Footprint, _theirs: Footprint) -> str | None:
 def _append_or_upsert(
     mine: Footprint, theirs: Footprint, their_instant: str, key_scope: KeyScope
 ) -> str | None:
+    """Say why rows that were added or changed by key cannot stand beside another commit."""
     if theirs.kind is Kind.OVERWRITE_TABLE:
         return "it overwrote the whole table"
     if theirs.kind is Kind.COMPACTION:
@@ -240,6 +243,7 @@ def _append_or_upsert(
         _both("both changed file group", mine.touched & theirs.touched)
         or _same_bucket(mine, theirs)
         or _new_keys(mine, theirs, key_scope)
+        or _left_out_and_deleted(mine, theirs, key_scope)
     )
 
 
@@ -271,6 +275,21 @@ def _new_keys(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | 
     if theirs.kind is not Kind.UPSERT:
         return None
     return _both("both added new keys to partition", mine.with_inserts & theirs.with_inserts)
+
+
+def _left_out_and_deleted(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | None:
+    """Say why a row can be gone that one write left out as being there, while the other did not find what that one added."""
+    for adding, deleting in ((mine, theirs), (theirs, mine)):
+        if not adding.new_keys_only:
+            continue
+        shared = adding.with_inserts & deleting.with_deletes
+        if key_scope is KeyScope.TABLE and adding.with_inserts:
+            shared = deleting.with_deletes
+        if shared:
+            return _both(
+                "one added only keys that it did not find, and the other deleted some of partition", shared
+            )
+    return None
 
 
 def _both(reason: str, shared: Iterable[object]) -> str | None:

@@ -28,6 +28,9 @@ class Kind(Enum):
     SCHEMA = "schema change"
 
 
+NEW_KEYS_ONLY = "dbt_hudi.new_keys_only"
+"""Key in the extra metadata of an insert that left out the rows whose key was there."""
+
 OVERWRITES = frozenset({Kind.OVERWRITE_PARTITION, Kind.OVERWRITE_TABLE})
 _NEW = (None, "", NO_PREVIOUS_COMMIT)
 
@@ -89,6 +92,8 @@ class Footprint:
         created: File groups that did not exist before.
         partitions: Partitions with a written or replaced file group.
         with_inserts: Partitions that got rows with new keys.
+        with_deletes: Partitions that lost rows by their key.
+        new_keys_only: Whether it is an insert that left out the rows whose key was there.
         replaces: What a commit that takes rows out and puts others in says of them.
     """
 
@@ -100,6 +105,8 @@ class Footprint:
     created: frozenset[FileGroup]
     partitions: frozenset[str]
     with_inserts: frozenset[str]
+    with_deletes: frozenset[str] = frozenset()
+    new_keys_only: bool = False
     replaces: Replaced | None = None
 
     @classmethod
@@ -128,6 +135,8 @@ class Footprint:
             created=frozenset(group for _, stat, group in stats if stat.prev_commit in _NEW),
             partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
             with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
+            with_deletes=frozenset(partition for partition, stat, _ in stats if stat.num_deletes),
+            new_keys_only=NEW_KEYS_ONLY in metadata.extra_metadata,
             replaces=Replaced.of(metadata.extra_metadata),
         )
 
@@ -140,6 +149,9 @@ class Footprint:
 def kind_of(metadata: CommitMetadata) -> Kind:
     """Return what a commit means to others."""
     known = _KINDS.get(metadata.operation_type or "")
+    if known is Kind.APPEND and NEW_KEYS_ONLY in metadata.extra_metadata:
+        # it has looked its keys up, so it depends on the others' as an upsert does
+        return Kind.UPSERT
     if known is not None:
         return known
     if metadata.compacted:

@@ -44,6 +44,7 @@ from hudi_engine.telemetry.callback import check_callback
 from hudi_engine.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+from hudi_engine.txn.footprint import NEW_KEYS_ONLY
 from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
@@ -426,6 +427,8 @@ def _metadata(
     replaced: dict[str, list[str]] | None,
 ) -> CommitMetadata:
     told = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
+    if skips_existing(request):
+        told[NEW_KEYS_ONLY] = "true"
     by_partition: dict[str, list[WriteStat]] = {}
     for stat in stats:
         by_partition.setdefault(stat.partition_path or "", []).append(stat)

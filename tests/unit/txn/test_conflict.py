@@ -6,7 +6,7 @@ import pytest
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import KeyScope, conflict_reason, merged_schema
-from hudi_engine.txn.footprint import Footprint, Kind
+from hudi_engine.txn.footprint import NEW_KEYS_ONLY, Footprint, Kind
 
 MINE, THEIRS = "20260101000000005", "20260101000000006"
 OLD_BASE = "20260101000000001"
@@ -20,7 +20,9 @@ def commit(
     appended: str = "",
     replaced: str = "",
     inserts: int | None = None,
+    deletes: int = 0,
     base: str = OLD_BASE,
+    new_keys_only: bool = False,
 ) -> CommitMetadata:
     """Metadata of a commit; files are given as ``partition/file id`` separated by blanks."""
     stats: dict[str, list[WriteStat]] = {}
@@ -32,13 +34,20 @@ def commit(
             stats.setdefault(partition, []).append(WriteStat(file_id=file_id, path=path, **fields))  # type: ignore[arg-type]
 
     add(new, "{}_0-0-0_" + MINE + ".parquet", num_inserts=1 if inserts is None else inserts)
-    add(rewritten, "{}_0-0-0_" + MINE + ".parquet", prev_commit=base, num_inserts=inserts or 0)
+    add(
+        rewritten,
+        "{}_0-0-0_" + MINE + ".parquet",
+        prev_commit=base,
+        num_inserts=inserts or 0,
+        num_deletes=deletes,
+    )
     add(appended, ".{}_" + base + ".log.1_0-0-0", prev_commit=base, log_version=1)
     ids: dict[str, list[str]] = {}
     for item in replaced.split():
         partition, file_id = item.split("/")
         ids.setdefault(partition, []).append(file_id)
-    return CommitMetadata(stats, operation_type=operation, partition_to_replace_file_ids=ids or None)
+    told = {NEW_KEYS_ONLY: "true"} if new_keys_only else {}
+    return CommitMetadata(stats, told, operation, partition_to_replace_file_ids=ids or None)
 
 
 def conflicts(mine: CommitMetadata, theirs: CommitMetadata, scope: KeyScope = KeyScope.PARTITION) -> bool:
@@ -49,11 +58,12 @@ def commits(side: str) -> dict[str, CommitMetadata]:
     """One commit of each kind; new file groups have ids of their own on each side, as in life."""
     return {
         "insert_p": commit("INSERT", new=f"p/i{side}"),
+        "insert_new_p": commit("INSERT", new=f"p/k{side}", new_keys_only=True),
         "upsert_p_g": commit("UPSERT", rewritten="p/g"),
         "append_p_g": commit("UPSERT", appended="p/g"),
         "upsert_q_h": commit("UPSERT", rewritten="q/h"),
         "upsert_p_new": commit("UPSERT", new=f"p/n{side}"),
-        "delete_p_g": commit("DELETE", rewritten="p/g"),
+        "delete_p_g": commit("DELETE", rewritten="p/g", deletes=1),
         "overwrite_p": commit("INSERT_OVERWRITE", new=f"p/o{side}", replaced="p/g"),
         "overwrite_q": commit("INSERT_OVERWRITE", new=f"q/o{side}", replaced="q/h"),
         "drop_p": commit("DELETE_PARTITION", replaced="p/g"),
@@ -69,14 +79,17 @@ CHANGES_OF_G = {"upsert_p_g", "append_p_g", "delete_p_g"}
 OVERWRITES_OF_P = {"overwrite_p", "drop_p", "overwrite_table"}
 EXPECTED = {
     "insert_p": {"overwrite_table"},
+    "insert_new_p": {"insert_new_p", "upsert_p_new", "delete_p_g"} | OVERWRITES_OF_P,
     "upsert_p_g": CHANGES_OF_G | OVERWRITES_OF_P | {"cluster_p_g"},
     "append_p_g": CHANGES_OF_G | OVERWRITES_OF_P | {"cluster_p_g"},
-    "delete_p_g": CHANGES_OF_G | OVERWRITES_OF_P | {"cluster_p_g"},
+    "delete_p_g": CHANGES_OF_G | OVERWRITES_OF_P | {"cluster_p_g", "insert_new_p"},
     "upsert_q_h": {"upsert_q_h", "overwrite_q", "overwrite_table", "compact_q_h"},
-    "upsert_p_new": {"upsert_p_new"} | OVERWRITES_OF_P,
-    "overwrite_p": CHANGES_OF_G | OVERWRITES_OF_P | {"insert_p", "upsert_p_new", "cluster_p_g"},
+    "upsert_p_new": {"upsert_p_new", "insert_new_p"} | OVERWRITES_OF_P,
+    "overwrite_p": CHANGES_OF_G
+    | OVERWRITES_OF_P
+    | {"insert_p", "insert_new_p", "upsert_p_new", "cluster_p_g"},
     "overwrite_q": {"upsert_q_h", "overwrite_q", "overwrite_table"},
-    "drop_p": CHANGES_OF_G | OVERWRITES_OF_P | {"insert_p", "upsert_p_new", "cluster_p_g"},
+    "drop_p": CHANGES_OF_G | OVERWRITES_OF_P | {"insert_p", "insert_new_p", "upsert_p_new", "cluster_p_g"},
     "overwrite_table": set(COMMITS) - {"compact_q_h"},
     "cluster_p_g": CHANGES_OF_G | OVERWRITES_OF_P | {"cluster_p_g"},
     "compact_q_h": {"upsert_q_h", "compact_q_h"},
@@ -111,6 +124,7 @@ def test_the_same_file_id_in_two_partitions_is_two_file_groups() -> None:
         (KeyScope.TABLE, commit("UPSERT", new="q/n"), True),
         (KeyScope.TABLE, commit("INSERT_OVERWRITE", new="q/n"), True),
         (KeyScope.TABLE, commit("INSERT", new="q/n"), False),
+        (KeyScope.TABLE, commit("INSERT", new="q/n", new_keys_only=True), True),
         (KeyScope.NONE, commit("UPSERT", new="p/n2"), False),
         (KeyScope.PARTITION, commit("UPSERT", rewritten="p/g", inserts=3), True),
         (KeyScope.PARTITION, commit("UPSERT", rewritten="p/g"), False),
@@ -120,6 +134,18 @@ def test_new_keys_conflict_where_a_key_must_be_unique(
     scope: KeyScope, theirs: CommitMetadata, expected: bool
 ) -> None:
     assert conflicts(commit("UPSERT", new="p/n"), theirs, scope) is expected
+
+
+def test_an_insert_of_new_keys_and_a_delete_meet_in_any_partition_where_keys_are_unique_in_the_table() -> (
+    None
+):
+    mine, theirs = (
+        commit("INSERT", new="p/n", new_keys_only=True),
+        commit("DELETE", rewritten="q/g", deletes=1),
+    )
+    for first, second in ((mine, theirs), (theirs, mine)):
+        assert conflicts(first, second, KeyScope.TABLE)
+        assert not conflicts(first, second, KeyScope.PARTITION)
 
 
 def test_one_bucket_is_not_opened_twice() -> None:
