@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.sync_options import SyncOptions
-from hudi_engine.config.options import resolve_options
+from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
-from hudi_engine.errors import TableExistsError
+from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
@@ -17,6 +17,9 @@ from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.given import public_location
 from hudi_engine.table import HudiTable, defined_table
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.footprint import Kind, kind_of
+from hudi_engine.txn.recovery import table_lock
+from hudi_engine.txn.since import committed_since
 from hudi_engine.txn.swap import (
     is_switched,
     mark_builder,
@@ -109,7 +112,8 @@ def _rebuild(
         table = HudiTable(spark, path, storage, options)
         operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
         return table.write_anew(operation, rows, base=base)
-    return _rebuild_beside(spark, storage, wanted, rows, options)
+    looked = TableState.load(storage) if base is None else base
+    return _rebuild_beside(spark, looked, wanted, rows, options)
 
 
 def _stays(stored: TableConfig, wanted: TableConfig) -> bool:
@@ -129,10 +133,10 @@ def _empty_state(storage: Storage) -> TableState:
 
 
 def _rebuild_beside(
-    spark: SparkSession, storage: Storage, wanted: TableConfig, df: DataFrame, options: RawOptions | None
+    spark: SparkSession, looked: TableState, wanted: TableConfig, df: DataFrame, options: RawOptions | None
 ) -> WriteResult:
     """Make a table in a folder beside and let it take the place of the old one; it is shown to nobody before."""
-    resolved = resolve_options(options)
+    storage, resolved = looked.storage, resolve_options(options)
     if resolved[SyncOptions.ENABLED]:
         check_sync(spark, storage, wanted, resolved)
     side = side_folder(storage.base)
@@ -151,7 +155,7 @@ def _rebuild_beside(
             },
         )
         result = table.write_anew(operations.BULK_INSERT, df)
-        swap(storage.base, side)
+        _swap_unless_overtaken(looked, side, resolved)
     except BaseException:
         if not is_switched(storage.base, side):
             remove_side(side)
@@ -161,6 +165,23 @@ def _rebuild_beside(
     if resolved[SyncOptions.ENABLED]:
         sync_after_commit(spark, storage, resolved, str(result.instant))
     return result
+
+
+def _swap_unless_overtaken(looked: TableState, side: str, options: Options) -> None:
+    """Put the new table in its place, under the lock of the old one so that nobody begins or commits a write in between."""
+    storage = looked.storage
+    if not exists(storage):
+        swap(storage.base, side)
+        return
+    with table_lock(storage, options):
+        now = TableState.load(storage).timeline
+        for other, metadata in committed_since(looked.timeline, now):
+            if kind_of(metadata) not in (Kind.COMPACTION, Kind.CLUSTERING):
+                raise WriteConflictError(
+                    f"the table at {storage.base} cannot be built anew: {other.action} {other.requested_time} of another writer "
+                    "came meanwhile. The table is as the other writer left it; run this write again"
+                )
+        swap(storage.base, side)
 
 
 def _without_meta(df: DataFrame) -> DataFrame:

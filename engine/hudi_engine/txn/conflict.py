@@ -298,18 +298,23 @@ def _both(reason: str, shared: Iterable[object]) -> str | None:
 
 
 def _check_base_still_stands(instant: str, base: Timeline, current: Timeline) -> None:
+    """Refuse when a commit that was read is neither on the timeline nor in its archive."""
     now = {(done.requested_time, done.action) for done in current.completed_writes}
     first = current.first_write_time
     missing = [done for done in base.completed_writes if (done.requested_time, done.action) not in now]
+    if not missing:
+        return
     # What is older than the first write was archived, unless it was itself the first and was taken back.
-    undone = current.undone_since(base) if missing else frozenset()
+    undone = current.undone_since(base)
+    archived = {done.requested_time for done in current.archived.completed_writes}
     for done in missing:
-        if first is not None and done.requested_time < first and done.requested_time not in undone:
+        older = first is not None and done.requested_time < first and done.requested_time not in undone
+        if older and done.requested_time in archived:
             continue
+        what = "is of a table that another one has replaced" if older else "was rolled back meanwhile"
         raise WriteConflictError(
-            f"instant {instant} cannot be committed: {done.action} {done.requested_time}, which it has "
-            "read, was "
-            "rolled back meanwhile. The table is as the other writer left it; run this write again"
+            f"instant {instant} cannot be committed: {done.action} {done.requested_time}, which it has read, {what}. The table "
+            "is as the other writer left it; run this write again"
         )
 
 

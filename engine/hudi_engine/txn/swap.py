@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 _BUILD, _OLD, _RECORD = ".rebuild-", ".replaced-", ".swap"
 _BUILDER = ".hoodie/.rebuild-owner"
 _TOP = ".hoodie"
+_TRIES = 20
 _STALE_MS = 24 * 3600 * 1000
 """Age at which what a builder on another machine has left counts as abandoned."""
 
@@ -208,17 +209,40 @@ def _swap_by_rename(place: _Place, base: str, new: str) -> None:
     try:
         if parent.exists(name):
             parent.rename(name, old)
-        parent.rename(new, name)
+        _give_name(parent, new, name, old)
     except OSError as error:
-        if parent.exists(name) and not parent.exists(new):
+        is_there = parent.exists(f"{name}/{PROPERTIES_PATH}")
+        if is_there and not parent.exists(new):
             logger.info("another process has put the rebuilt table of %s in place", base)
         else:
-            if not parent.exists(name) and parent.exists(old):
-                parent.rename(old, name)
+            if not is_there and parent.exists(old):
+                _give_name(parent, old, name, old)
             raise StorageError(
                 f"could not put the rebuilt table of {base} in place: {error}; the old one stands"
             ) from error
     _clear(place, old)
+
+
+def _give_name(parent: Storage, folder: str, name: str, old: str) -> None:
+    """Rename a table to its place; what a writer of the one before has made there since that went is moved aside."""
+    for _ in range(_TRIES):
+        try:
+            parent.rename(folder, name)
+            return
+        except OSError:
+            if (
+                not parent.exists(folder)
+                or not parent.exists(name)
+                or parent.exists(f"{name}/{PROPERTIES_PATH}")
+            ):
+                raise
+        aside = f"{old}-{uuid.uuid4().hex[:8]}"
+        parent.rename(name, aside)
+        if parent.exists(f"{aside}/{PROPERTIES_PATH}"):
+            parent.rename(aside, name)
+        else:
+            _remove_old(parent, aside)
+    parent.rename(folder, name)
 
 
 def _recover_renames(place: _Place) -> None:
@@ -228,7 +252,7 @@ def _recover_renames(place: _Place) -> None:
     nothing comes back.
     """
     parent, name = place.parent, place.name
-    if parent.exists(name):
+    if parent.exists(f"{name}/{PROPERTIES_PATH}"):
         return
     for old in place.side_folders(_OLD):
         new = old.replace(_OLD, _BUILD)
@@ -238,11 +262,11 @@ def _recover_renames(place: _Place) -> None:
         try:
             if parent.exists(f"{new}/{PROPERTIES_PATH}"):
                 logger.warning("finishing the rebuild of %s that was cut off", name)
-                parent.rename(new, name)
+                _give_name(parent, new, name, old)
                 _clear(place, old)
             else:
                 logger.warning("bringing back %s: its rebuild was cut off", name)
-                parent.rename(old, name)
+                _give_name(parent, old, name, old)
         except OSError:
             if not parent.exists(name):
                 raise

@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import WriteConflictError
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.evolution import cast_table
@@ -148,26 +147,6 @@ def key_scope_of(config: TableConfig, request: WriteRequest, index: IndexKind) -
     if not config.record_key_fields:
         return KeyScope.NONE
     return KeyScope.TABLE if index.is_global else KeyScope.PARTITION
-
-
-def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -> None:
-    """Raise WriteConflictError when the table was built anew with other keys or partitions since the rows were keyed."""
-    changed = [name for name in _DEFINITION if getattr(before, name) != getattr(now, name)]
-    if changed:
-        raise WriteConflictError(
-            f"instant {instant} cannot be written: table {now.name!r} was built anew by another writer meanwhile and differs "
-            f"in {', '.join(name.replace('_', ' ') for name in changed)}. Run this write again"
-        )
-
-
-_DEFINITION = (
-    "record_key_fields",
-    "partition_fields",
-    "ordering_fields",
-    "key_generator",
-    "table_type",
-    "keeps_operations",
-)
 
 
 def _fit_table(table: pa.Table, came: pa.Schema, schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -22,6 +22,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.define.rebuild import check_same_definition
 from hudi_engine.write.operation import write_action
 from hudi_engine.write.result import WriteResult, summarise
 from hudi_engine.write.schema_change import check_same_columns, check_schema_change, columns_to_be
@@ -167,6 +168,7 @@ def _committed(storage: Storage, options: Options, change_of: Callable[[TableSta
             action=change.action,
             operation=operation,
         ) as transaction:
+            check_same_definition(state.config, transaction.config, transaction.instant)
             transaction.inflight(CommitMetadata(operation_type=operation))
             now = TableState(storage, transaction.config, transaction.timeline)
             metadata = replace(change.metadata(now), operation_type=operation)

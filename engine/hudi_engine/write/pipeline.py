@@ -48,11 +48,11 @@ from hudi_engine.txn.footprint import NEW_KEYS_ONLY
 from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.define.rebuild import check_same_definition
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.incoming import (
     Incoming,
-    check_same_definition,
     fetch_evaluated,
     key_scope_of,
     reads_of,

@@ -115,6 +115,31 @@ def test_whoever_opens_a_table_between_the_renames_of_a_live_rebuild_finishes_it
     check_replaced(tmp_path)
 
 
+def test_what_a_writer_of_the_old_table_makes_between_the_renames_keeps_nobody_out(tmp_path, monkeypatch):
+    base, side = old_and_new(tmp_path)
+    real, made = LocalStorage.rename, []
+
+    def rename(storage, source, target):
+        if target == "t" and not made:
+            made.append(source)
+            LocalStorage(str(base)).create(".hoodie/lock", b"of a writer that waits")
+        real(storage, source, target)
+
+    monkeypatch.setattr(LocalStorage, "rename", rename)
+    swap(str(base), side)
+    assert made
+    check_replaced(tmp_path)
+    assert not (base / ".hoodie" / "lock").exists()
+
+
+def test_killed_between_the_renames_the_new_table_takes_the_place_of_what_a_writer_made_there(tmp_path):
+    table(tmp_path / ".t.replaced-1", "old")
+    table(tmp_path / ".t.rebuild-1", "new")
+    LocalStorage(str(tmp_path / "t")).create(".hoodie/lock", b"of a writer that waits")
+    recover_swap(str(tmp_path / "t"))
+    check_replaced(tmp_path)
+
+
 def test_an_old_table_that_a_killed_rebuild_left_is_removed(tmp_path):
     table(tmp_path / "t", "new")
     table(tmp_path / ".t.replaced-1", "old")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from hudi_engine.config.enums import MergeMode
-from hudi_engine.errors import ConfigError, StorageError, TableExistsError
+from hudi_engine.errors import ConfigError, StorageError, TableExistsError, WriteConflictError
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.write.define.create_table import create_table
 from hudi_engine.write.define.properties import table_properties
-from hudi_engine.write.define.rebuild import same_definition
+from hudi_engine.write.define.rebuild import check_same_definition, same_definition
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("ts", pa.int64()), ("dt", pa.string()), ("tags", pa.list_(pa.string()))]
@@ -232,3 +232,25 @@ def test_a_rebuild_in_place_needs_the_same_definition():
     )
     assert same_definition(define(options=buckets), define(options=buckets))
     assert same_definition(define(options={"hoodie.index.type": "BLOOM"}), define())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hoodie.datasource.write.hive_style_partitioning": "true"},
+        {"hoodie.datasource.write.partitionpath.urlencode": "true"},
+        {"hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled": "true"},
+        {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"},
+        {"hoodie.payload.delete.field": "v", "hoodie.payload.delete.marker": "gone"},
+        {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
+    ],
+    ids=lambda options: "+".join(options),
+)
+def test_what_places_and_merges_rows_is_of_the_definition_for_rebuilds_and_for_overtaken_writes(options):
+    one, other = (
+        define(precombine_field="ts", partition_by=["dt"], options=given) for given in ({}, options)
+    )
+    assert not same_definition(one, other)
+    with pytest.raises(WriteConflictError, match="built anew by another writer"):
+        check_same_definition(one, other, "20260101000000001")
+    check_same_definition(one, one, "20260101000000001")
