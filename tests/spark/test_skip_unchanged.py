@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine import ConfigError
+from hudi_engine import ConfigError, WriteConflictError
 
 from tests.helpers.forms import in_turn
 from tests.helpers.keyed import keyed_table
@@ -49,3 +49,25 @@ def test_with_a_bucket_index_it_is_refused_by_name(spark, tmp_path):
         ConfigError, match=r"hoodie.engine.skip.unchanged is true and hoodie.index.type is BUCKET"
     ):
         table.upsert(spark.createDataFrame(ROWS, COLUMNS))
+
+
+@pytest.mark.parametrize(("table_type", "small"), in_turn(("cow", "mor"), ("0", "1000")))
+def test_a_row_that_was_left_as_it_is_counts_as_written_beside_others(
+    spark, tmp_path, beaten, table_type, small
+):
+    own_files = {"hoodie.parquet.small.file.limit": "0", "hoodie.engine.small.batch.rows": small}
+    table = make(spark, tmp_path, table_type, **own_files)
+    table.upsert(spark.createDataFrame(ROWS, COLUMNS))
+    batch = spark.createDataFrame([ROWS[0], (9, 1, "a", None)], COLUMNS)
+
+    beaten(lambda: table.update_where("id = 2", {"tags": "array('y')"}))
+    with pytest.raises(WriteConflictError, match="had left as they were"):
+        table.upsert(batch)
+    beaten(lambda: table.insert(spark.createDataFrame([(7, 1, "a", None)], COLUMNS)))
+    table.upsert(batch)
+    assert sorted(row["id"] for row in table.snapshot().collect()) == [1, 2, 3, 7, 9]
+
+    beaten(lambda: table.upsert(spark.createDataFrame([ROWS[2], (8, 1, "b", None)], COLUMNS)))
+    with pytest.raises(WriteConflictError, match="left out what it found"):
+        table.delete(spark.createDataFrame([(3, "b"), (8, "b")], "id int, dt string"))
+    assert sorted(row["id"] for row in table.snapshot().collect()) == [1, 2, 3, 7, 8, 9]

@@ -19,8 +19,8 @@ compaction          a new base file of one of its file groups
 
 A write whose rows were made from the table's own (update and delete by condition, match conditions) conflicts with
 whatever changed rows in the partitions they were read from since before they were read, however long that took.
-An insert of new keys only and a delete conflict where both were at work in one partition: what the one left out, the other
-may have deleted.
+A write that leaves out rows for what is stored (inserts of new keys only, upserts of what changed) and a delete conflict where
+both were at work in one partition; and rows that were compared and left as they are count as written, for the write itself.
 
 Clean, archive, savepoint and rollback of failed instants never conflict. A compaction keeps rows and file
 group ids, so an overwrite that replaces its file group still replaces the same rows. When a commit that this
@@ -59,6 +59,7 @@ def check_conflicts(
     base: Timeline,
     current: Timeline,
     key_scope: KeyScope = KeyScope.PARTITION,
+    left: frozenset[FileGroup] = frozenset(),
     into_planned_clusterings: bool = False,
 ) -> None:
     """Raise when this write must not be committed on top of what completed since it began.
@@ -69,6 +70,7 @@ def check_conflicts(
         base: Timeline as of its begin.
         current: Timeline now, read under the table's lock.
         key_scope: Where a record key must be unique.
+        left: File groups with rows that this write has compared with what came, and left as they are.
         into_planned_clusterings: Whether file groups of a planned clustering may be changed.
 
     Raises:
@@ -79,6 +81,8 @@ def check_conflicts(
     for other, theirs_told in committed_since(base, current):
         theirs = Footprint.of(theirs_told)
         reason = conflict_reason(footprint, theirs, other.requested_time, key_scope)
+        if reason is None and theirs.kind not in (Kind.COMPACTION, Kind.CLUSTERING):
+            reason = _both("it changed rows that this write had left as they were, in", left & theirs.touched)
         if reason is not None:
             raise WriteConflictError(
                 _message(instant, mine, f"{other.action} {other.requested_time}", reason)
@@ -280,14 +284,15 @@ def _new_keys(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | 
 def _left_out_and_deleted(mine: Footprint, theirs: Footprint, key_scope: KeyScope) -> str | None:
     """Say why a row can be gone that one write left out as being there, while the other did not find what that one added."""
     for adding, deleting in ((mine, theirs), (theirs, mine)):
-        if not adding.new_keys_only:
+        if not adding.left_rows:
             continue
         shared = adding.with_inserts & deleting.with_deletes
         if key_scope is KeyScope.TABLE and adding.with_inserts:
             shared = deleting.with_deletes
         if shared:
             return _both(
-                "one added only keys that it did not find, and the other deleted some of partition", shared
+                "one left out what it found and added what it did not, and the other deleted rows of partition",
+                shared,
             )
     return None
 

@@ -31,6 +31,9 @@ class Kind(Enum):
 NEW_KEYS_ONLY = "dbt_hudi.new_keys_only"
 """Key in the extra metadata of an insert that left out the rows whose key was there."""
 
+ROWS_LEFT = "dbt_hudi.rows_left"
+"""Key in the extra metadata of an upsert that left stored rows as they were, having compared them with what came."""
+
 OVERWRITES = frozenset({Kind.OVERWRITE_PARTITION, Kind.OVERWRITE_TABLE})
 _NEW = (None, "", NO_PREVIOUS_COMMIT)
 
@@ -93,7 +96,7 @@ class Footprint:
         partitions: Partitions with a written or replaced file group.
         with_inserts: Partitions that got rows with new keys.
         with_deletes: Partitions that lost rows by their key.
-        new_keys_only: Whether it is an insert that left out the rows whose key was there.
+        left_rows: Whether rows that came were left out for what was stored.
         replaces: What a commit that takes rows out and puts others in says of them.
     """
 
@@ -106,7 +109,7 @@ class Footprint:
     partitions: frozenset[str]
     with_inserts: frozenset[str]
     with_deletes: frozenset[str] = frozenset()
-    new_keys_only: bool = False
+    left_rows: bool = False
     replaces: Replaced | None = None
 
     @classmethod
@@ -136,7 +139,7 @@ class Footprint:
             partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
             with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
             with_deletes=frozenset(partition for partition, stat, _ in stats if stat.num_deletes),
-            new_keys_only=NEW_KEYS_ONLY in metadata.extra_metadata,
+            left_rows=not {NEW_KEYS_ONLY, ROWS_LEFT}.isdisjoint(metadata.extra_metadata),
             replaces=Replaced.of(metadata.extra_metadata),
         )
 

@@ -29,7 +29,7 @@ from hudi_engine.txn.conflict import (
     check_unnamed_writers,
     schema_to_commit,
 )
-from hudi_engine.txn.footprint import OVERWRITES, Footprint, ReadsOfWrite, kind_of
+from hudi_engine.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfWrite, kind_of
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -174,6 +174,7 @@ class WriteTransaction:
         *,
         key_scope: KeyScope = KeyScope.PARTITION,
         reads: ReadsOfWrite | None = None,
+        left: frozenset[FileGroup] = frozenset(),
     ) -> None:
         """Make the write visible: one file, created under the table's lock after the conflict check.
 
@@ -185,6 +186,7 @@ class WriteTransaction:
                 the table meanwhile and this write has not.
             key_scope: Where a record key must be unique.
             reads: What of the table the rows were made from before begin; None when they come from elsewhere.
+            left: File groups with rows that were compared with what came, and left as they are.
 
         Raises:
             WriteConflictError: when another writer's commit stands against this one, the instant was rolled back, or the
@@ -199,7 +201,7 @@ class WriteTransaction:
                 self._check_ours(current)
 
                 def check(timeline: Timeline) -> None:
-                    self._check(metadata, timeline, key_scope, reads)
+                    self._check(metadata, timeline, key_scope, reads, left)
 
                 check(current)
                 if takes_plans_back(self._options) or self._overwrites_plans(metadata):
@@ -247,7 +249,12 @@ class WriteTransaction:
             self.abort(error)
 
     def _check(
-        self, metadata: CommitMetadata, current: Timeline, key_scope: KeyScope, reads: ReadsOfWrite | None
+        self,
+        metadata: CommitMetadata,
+        current: Timeline,
+        key_scope: KeyScope,
+        reads: ReadsOfWrite | None,
+        left: frozenset[FileGroup],
     ) -> None:
         """Raise when the write must not be committed on this timeline."""
         check_conflicts(
@@ -256,6 +263,7 @@ class WriteTransaction:
             base=self.timeline,
             current=current,
             key_scope=key_scope,
+            left=left,
             into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
         )
         if reads is not None:

@@ -44,7 +44,7 @@ from hudi_engine.telemetry.callback import check_callback
 from hudi_engine.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.txn.footprint import NEW_KEYS_ONLY
+from hudi_engine.txn.footprint import NEW_KEYS_ONLY, ROWS_LEFT
 from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
@@ -61,6 +61,7 @@ from hudi_engine.write.incoming import (
 from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
+from hudi_engine.write.place.left import groups_left
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.write.place.profile import partition_profile, tagged_profile
 from hudi_engine.write.place.sidecars import sidecar_state
@@ -212,14 +213,17 @@ def _commit(
         if request.partitions:
             check_inside(touched, request.partitions)
             touched.update(request.partitions)
-        stats = [stat for stat in stats if stat.file_id]
+        left, stats = groups_left(stats), [stat for stat in stats if stat.file_id]
         replaced = groups_taken_out(operation, units, touched)
         metadata = _metadata(context, request, stats, replaced)
+        metadata.extra_metadata.update({ROWS_LEFT: "true"} if left else {})
         figures = _figures(metadata, incoming, path)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
         inspect(spark, state, transaction, metadata, options)
         with phase("commit"):
-            transaction.commit(metadata, key_scope=key_scope_of(state.config, request, index), reads=reads)
+            transaction.commit(
+                metadata, key_scope=key_scope_of(state.config, request, index), reads=reads, left=left
+            )
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     result = summarise(transaction.instant, metadata, path, rows_replaced)
     return replace(result, figures=figures, seconds=seconds_so_far(), action=action)

@@ -15,17 +15,20 @@ from hudi_engine.schema.meta_fields import OPERATION
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.by_bucket import write_buckets
 from hudi_engine.write.place.by_key import write_keys
+from hudi_engine.write.place.left import stat_of_left
 from hudi_engine.write.place.unchanged import without_unchanged
 
 
 def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[WriteStat]:
     """Write one partition's tagged rows; returns the write stats of the files written, possibly none."""
+    found = tagged
     tagged = without_late(task.context, plan, tagged)
     if plan.skip_unchanged and OPERATION not in tagged.batch.column_names:
         tagged = without_unchanged(task.context, plan, tagged)
     unit, batch = tagged.unit, tagged.batch
     if not unit.exists and batch.num_rows and not plan.delete_only:
         begin_partition(task.context.storage, task.context.config, unit.partition, task.context.instant)
+    left = [] if tagged is found else stat_of_left(found, tagged)
     if plan.index.buckets is not None:
-        return list(write_buckets(task, plan, unit, batch, plan.index.buckets))
-    return list(write_keys(task, plan, unit, batch, list(tagged.tags)))
+        return [*left, *write_buckets(task, plan, unit, batch, plan.index.buckets)]
+    return [*left, *write_keys(task, plan, unit, batch, list(tagged.tags))]
