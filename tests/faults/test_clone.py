@@ -12,7 +12,7 @@ from typing import Any
 import hudi_engine
 import pytest
 from hudi_engine.cli.program import main
-from hudi_engine.clone import CloneResult, clone_table
+from hudi_engine.clone import CloneResult, clone_table, make
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import (
     ConfigError,
@@ -271,6 +271,33 @@ def test_what_cannot_be_cloned_is_refused_by_name_and_leaves_nothing(
         newer = unpack("v9_cow_nonpartitioned_upsert_h120", tmp_path)
         clone_table(open_storage(str(newer)), str(tmp_path / "new"))
     assert {each.name for each in tmp_path.iterdir()} == {"orders", "orders_clone", newer.name}
+
+
+@pytest.mark.parametrize("place", ["disk", "S3"])
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_table_that_was_made_meanwhile_is_not_replaced(
+    tmp_path: Path, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch, place: str, replace: bool
+) -> None:
+    folder = str(tmp_path) if place == "disk" else f"{s3_server.new_bucket()}/wh"
+    original = _copied(mini.create_table(str(tmp_path / "model")), f"{folder}/orders")
+    path, fill = f"{folder}/clone", make._fill
+
+    def late(*given: Any) -> CloneResult:
+        mini.write(_copied(mini.create_table(str(tmp_path / "other")), path), THIRD)
+        return fill(*given)
+
+    monkeypatch.setattr(make, "_fill", late)
+    with pytest.raises(TableExistsError, match="already at"):
+        clone_table(original, path, replace=replace)
+    assert mini.content(open_storage(path)) == {("a", "k1"): 100, ("d", "k9"): 9}
+    assert not [each.path for each in open_storage(folder).list("") if each.name.startswith(".")]
+
+
+def _copied(model: Storage, path: str) -> Storage:
+    """A table of the same properties at another place."""
+    storage = open_storage(path)
+    storage.create(".hoodie/hoodie.properties", model.read(".hoodie/hoodie.properties"))
+    return storage
 
 
 def test_another_file_system_is_refused_or_copied_to_when_that_is_asked_for(

@@ -107,7 +107,7 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
         try:
             with storage_errors(storage, "clone a table"):
                 copy = asked.get("copy", False)
-                return _attempt(storage, target, name, asked.get("at"), copy=copy)
+                return _attempt(storage, target, name, asked.get("at"), copy=copy, replaces=is_there)
         except StorageError as error:
             # A clean, archive or rollback of the original went by meanwhile: look at it anew.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
@@ -115,7 +115,9 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
     raise AssertionError("the last try raises")
 
 
-def _attempt(storage: Storage, target: Storage, name: str, at: Moment | None, *, copy: bool) -> CloneResult:
+def _attempt(
+    storage: Storage, target: Storage, name: str, at: Moment | None, *, copy: bool, replaces: bool
+) -> CloneResult:
     """Build the clone in a side folder and put it in its place."""
     state = TableState.load(storage)
     state.config.check_writable()
@@ -129,7 +131,9 @@ def _attempt(storage: Storage, target: Storage, name: str, at: Moment | None, *,
             PROPERTIES_PATH,
             state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES).to_bytes(),
         )
-        if target.exists(""):
+        if not replaces:
+            check_absent(target)  # another process may have made a table there meanwhile
+        if replaces or target.exists(""):
             swap(target.base, side)
         else:
             place_new(target.base, side)
