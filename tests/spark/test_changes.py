@@ -93,6 +93,20 @@ def test_an_update_back_and_an_insert_that_is_deleted_again_are_no_net_change(sp
     assert kinds == ["delete", "insert", "update_after", "update_after", "update_before", "update_before"]
 
 
+@pytest.mark.parametrize("keeps", ["true", "false"])
+def test_the_newest_rows_are_told_whether_or_not_a_clustering_kept_their_commit_times(spark, tmp_path, keeps):
+    table = make(spark, tmp_path / "t")
+    start = table.upsert(frame(spark, (1, 1, "a", "one"), (2, 1, "a", "two"), (3, 1, "a", "three"))).instant
+    table.upsert(frame(spark, (2, 2, "a", "TWO"), (4, 2, "a", "four")))
+    table.delete_where("id = 3")
+    table.cluster(["id"], options={"hoodie.clustering.preserve.commit.metadata": keeps})
+    newest = told(table.changes(start, mode="latest"))
+    assert sorted((kind, row[0], row[3]) for kind, row, _ in newest) == [
+        ("update_after", 2, "TWO"),
+        ("update_after", 4, "four"),
+    ]
+
+
 def test_rows_without_keys_are_told_one_by_one(spark, tmp_path):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", options=KEEP)
     start = table.insert(frame(spark, (1, 1, "a", "one"), (1, 1, "a", "one"))).instant

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hudi_engine.changes.window import Point, Window, moves_rows, order_of, point_at
 from hudi_engine.config.enums import MergeMode, WriteOperation
+from hudi_engine.errors import CorruptTableError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -28,6 +29,7 @@ class Step:
         moving: Partitions in which a row may go in one file group and come in another.
         files: Paths of data files that the writes made in a group, each with the write's requested time.
         change_data: Change data files of a group, in a step of one write.
+        clusterings: Those that rewrote rows of the groups.
     """
 
     before: Point
@@ -38,6 +40,22 @@ class Step:
     moving: set[str] = field(default_factory=set)
     files: dict[FileGroupKey, list[tuple[str, str]]] = field(default_factory=dict)
     change_data: dict[FileGroupKey, tuple[str, ...]] = field(default_factory=dict)
+    clusterings: list[Instant] = field(default_factory=list)
+
+
+def keeps_commit_times(state: TableState, step: Step) -> bool:
+    """Tell whether rows say which write of the step made them: a clustering may have given them its own instant.
+
+    The plan of a clustering says so; one that is gone says nothing.
+    """
+    for instant in step.clusterings:
+        try:
+            told = (state.timeline.plan(instant) or {}).get("clusteringPlan") or {}
+        except CorruptTableError:
+            return False
+        if not told.get("preserveHoodieMetadata"):
+            return False
+    return True
 
 
 def without_overwrites(state: TableState, window: Window) -> list[Window]:
@@ -73,7 +91,8 @@ def single_steps(state: TableState, window: Window) -> list[Step]:
 def _step(state: TableState, before: Point, after: Point, writes: Iterable[Instant]) -> Step:
     """Gather what the commits between two points touched; change data tells a step only when one commit made it."""
     step = Step(before, after)
-    moved, changed = [], []
+    moved: dict[Instant, dict[str, set[FileGroupKey]]] = {}
+    changed = []
     for instant in writes:
         metadata = state.timeline.commit_metadata(instant)
         if moves_rows(metadata):
@@ -82,8 +101,11 @@ def _step(state: TableState, before: Point, after: Point, writes: Iterable[Insta
             if state.config.record_key_fields:
                 step.change_data = _change_data(metadata)
         elif metadata.partition_to_replace_file_ids:
-            moved.append(_groups_of(metadata))
-    _follow(step, moved)
+            moved[instant] = _groups_of(metadata)
+    _follow(step, list(moved.values()))
+    step.clusterings = [
+        instant for instant, of in moved.items() if any(step.groups.keys() & groups for groups in of.values())
+    ]
     if len(changed) > 1 or moved:
         step.change_data = {}
     step.writes = frozenset(changed)
