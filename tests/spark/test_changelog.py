@@ -165,6 +165,26 @@ def test_history_that_clean_removed_is_told_as_rows_with_a_warning(spark, tmp_pa
     assert "compaction collapsed it" in caplog.text
 
 
+@pytest.mark.parametrize("keeps", ["true", "false"])
+def test_a_clustering_changed_nothing_and_is_not_told(spark, tmp_path, caplog, keeps):
+    table = create(spark, tmp_path)
+    table.upsert(frame(spark, (1, 10, "a", "one"), (2, 10, "a", "two")))
+    table.upsert(frame(spark, (1, 20, "a", "ONE"), (3, 20, "a", "three")))
+    before = told(table.changelog())
+    for _ in range(2):
+        table.cluster(["id"], options={"hoodie.clustering.preserve.commit.metadata": keeps})
+    with caplog.at_level(logging.WARNING):
+        assert told(table.changelog()) == before
+    assert "are told in full only after" not in caplog.text
+    table.upsert(frame(spark, (3, 30, "a", "THREE")))
+    assert told(table.changelog()) == [*before, ("-U", 3, 20, "three"), ("U", 3, 30, "THREE")]
+    table.clean(retain_commits=1)
+    with caplog.at_level(logging.WARNING):
+        rest = told(table.changelog())
+    assert sorted(row[1] for row in rest) == [1, 2, 3, 3, 3]
+    assert "clustering moved it" in caplog.text
+
+
 def test_a_table_without_a_changelog_says_so(spark, tmp_path):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], table_type="mor")
     with pytest.raises(UnsupportedTableError, match=r"hoodie\.allow\.operation\.metadata\.field=true"):

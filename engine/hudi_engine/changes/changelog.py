@@ -6,10 +6,14 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from hudi_engine.changes.window import moves_rows
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.frames.spark_read import map_slices
 from hudi_engine.merge.changes import read_changes
@@ -25,10 +29,17 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Part:
-    """A slice, and whether it is the oldest one left of its file group."""
+    """A slice, and what of its base file is told.
+
+    Args:
+        file_slice: The slice.
+        is_first: It is the oldest one left of its file group.
+        is_copy: Its base file holds rows of file groups that a clustering took out, and that are still there to tell them.
+    """
 
     file_slice: FileSlice
     is_first: bool
+    is_copy: bool
 
 
 def changes_frame(
@@ -63,41 +74,68 @@ def changes_frame(
         read = replace(read, instant_range=(start, end))
     parts = _parts(state)
     _warn_of_gaps(state, parts, start)
-    frame = map_slices(
-        spark, parts, read.schema, lambda part: read_changes(read, part.file_slice, is_first=part.is_first)
-    )
+
+    def told(part: _Part) -> pa.Table:
+        return read_changes(read, part.file_slice, is_first=part.is_first, skips_base=part.is_copy)
+
+    frame = map_slices(spark, parts, read.schema, told)
     number = F.split(F.col(COMMIT_SEQNO), "_")
     return frame.orderBy(F.col(COMMIT_TIME), number.getItem(1).cast("long"), number.getItem(2).cast("long"))
 
 
 def _parts(state: TableState) -> list[_Part]:
     view = state.view()
+    copies = _copies(state, view)
     return [
-        _Part(each, number == len(slices) - 1)
+        _Part(each, number == len(slices) - 1, (partition, each.base_instant) in copies)
         for partition in view.partitions
         for slices in view.all_slices(partition).values()
         for number, each in enumerate(slices)
     ]
 
 
+def _copies(state: TableState, view: FileSystemView) -> set[tuple[str, str]]:
+    """Return the partitions, each with a clustering's instant, where all file groups that it took out are still there."""
+    return {
+        (partition, instant)
+        for instant, replaced in _clusterings(state).items()
+        for partition, file_ids in replaced.items()
+        if view.all_slices(partition).keys() >= set(file_ids)
+    }
+
+
+def _clusterings(state: TableState) -> dict[str, dict[str, list[str]]]:
+    """Return the file groups that each completed clustering took out, by partition."""
+    found = {}
+    for instant in state.timeline.completed_writes:
+        if instant.action == "replacecommit":
+            metadata = state.timeline.commit_metadata(instant)
+            if not moves_rows(metadata):
+                found[instant.requested_time] = metadata.partition_to_replace_file_ids or {}
+    return found
+
+
 def _warn_of_gaps(state: TableState, parts: list[_Part], start: str | None) -> None:
-    """Say so when changes that were asked for were collapsed by a compaction whose input is cleaned away."""
-    compactions = {each.requested_time for each in state.timeline.completed_writes if each.action == "commit"}
+    """Say so when changes that were asked for were collapsed by a compaction or clustering whose input is cleaned away."""
+    services = {each.requested_time for each in state.timeline.completed_writes if each.action == "commit"}
+    services.update(_clusterings(state))
     first = state.timeline.first_write_time
     collapsed = [
         part.file_slice.base_instant
         for part in parts
         if part.is_first
+        and not part.is_copy
         and (start is None or start < part.file_slice.base_instant)
         and (
-            part.file_slice.base_instant in compactions
+            part.file_slice.base_instant in services
             or (first is not None and part.file_slice.base_instant < first)
         )
     ]
     if collapsed:
         logger.warning(
             "changes of table %s: %d file group(s) are told in full only after instant %s at the latest; what was before is "
-            "given as rows with their last operation, because compaction collapsed it and clean removed the logs",
+            "given as rows with their last operation, because compaction collapsed it or clustering moved it, and clean removed "
+            "the files",
             state.config.name,
             len(collapsed),
             max(collapsed),

@@ -33,7 +33,9 @@ def read_unmerged_logs(context: ReadContext, file_slice: FileSlice) -> pa.Table:
     return pa.concat_tables([context.schema.empty_table(), *_blocks(context, file_slice)])
 
 
-def read_changes(context: ReadContext, file_slice: FileSlice, *, is_first: bool) -> pa.Table:
+def read_changes(
+    context: ReadContext, file_slice: FileSlice, *, is_first: bool, skips_base: bool = False
+) -> pa.Table:
     """Return what the writes of a slice did: new rows of its base file, then the records of its logs.
 
     Args:
@@ -41,10 +43,11 @@ def read_changes(context: ReadContext, file_slice: FileSlice, *, is_first: bool)
         file_slice: The slice.
         is_first: It is the oldest one left of its file group, so that rows that its base file took over from older
             slices are told nowhere else.
+        skips_base: The rows of its base file are told elsewhere, all of them.
     """
     parts = [context.schema.empty_table()]
     base = file_slice.base_file
-    if base is not None:
+    if base is not None and not skips_base:
         rows = read_base_file(context, base)
         if not is_first:
             rows = rows.filter(pc.equal(rows.column(COMMIT_TIME), base.instant))
