@@ -32,6 +32,7 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.txn.conflict import KeyScope, check_conflicts
+from hudi_engine.txn.last_word import with_checkpoint
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.owner import OwnerState, heartbeat_path
@@ -135,10 +136,11 @@ class PlanRun:
             self.opened.check_mine()
             current = Timeline.load(storage, config)
             self._check(metadata, current)
-            schema = current.table_schema_json()
+            # A later write's columns would stay when that write is taken back.
+            schema = current.table_schema_json(self.instant)
             if schema is not None:
                 metadata.extra_metadata["schema"] = schema
-            metadata = metadata.carrying(current.newest_metadata())
+            metadata = with_checkpoint(metadata, instant=self.instant, current=current)
             sweep(storage, self.instant, self.partitions, wanted)
             self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))
         self._tidy(wanted)

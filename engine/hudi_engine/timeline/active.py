@@ -237,9 +237,13 @@ class Timeline:
             ) from error
         return CommitMetadata.from_bytes(body, self._describe(instant.file_name))
 
-    def newest_metadata(self) -> CommitMetadata | None:
-        """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does."""
-        writes = self.completed_writes
+    def newest_metadata(self, before: str | None = None) -> CommitMetadata | None:
+        """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does.
+
+        Args:
+            before: Only writes that began before this instant count; None for all.
+        """
+        writes = [each for each in self.completed_writes if before is None or each.requested_time < before]
         return self.commit_metadata(writes[-1]) if writes else None
 
     def planned_metadata(self, instant: Instant) -> CommitMetadata | None:

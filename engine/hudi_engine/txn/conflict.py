@@ -382,29 +382,6 @@ def _is_overtaken(instant: str, current: Timeline) -> bool:
     return any(done.requested_time > instant for done in current.completed_writes)
 
 
-def schema_to_commit(instant: str, mine: str | None, base: Timeline, current: Timeline) -> str | None:
-    """Return the table schema that a write's commit must carry, see `merged_schema`.
-
-    Args:
-        instant: Instant of the write.
-        mine: Avro schema JSON that it wants to commit.
-        base: Timeline as of its begin.
-        current: Timeline now, read under the table's lock.
-
-    Raises:
-        WriteConflictError: as merged_schema does, and when it changes the schema and a write that began later has committed
-            the one from before, which would hide the change.
-    """
-    known = current.table_schema_json()
-    schema = merged_schema(instant, mine, base.table_schema_json(), known)
-    if not _same_schema(schema, known) and _is_overtaken(instant, current):
-        raise WriteConflictError(
-            f"instant {instant} cannot be committed: it changes the table's columns, and a write that began after it has "
-            "committed those from before, which count as they are the newer ones. Run this write again"
-        )
-    return schema
-
-
 def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:
     """Return the table schema that this write's commit must carry.
 
@@ -420,9 +397,9 @@ def merged_schema(instant: str, mine: str | None, base: str | None, current: str
     Raises:
         WriteConflictError: when both changed it and this write's lacks, or differs in, a column of the other.
     """
-    if mine is None or current is None or _same_schema(current, base) or _same_schema(mine, current):
+    if mine is None or current is None or same_schema(current, base) or same_schema(mine, current):
         return current if mine is None else mine
-    if _same_schema(mine, base):
+    if same_schema(mine, base):
         return current
     own = {field["name"]: field["type"] for field in json.loads(mine)["fields"]}
     for field in json.loads(current)["fields"]:
@@ -435,7 +412,8 @@ def merged_schema(instant: str, mine: str | None, base: str | None, current: str
     return mine
 
 
-def _same_schema(left: str | None, right: str | None) -> bool:
+def same_schema(left: str | None, right: str | None) -> bool:
+    """Tell whether two Avro schemas (JSON, or None) have the same columns."""
     if left is None or right is None:
         return left is right
     return left == right or bool(json.loads(left)["fields"] == json.loads(right)["fields"])

@@ -27,9 +27,10 @@ from hudi_engine.txn.conflict import (
     check_conflicts,
     check_reads,
     check_unnamed_writers,
-    schema_to_commit,
+    merged_schema,
 )
 from hudi_engine.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfWrite, kind_of
+from hudi_engine.txn.last_word import check_last_word, with_checkpoint
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -207,8 +208,14 @@ class WriteTransaction:
                 if takes_plans_back(self._options) or self._overwrites_plans(metadata):
                     current = self._take_plans_back(metadata, current)
                 gone = delete_unwanted_files(self._storage, self.instant, metadata)
-                body = self._with_schema(metadata, current).carrying(current.newest_metadata()).to_json()
-                self._opened.complete_fenced(body, lock, current, check)
+                final = self._settled(metadata, current)
+
+                def check_again(timeline: Timeline) -> None:
+                    check(timeline)
+                    if self._settled(metadata, timeline) != final:
+                        raise WriteConflictError(self._overtaken_message())
+
+                self._opened.complete_fenced(final.to_json(), lock, current, check_again)
         self._state = State.COMPLETED
         self._clean_up(metadata, gone)
 
@@ -308,8 +315,16 @@ class WriteTransaction:
                 return instant
         return None
 
+    def _settled(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
+        """Return what is committed, with the schema and the checkpoint that the table has from then on."""
+        told = self._with_schema(metadata, current)
+        check_last_word(told, instant=self.instant, current=current)
+        return with_checkpoint(told, instant=self.instant, current=current)
+
     def _with_schema(self, metadata: CommitMetadata, current: Timeline) -> CommitMetadata:
-        schema = schema_to_commit(self.instant, metadata.schema_json, self.timeline, current)
+        schema = merged_schema(
+            self.instant, metadata.schema_json, self.timeline.table_schema_json(), current.table_schema_json()
+        )
         if schema is None or schema == metadata.schema_json:
             return metadata
         return dataclasses.replace(metadata, extra_metadata={**metadata.extra_metadata, "schema": schema})
@@ -343,6 +358,12 @@ class WriteTransaction:
                 f"{self.action} {self.instant} cannot {verb}: it is {known}, and must be "
                 f"{state.value.lower()}"
             )
+
+    def _overtaken_message(self) -> str:
+        return (
+            f"instant {self.instant} ({self.operation}) cannot be committed: another writer changed the table's columns or its "
+            "checkpoint in the moment of the commit. The table is as the other writer left it; run this write again"
+        )
 
     def _rolled_back_message(self) -> str:
         return rolled_back(self._storage, self.instant, self.action)

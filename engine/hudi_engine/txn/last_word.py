@@ -1,0 +1,94 @@
+"""What a commit says of the table as a whole: its columns, and how far the table has consumed its inputs.
+
+Readers take both from the write of the greatest requested time that tells them, not from the one that completed last. So a
+write that others which began later have overtaken cannot change them any more, and nobody may speak for a write that is
+under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hudi_engine.config.other_keys import CHECKPOINT
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.txn.conflict import same_schema
+from hudi_engine.txn.recovery import is_clustering
+
+
+def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
+    """Raise when columns or a checkpoint that this write brings would be hidden by a write that began later.
+
+    Args:
+        mine: Metadata this write is about to commit, with the schema that it would carry.
+        instant: Its instant time.
+        current: Timeline now, read under the table's lock.
+
+    Raises:
+        WriteConflictError: naming both instants; begun anew, the write is the later one.
+    """
+    younger = [each for each in current.completed_writes if each.requested_time > instant]
+    if not younger:
+        return
+    hiding = _other_columns(mine, younger, current)
+    if hiding is not None:
+        raise WriteConflictError(_message(instant, mine, hiding, "it changes the table's columns"))
+    hiding = _other_checkpoint(mine, younger, current)
+    if hiding is not None:
+        raise WriteConflictError(_message(instant, mine, hiding, "it notes what was consumed of its inputs"))
+
+
+def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline) -> CommitMetadata:
+    """Return what a commit says with the checkpoint of the write before it, unless it has one of its own.
+
+    While a write that began earlier is under way none is carried on: that write may bring a newer one, which this commit
+    would hide. Readers find the checkpoint further back then.
+
+    Args:
+        metadata: What is committed.
+        instant: Its instant time; a later write's checkpoint would stay when that write is taken back.
+        current: Timeline now, read under the table's lock.
+    """
+    if _is_awaited(instant, current):
+        return metadata
+    return metadata.carrying(current.newest_metadata(before=instant))
+
+
+def _is_awaited(instant: str, current: Timeline) -> bool:
+    """Tell whether a write that began earlier has not completed yet; a planned clustering moves rows only."""
+    return any(
+        each.action in WRITE_ACTIONS and not (each.action == "replacecommit" and is_clustering(current, each))
+        for each in current.pending
+        if each.requested_time < instant
+    )
+
+
+def _other_columns(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
+    """Return the later write by whose columns the table would go."""
+    if mine.schema_json is None or same_schema(mine.schema_json, current.table_schema_json()):
+        return None
+    return next(
+        (each for each in reversed(younger) if current.commit_metadata(each).schema_json is not None), None
+    )
+
+
+def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
+    """Return the later write whose checkpoint would count."""
+    noted = mine.extra_metadata.get(CHECKPOINT)
+    if noted is None:
+        return None
+    for each in reversed(younger):
+        theirs = current.commit_metadata(each).extra_metadata.get(CHECKPOINT)
+        if theirs is not None:
+            return None if theirs == noted else each
+    return None
+
+
+def _message(instant: str, mine: CommitMetadata, other: Instant, reason: str) -> str:
+    return (
+        f"instant {instant} ({mine.operation_type}) cannot be committed: {reason}, and {other.action} {other.requested_time} "
+        "of another writer, which began later and came first, would hide that. The table is as the other writer left it; run "
+        "this write again"
+    )
