@@ -159,7 +159,7 @@ def test_a_column_is_never_hidden_by_a_write_that_began_later_and_was_done_first
             return table.alter_schema(WANTED, options=options)
         return table.insert(spark.sql("select 4 id, 4 mine"), options={**OF_ITS_OWN, **options})
 
-    with pytest.raises(WriteConflictError, match="began after it has committed those from before"):
+    with pytest.raises(WriteConflictError, match="began later and came first, would hide that"):
         change({})
     assert table.schema.names == ["Id", "name", "s"]
     change(AGAIN)
