@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.declared.engine_options import EngineOptions
@@ -23,6 +23,7 @@ from hudi_engine.txn.since import committed_since
 from hudi_engine.txn.swap import (
     is_switched,
     mark_builder,
+    place_new,
     recover_swap,
     remove_side,
     side_folder,
@@ -94,6 +95,36 @@ def build_table(
     return _rebuild(spark, path, df, definition, begins=True)
 
 
+def build_instead(
+    spark: SparkSession,
+    path: str,
+    df: Frame,
+    make_room: Callable[[], None],
+    **definition: Unpack[TableArguments],
+) -> WriteResult:
+    """Make a table in a folder that something else has, which goes once the table is built beside it.
+
+    Args:
+        spark: The session.
+        path: Base path.
+        df: All rows of the table; they may be read from what goes.
+        make_room: Removes the folder that is there with all it holds.
+        definition: As in rebuild_table.
+
+    Raises:
+        HudiError: As create and upsert do; what is there stands.
+    """
+    rows = as_frame(spark, df)
+    wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
+
+    def put(base: str, side: str) -> None:
+        make_room()
+        place_new(base, side)
+
+    storage = open_storage(public_location(path))
+    return _build_beside(spark, storage, wanted, rows, definition.get("options"), put)
+
+
 def _rebuild(
     spark: SparkSession, path: str, df: Frame, definition: TableArguments, *, begins: bool
 ) -> WriteResult:
@@ -113,7 +144,11 @@ def _rebuild(
         operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
         return table.write_anew(operation, rows, base=base)
     looked = TableState.load(storage) if base is None else base
-    return _rebuild_beside(spark, looked, wanted, rows, options)
+
+    def put(_: str, side: str) -> None:
+        _swap_unless_overtaken(looked, side, resolve_options(options))
+
+    return _build_beside(spark, storage, wanted, rows, options, put)
 
 
 def _stays(stored: TableConfig, wanted: TableConfig) -> bool:
@@ -132,11 +167,16 @@ def _empty_state(storage: Storage) -> TableState:
     return state
 
 
-def _rebuild_beside(
-    spark: SparkSession, looked: TableState, wanted: TableConfig, df: DataFrame, options: RawOptions | None
+def _build_beside(
+    spark: SparkSession,
+    storage: Storage,
+    wanted: TableConfig,
+    df: DataFrame,
+    options: RawOptions | None,
+    put: Callable[[str, str], None],
 ) -> WriteResult:
-    """Make a table in a folder beside and let it take the place of the old one; it is shown to nobody before."""
-    storage, resolved = looked.storage, resolve_options(options)
+    """Make a table in a folder beside and put it in the place of what is there; it is shown to nobody before."""
+    resolved = resolve_options(options)
     if resolved[SyncOptions.ENABLED]:
         check_sync(spark, storage, wanted, resolved)
     side = side_folder(storage.base)
@@ -155,7 +195,7 @@ def _rebuild_beside(
             },
         )
         result = table.write_anew(operations.BULK_INSERT, df)
-        _swap_unless_overtaken(looked, side, resolved)
+        put(storage.base, side)
     except BaseException:
         if not is_switched(storage.base, side):
             remove_side(side)

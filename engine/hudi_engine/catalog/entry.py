@@ -42,6 +42,15 @@ class CatalogEntry:
         return self.properties.get(BASE_PATH_PROPERTY)
 
     @property
+    def managed_folder(self) -> str | None:
+        """Folder that goes with the entry when it is dropped; None for what leaves its files, and for views."""
+        place = self.handle.storage().locationUri()
+        if self.handle.tableType().name() != "MANAGED" or not place.isDefined():
+            return None
+        uri = place.get()
+        return str(uri.getPath() if uri.getScheme() in (None, "file") else uri.toString())
+
+    @property
     def kind(self) -> str:
         """The entry's role for its Hudi table, ``view`` or ``other`` for everything else."""
         kind = VIEW if self.is_view else OTHER

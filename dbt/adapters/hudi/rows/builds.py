@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
@@ -14,14 +13,12 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
-from hudi_engine.storage import open_storage
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow, outside_rows
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.engine_options import changed_options
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
@@ -35,8 +32,10 @@ from dbt.adapters.hudi.rows.alignment import (
 from dbt.adapters.hudi.rows.batches import as_first_batch, as_later_batch
 from dbt.adapters.hudi.rows.constraints import Constraint, checked
 from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_twice
+from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
+from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
@@ -74,31 +73,18 @@ def rebuild_model(
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
-    if entry is not None and entry.base is None and not entry.reads_only and open_storage(plan.base).list(""):
-        # its own files may be what is there; elsewhere they stay until the model's are written, which may be made of them
-        warehouse.drop(session, plan.schema, plan.name)
-        entry = None
     if (window := _window_of(plan)) is not None:
         frame = window.only_within(frame)
     with outside_rows():
         try:
-            result = build(session, plan.base, frame, **with_options(plan, warehouse.options))
+            result = build_under_name(warehouse, session, plan, entry, frame, build)
         except TableExistsError as error:
+            if not rows.begins:
+                raise
             raise _newcomer(plan) from error
-    if entry is not None and entry.base is None:
-        warehouse.drop(session, plan.schema, plan.name)
-    elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
-        warehouse.forget(session, plan.schema, plan.name)
-        if entry.is_hudi_table and not entry.foreign:
-            logger.warning(
-                "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
-                plan.name,
-                plan.base,
-                entry.base,
-            )
     table = warehouse.table(session, plan.base)
     say_of_keys_twice(plan, table, result.rows_inserted)
-    warehouse.register_plan(session, plan, table)
+    warehouse.register_plan(session, plan, table, properties=properties_of(plan, table, rebuilt=True))
     return write_response(result, _asked(plan))
 
 
@@ -151,11 +137,6 @@ def _newcomer(plan: ModelPlan) -> DbtRuntimeError:
         f"{plan.schema}.{plan.name} was not there when this run looked, and has been built since, by another run of dbt: to build "
         "it would replace those rows. Run it again, and it adds to them; --full-refresh replaces them"
     )
-
-
-def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:
-    """Return a table's definition with the options of the profile, before those of the model."""
-    return {**plan.definition, "options": {**options, **plan.create_options}}
 
 
 def write_model(

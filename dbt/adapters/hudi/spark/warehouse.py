@@ -53,6 +53,7 @@ from dbt.adapters.hudi.spark.folders import (
     same_place,
     timeline_mark,
 )
+from dbt.adapters.hudi.spark.kept_notes import properties_of
 from dbt.adapters.hudi.spark.long_work import LONG_WORK
 from dbt.adapters.hudi.spark.session import (
     connection_session,
@@ -328,11 +329,14 @@ class Warehouse:
         )
         self.changed()
 
-    def register_plan(self, session: SparkSession, plan: ModelPlan, table: HudiTable) -> None:
+    def register_plan(
+        self, session: SparkSession, plan: ModelPlan, table: HudiTable, **notes: Unpack[NotesGiven]
+    ) -> None:
         """Register the table of a model, and keep a pointer when it lives at a place of its own."""
         if plan.own_location and self.directory is not None:
             self.directory.save_pointer(plan.schema.lower(), plan.name, plan.base)
-        self.register(session, plan.schema, plan.name, table, properties=plan.properties or None)
+        given: NotesGiven = {"properties": properties_of(plan, table), **notes}
+        self.register(session, plan.schema, plan.name, table, **given)
 
     def drop(self, session: SparkSession, schema: str, name: str) -> None:
         """Drop a table or view, with its files when they are a Hudi table's; no error when it is not there.

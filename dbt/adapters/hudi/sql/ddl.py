@@ -1,4 +1,4 @@
-"""CREATE, ALTER and DROP of tables, views and schemas, with the warehouse told about each."""
+"""ALTER and DROP of tables, and views and schemas, with the warehouse told about each."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ from collections.abc import Mapping
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine import HudiTable, rebuild_table
 from hudi_engine.catalog.entry import CatalogEntry
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
-from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
-from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
-from dbt.adapters.hudi.rows.alignment import drop_meta_columns
-from dbt.adapters.hudi.rows.builds import data_columns, with_options
+from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.sql import not_null, plans
-from dbt.adapters.hudi.sql.column_rules import check_added, check_default, check_new_columns, check_new_table
+from dbt.adapters.hudi.sql import plans
+from dbt.adapters.hudi.sql.column_rules import check_added, check_default
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
@@ -300,131 +296,3 @@ def _schema_parts(node: plans.JavaPlan) -> list[str]:
         if plans.hasattr_java(node, method):
             return plans.texts(getattr(node, method)())
     raise DbtRuntimeError(f"the schema's name cannot be read from {node.toString()}")
-
-
-# --- CREATE TABLE ---------------------------------------------------------------------------------------------------
-
-
-def create_from_columns(statement: Statement) -> Routed | None:
-    """CREATE TABLE with columns: a Hudi table when it says USING hudi or nothing."""
-    plan = _new_table(statement)
-    if plan is None or isinstance(plan, Routed):
-        return plan
-    schema = plans.struct_type(statement.plan.tableSchema())
-    check_new_columns(schema, f"{plan.schema}.{plan.name}")
-    columns = [T.StructField(column.name, _plain_type(column.dataType), True) for column in schema.fields]
-    HudiTable.create(statement.session, plan.base, schema=T.StructType(columns), **plan.definition)
-    return _made(statement, plan, _OK, schema)
-
-
-def create_table_as_select(statement: Statement) -> Routed | None:
-    """CREATE TABLE AS SELECT: a Hudi table when it says USING hudi or nothing."""
-    plan = _new_table(statement)
-    if plan is None or isinstance(plan, Routed):
-        return plan
-    frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
-    definition = with_options(plan, statement.warehouse.options)
-    result = rebuild_table(statement.session, plan.base, frame, **definition)
-    return _made(statement, plan, write_response(result))
-
-
-def _table_plan(statement: Statement) -> ModelPlan | None:
-    """Return the plan of a CREATE TABLE, None when it asks for another format."""
-    spec = statement.plan.tableSpec()
-    provider = plans.option(spec.provider())
-    if (provider is not None and str(provider).lower() != "hudi") or plans.option(spec.serde()) is not None:
-        return None
-    parts = plans.texts(statement.plan.name().nameParts())
-    schema, name = statement.names(parts)
-    check_new_table(spec, f"{schema}.{name}")
-    location = plans.option(spec.location())
-    properties = {str(pair._1()): str(pair._2()) for pair in plans.items(spec.properties())}
-    options = {
-        str(pair._1()): str(pair._2().toString()) for pair in plans.items(spec.optionExpression().options())
-    }
-    partitions = [_identity(item, f"{schema}.{name}") for item in plans.items(statement.plan.partitioning())]
-    config: dict[str, object] = {
-        "materialized": "table",
-        "options": options,
-        "tblproperties": properties,
-        "partition_by": partitions,
-    }
-    places = statement.warehouse.places
-    plan = resolve_plan({"config": config}, schema, name, places)
-    if location is None:
-        return plan
-    return ModelPlan(**{**plan.__dict__, "base": str(location), "own_location": True})
-
-
-def _identity(transform: plans.JavaPlan, label: str) -> str:
-    if plans.kind(transform) != "IdentityTransform":
-        raise DbtRuntimeError(
-            f"PARTITIONED BY or CLUSTER BY ({transform.toString()}) of {label} is refused: partition by columns, which may be "
-            "selected as expressions; {{ hudi_cluster(...) }} puts rows in order"
-        )
-    return str(transform.describe()).strip("`")
-
-
-def _new_table(statement: Statement) -> ModelPlan | Routed | None:
-    """Return the plan of a table to make: None when it is not Hudi's, the answer when it is there and may be."""
-    plan = _table_plan(statement)
-    if plan is None:
-        return None
-    if not statement.session.catalog.databaseExists(plan.schema):
-        raise DbtRuntimeError(
-            f"[SCHEMA_NOT_FOUND] the schema {plan.schema} of {plan.schema}.{plan.name} does not exist; CREATE SCHEMA "
-            f"{plan.schema} first"
-        )
-    return Routed(_OK) if _exists(statement, plan) else plan
-
-
-def _exists(statement: Statement, plan: ModelPlan) -> bool:
-    """Whether the name is taken and the statement is content with that."""
-    replace = statement.kind.startswith("Replace")
-    entry = statement.warehouse.entry(statement.session, plan.schema, plan.name)
-    if entry is None:
-        return False
-    if not replace:
-        if statement.plan.ignoreIfExists():
-            return True
-        kind = "view" if entry.reads_only else "table"
-        raise DbtRuntimeError(
-            f"[TABLE_OR_VIEW_ALREADY_EXISTS] the {kind} {plan.schema}.{plan.name} exists; drop it first"
-        )
-    if statement.kind == "ReplaceTable" or not entry.is_hudi_table:
-        statement.warehouse.drop(statement.session, plan.schema, plan.name)
-    return False
-
-
-def _made(
-    statement: Statement,
-    plan: ModelPlan,
-    response: HudiAdapterResponse | AdapterResponse,
-    schema: T.StructType | None = None,
-) -> Routed:
-    """Register a table that was just made, with what its statement says of it and its columns."""
-    table = statement.warehouse.table(statement.session, plan.base)
-    statement.warehouse.register_plan(statement.session, plan, table)
-    comment = plans.option(statement.plan.tableSpec().comment())
-    comments = {
-        column.name: column.metadata["comment"]
-        for column in (schema or T.StructType()).fields
-        if "comment" in column.metadata
-    }
-    required = not_null.noted(schema or T.StructType())
-    if comment is not None or comments or required:
-        statement.warehouse.register(
-            statement.session,
-            plan.schema,
-            plan.name,
-            table,
-            comment=None if comment is None else str(comment),
-            column_comments=comments or None,
-            properties={**plan.properties, **required} or None,
-        )
-    return Routed(response)
-
-
-def _plain_type(kind: T.DataType) -> T.DataType:
-    """Bounded text becomes text: a Hudi table has no length limit."""
-    return T.StringType() if isinstance(kind, (T.CharType, T.VarcharType)) else kind

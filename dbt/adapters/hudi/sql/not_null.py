@@ -12,16 +12,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.spark.kept_notes import NOT_NULL
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
-PROPERTY = "dbt.not_null"
 _WRITES = frozenset({"InsertIntoStatement", "OverwriteByExpression", "UpdateTable", "MergeIntoTable"})
 
 
 def noted(schema: T.StructType) -> dict[str, str]:
     """Return the table property that says which columns of a CREATE TABLE must not be null; none for none."""
     names = [column.name for column in schema.fields if not column.nullable]
-    return {PROPERTY: ",".join(names)} if names else {}
+    return {NOT_NULL: ",".join(names)} if names else {}
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def enforced(statement: Statement, target: Target) -> Iterator[None]:
     if statement.kind not in _WRITES:
         yield
         return
-    said = EntryNotes.load(statement.table(target).storage).properties.get(PROPERTY, "")
+    said = EntryNotes.load(statement.table(target).storage).properties.get(NOT_NULL, "")
     required = [name for name in said.split(",") if name]
     if not required:
         yield

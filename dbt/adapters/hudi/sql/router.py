@@ -16,7 +16,16 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
-from dbt.adapters.hudi.sql import ddl, dml, functions, information_schema, not_null, plans, procedures
+from dbt.adapters.hudi.sql import (
+    creating,
+    ddl,
+    dml,
+    functions,
+    information_schema,
+    not_null,
+    plans,
+    procedures,
+)
 from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import OtherCatalogError, Statement, Target
@@ -74,10 +83,10 @@ _REFUSED: Mapping[str, str] = {
 }
 # Statements that make or drop names and need the warehouse whatever the target is.
 _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
-    "CreateTable": ddl.create_from_columns,
-    "CreateTableAsSelect": ddl.create_table_as_select,
-    "ReplaceTable": ddl.create_from_columns,
-    "ReplaceTableAsSelect": ddl.create_table_as_select,
+    "CreateTable": creating.create_from_columns,
+    "CreateTableAsSelect": creating.create_table_as_select,
+    "ReplaceTable": creating.create_from_columns,
+    "ReplaceTableAsSelect": creating.create_table_as_select,
     "CreateTableLike": ddl.create_table_like,
     "CreateTableLikeCommand": ddl.create_table_like,
     "CreateView": ddl.create_view,

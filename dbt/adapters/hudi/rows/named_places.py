@@ -1,0 +1,69 @@
+"""A table built under a name that something else may have: that goes when the table is there, not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hudi_engine import rebuild_table
+from hudi_engine.catalog import CatalogEntry
+from hudi_engine.table_rebuild import build_instead
+from hudi_engine.write.result import WriteResult
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi.logs import logger
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+
+def build_under_name(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    entry: CatalogEntry | None,
+    frame: DataFrame,
+    build: Callable[..., WriteResult] = rebuild_table,
+) -> WriteResult:
+    """Build a table; what else has its name then makes room. Where the build fails all is as it was.
+
+    A Hudi table of another place loses its name only: its files stay there, which is told.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        plan: The table.
+        entry: What has its name.
+        frame: Its rows, which may be read from what has its name.
+        build: `hudi_engine.rebuild_table` or `hudi_engine.build_table`.
+
+    Raises:
+        HudiError: As build does.
+    """
+    definition = with_options(plan, warehouse.options)
+
+    def make_room() -> None:
+        warehouse.drop(session, plan.schema, plan.name)
+
+    plain = entry is not None and entry.base is None
+    folder = entry.managed_folder if entry is not None and plain else None
+    if folder is not None and same_place(folder, plan.base):
+        return build_instead(session, plan.base, frame, make_room, **definition)
+    result = build(session, plan.base, frame, **definition)
+    if plain:
+        make_room()
+    elif entry is not None and entry.base is not None and not same_place(entry.base, plan.base):
+        warehouse.forget(session, plan.schema, plan.name)
+        if entry.is_hudi_table and not entry.foreign:
+            logger.warning(
+                "{} moved to {}; the files at {} are left there, remove them when nobody reads them",
+                plan.name,
+                plan.base,
+                entry.base,
+            )
+    return result
+
+
+def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:
+    """Return a table's definition with the options of the profile, before those of the model."""
+    return {**plan.definition, "options": {**options, **plan.create_options}}

@@ -1,0 +1,120 @@
+"""CREATE OR REPLACE TABLE: what has the name stays until the new table is built."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from dbt_common.exceptions import DbtBaseException
+from hudi_engine.errors import HudiError
+from pyspark.errors import PySparkException
+
+MODEL = (
+    "{{ config(materialized='table') }} select id + {{ var('more', 0) }} as id from {{ target.schema }}.named"
+)
+GROWN = """
+{{ config(materialized='incremental', unique_key='id', tblproperties={'team': 'a'}) }} select 1 as id, 2 as n
+"""
+REFUSED = (DbtBaseException, HudiError, PySparkException)
+# What may have the name, each with one row of 1.
+NAMED = {
+    "hudi": "create table {schema}.named using hudi as select 1 as id",
+    "mor": "create table {schema}.named using hudi options (type 'mor', primaryKey 'id') as select 1 as id",
+    "parquet": "create table {schema}.named using parquet as select 1 as id",
+    "view": "create view {schema}.named as select 1 as id",
+}
+BROKEN = {
+    "default": "create or replace table {schema}.named (id int, n int default 5) using hudi",
+    "partition": "create or replace table {schema}.named (id int) using hudi partitioned by (nope)",
+    "unknown column": "create or replace table {schema}.named using hudi as select nope from {schema}.named",
+    "unknown table": "create or replace table {schema}.named using hudi as select * from {schema}.nowhere",
+    "failing row": "create or replace table {schema}.named using hudi as select assert_true(id = 2) as c, id from {schema}.named",
+}
+
+
+class TestReplacedTables:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"named.sql": MODEL, "grown.sql": GROWN}
+
+    @pytest.fixture(params=NAMED)
+    def named(self, project: Any, request: pytest.FixtureRequest) -> str:
+        kind = str(request.param)
+        for each in ("table", "view"):
+            try:
+                project.run_sql(f"drop {each} if exists {{schema}}.named")
+            except REFUSED:
+                continue
+        project.run_sql(NAMED[kind])
+        return kind
+
+    def rows(self, project: Any) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in project.run_sql("select * from {schema}.named", fetch="all")]
+
+    def test_a_definition_or_query_that_fails_leaves_what_has_the_name(
+        self, project: Any, named: str
+    ) -> None:
+        for why, statement in BROKEN.items():
+            with pytest.raises(REFUSED):
+                project.run_sql(statement)
+            assert self.rows(project) == [(1,)], why
+
+    def test_a_query_may_read_what_it_replaces(self, project: Any, named: str) -> None:
+        project.run_sql(
+            "create or replace table {schema}.named using hudi as select id + 1 as id, 'n' as note from {schema}.named"
+        )
+        assert self.rows(project) == [(2, "n")]
+        project.run_sql("insert into {schema}.named values (3, 'm')")
+        project.run_sql("create or replace table {schema}.named (id int, at date) using hudi")
+        assert self.rows(project) == []
+        project.run_sql("insert into {schema}.named values (4, date'2026-01-01')")
+        assert [row[0] for row in self.rows(project)] == [4]
+        described = project.run_sql("describe {schema}.named", fetch="all")
+        assert [tuple(row)[:2] for row in described][:2] == [("id", "int"), ("at", "date")]
+
+    def test_a_model_may_read_what_it_replaces(self, project: Any, named: str) -> None:
+        run_dbt(["run", "-s", "named", "--full-refresh", "--vars", "{more: 5}"])
+        assert self.rows(project) == [(6,)]
+
+    def test_columns_take_the_place_of_all_that_was_there(self, project: Any, named: str) -> None:
+        project.run_sql("create or replace table {schema}.named (at date, id string) using hudi")
+        project.run_sql("insert into {schema}.named values (date'2026-01-01', 'a')")
+        assert [row[1] for row in self.rows(project)] == ["a"]
+
+    def test_a_table_is_not_made_over_one_that_another_process_has_built(self, project: Any) -> None:
+        project.run_sql("drop table if exists {schema}.built; drop table if exists {schema}.known")
+        project.run_sql("create table {schema}.known using hudi as select 1 as id")
+        folder = project.project_root / "warehouse" / project.test_schema
+        (folder / "known").copy(folder / "built")
+        with pytest.raises(REFUSED, match="has rows by now|already"):
+            project.run_sql("create table {schema}.built using hudi as select 2 as id")
+        project.run_sql("create or replace table {schema}.built using hudi as select 3 as id")
+        found = project.run_sql("select id from {schema}.built", fetch="all")
+        assert [tuple(row) for row in found] == [(3,)]
+        project.run_sql("drop table {schema}.built; drop table {schema}.known")
+
+    def test_notes_of_the_table_before_are_gone(self, project: Any) -> None:
+        project.run_sql(
+            "create or replace table {schema}.noted (id int comment 'the key', n int not null) using hudi comment 'old' "
+            "tblproperties ('team' = 'a')"
+        )
+        with pytest.raises(REFUSED, match="declared NOT NULL in n"):
+            project.run_sql("insert into {schema}.noted values (1, null)")
+        project.run_sql(
+            "create or replace table {schema}.noted using hudi as select 1 as id, cast(null as int) as n"
+        )
+        project.run_sql("insert into {schema}.noted values (2, null)")
+        told = project.run_sql("describe extended {schema}.noted", fetch="all")
+        shown = " ".join(str(value) for row in told for value in tuple(row))
+        assert "the key" not in shown and "old" not in shown and "team" not in shown
+
+    def test_a_model_with_properties_leaves_what_must_not_be_null(self, project: Any) -> None:
+        project.run_sql(
+            "create or replace table {schema}.grown (id int, n int not null) using hudi tblproperties ('primaryKey' = 'id')"
+        )
+        run_dbt(["run", "-s", "grown"])
+        with pytest.raises(REFUSED, match="declared NOT NULL in n"):
+            project.run_sql("insert into {schema}.grown values (7, null)")
+        run_dbt(["run", "-s", "grown", "--full-refresh"])
+        project.run_sql("insert into {schema}.grown values (7, null)")
