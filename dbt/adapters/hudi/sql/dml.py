@@ -8,6 +8,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
+from hudi_engine.schema.fit import quoted
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame
@@ -24,6 +25,7 @@ from dbt.adapters.hudi.sql.merging import merge_decision
 from dbt.adapters.hudi.sql.statements import clause_after, split_outside
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
+_Static = dict[str, str | None]
 _said: set[tuple[str, str]] = set()
 """Of each run and table of which was said that INSERT looks up no keys."""
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -98,24 +100,27 @@ def _say_keys_may_double(target: Target, keys: Sequence[str]) -> None:
 
 
 def _overwrite(
-    statement: Statement, target: Target, table: HudiTable, frame: DataFrame, static: dict[str, str]
+    statement: Statement, target: Target, table: HudiTable, frame: DataFrame, static: _Static
 ) -> Routed:
     """Replace the table, or the partitions that come, as Spark's overwrite mode says."""
     partition_by = [item.name for item in table.config.partition_fields]
     dynamic = str(statement.session.conf.get(_OVERWRITE_MODE, "static")).lower() == "dynamic"
-    if static and set(map(str.lower, static)) != set(map(str.lower, partition_by)):
-        if not dynamic:
-            raise DbtRuntimeError(
-                f"INSERT OVERWRITE of some partition columns ({', '.join(static)}) of {target.label} is refused: give all "
-                f"of {', '.join(partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
-            )
+    one_partition = bool(static) and len(static) == len(partition_by)
+    if static and not one_partition and not dynamic:
+        raise DbtRuntimeError(
+            f"INSERT OVERWRITE of some partition columns ({', '.join(static)}) of {target.label} is refused: give all "
+            f"of {', '.join(partition_by)}, or set {_OVERWRITE_MODE}=dynamic"
+        )
     whole = (not static and not dynamic) or not partition_by
     result = table.insert_overwrite_table(frame) if whole else table.insert_overwrite(frame)
-    if static and not result.rows_inserted:
-        # no row names the partition, which must be empty all the same
-        condition = " and ".join(f"`{name}` = {literal(value)}" for name, value in static.items())
-        result = table.delete_where(condition)
+    if one_partition and not result.rows_inserted:
+        # no row names the partition, which must be empty all the same; of several, those without rows stay
+        result = table.delete_where(" and ".join(_holds(name, value) for name, value in static.items()))
     return _done(statement, target, table, result)
+
+
+def _holds(name: str, value: str | None) -> str:
+    return f"{quoted(name)} is null" if value is None else f"{quoted(name)} = {literal(value)}"
 
 
 def _query(statement: Statement) -> DataFrame:
@@ -125,18 +130,20 @@ def _query(statement: Statement) -> DataFrame:
     return plans.frame(statement.session, query)
 
 
-def _static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> dict[str, str]:
-    """Return the values that PARTITION (...) gives; it may name others without one."""
-    known, found = {name.lower() for name in partition_by}, {}
+def _static_partitions(plan: plans.JavaPlan, partition_by: Sequence[str], target: Target) -> _Static:
+    """Return the values that PARTITION (...) gives, None for null; it may name others without a value."""
+    known = {name.lower() for name in partition_by}
+    found: _Static = {}
     for pair in plans.items(plan.partitionSpec()):
-        name, value = str(pair._1()), plans.option(pair._2())
+        name, given = str(pair._1()), pair._2()
         if name.lower() not in known:
             raise DbtRuntimeError(
                 f"PARTITION ({name}): {target.label} is not partitioned by it; its partition columns: "
                 f"{', '.join(partition_by) or 'none'}"
             )
-        if value is not None:
-            found[name] = str(value)
+        if given.isDefined():
+            value = given.get()
+            found[name] = None if value is None else str(value)
     return found
 
 
@@ -144,7 +151,7 @@ def _named(
     statement: Statement,
     names: list[str],
     schema: T.StructType,
-    static: dict[str, str],
+    static: _Static,
     by_name: bool,
     target: Target,
 ) -> DataFrame:
