@@ -290,3 +290,64 @@ class TestSides:
             "when not matched and came.n > 5 and {schema}.came.v = 'e' then insert * when not matched by source then delete"
         )
         assert self.rows(project, name) == [(1, 9, "z"), (5, 50, "e")]
+
+
+class TestTypesOfClauses:
+    """What one clause sets does not change the type, and so the value, of what others set or leave."""
+
+    def rows(self, project: Any, name: str, columns: list[str]) -> list[Any]:
+        path = str(project.project_root / "warehouse" / project.test_schema / name)
+        return sorted(rows_by_hudi_rs(path, columns))
+
+    def made(self, project: Any, kind: str, columns: str, rows: str) -> str:
+        name = f"typed_{kind}"
+        project.run_sql(f"drop table if exists {{schema}}.{name}")
+        project.run_sql(
+            f"create table {{schema}}.{name} ({columns}) using hudi options (primaryKey 'id', type '{kind}')"
+        )
+        project.run_sql(f"insert into {{schema}}.{name} values {rows}")
+        return name
+
+    @pytest.mark.core
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_a_key_of_digits_stays_as_it_is_stored_beside_numbers_that_are_inserted(
+        self, project: Any, kind: str
+    ) -> None:
+        name = self.made(project, kind, "id string, v string", "('007', 'a')")
+        project.run_sql(
+            f"merge into {{schema}}.{name} t using (select 7 id, 'b' v union all select 8, 'c') s on t.id = s.id "
+            "when matched then update set v = s.v when not matched then insert *"
+        )
+        assert self.rows(project, name, ["id", "v"]) == [("007", "b"), ("8", "c")]
+        with pytest.raises(DbtBaseException, match="changes id, by which a stored row is found"):
+            project.run_sql(
+                f"merge into {{schema}}.{name} t using (select 7 id, 'd' v) s on t.id = s.id when matched then update set *"
+            )
+        assert self.rows(project, name, ["id", "v"]) == [("007", "b"), ("8", "c")]
+
+    def test_a_large_number_and_a_text_stay_beside_other_types_of_other_clauses(self, project: Any) -> None:
+        name = self.made(
+            project, "cow", "id int, n bigint, code string", "(1, 10, 'a'), (2, 9007199254740993, '007')"
+        )
+        project.run_sql(
+            f"merge into {{schema}}.{name} t using (select id, '008' code from values (1), (2), (3) as v(id)) s on t.id = s.id "
+            "when matched and s.id = 1 then update set n = t.n / 2, code = 5 when matched then update set code = t.code "
+            "when not matched then insert (id, n, code) values (s.id, 9007199254740995, s.code)"
+        )
+        assert self.rows(project, name, ["id", "n", "code"]) == [
+            (1, 5, "5"),
+            (2, 9007199254740993, "007"),
+            (3, 9007199254740995, "008"),
+        ]
+
+    def test_a_value_that_does_not_fit_its_column_is_refused(self, project: Any) -> None:
+        name = self.made(project, "cow", "id int, n int, d date", "(1, 10, date'2026-01-01')")
+        for value, reason in (
+            ("n = 'x'", "value x of column n does not fit its type int"),
+            ("n = t.d", "column n is date in the query and int in the table"),
+        ):
+            with pytest.raises(Exception, match=reason):
+                project.run_sql(
+                    f"merge into {{schema}}.{name} t using (select 1 id) s on t.id = s.id when matched then update set {value}"
+                )
+        assert self.rows(project, name, ["id", "n"]) == [(1, 10)]

@@ -71,21 +71,23 @@ def fit_to_table(
     except AnalysisException as error:
         for target in table.fields:
             source = given.get(target.name)
-            if source is not None and not _casts(frame, source, target):
-                raise DbtRuntimeError(
-                    f"column {target.name} is {source.dataType.simpleString()} in the query and "
-                    f"{target.dataType.simpleString()} in the table, and Spark casts no such value to the other"
-                    f"{_ADVICE if advice is None else advice}"
-                ) from error
+            if source is not None:
+                try:
+                    check_cast(frame, source, target, _ADVICE if advice is None else advice)
+                except DbtRuntimeError as problem:
+                    raise problem from error
         raise
 
 
-def _casts(frame: DataFrame, source: T.StructField, target: T.StructField) -> bool:
+def check_cast(frame: DataFrame, source: T.StructField, target: T.StructField, advice: str = _ADVICE) -> None:
+    """Raise DbtRuntimeError where Spark casts no value of a column of a frame to the type of the table's column."""
     try:
         frame.select(exact_cast(source.name, source.dataType, target.dataType, target.name))
-    except AnalysisException:
-        return False
-    return True
+    except AnalysisException as error:
+        raise DbtRuntimeError(
+            f"column {target.name} is {source.dataType.simpleString()} in the query and "
+            f"{target.dataType.simpleString()} in the table, and Spark casts no such value to the other{advice}"
+        ) from error
 
 
 def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[str], list[str]]:

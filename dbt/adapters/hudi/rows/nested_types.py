@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.write.rows.set_values import field_problems
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
@@ -41,6 +42,22 @@ def nested_cast(value: Column, given: T.DataType, wanted: T.DataType, path: str)
         f"{path} is {given.simpleString()} in the model and {wanted.simpleString()} in the table; cast it in the model, "
         "or rebuild the table with --full-refresh"
     )
+
+
+def refuse_other_fields(given: T.DataType, wanted: T.DataType, path: str) -> None:
+    """Refuse a value that a statement gives a column, whose structs have other fields than the table's.
+
+    Args:
+        given: Type of the value.
+        wanted: Type of the column.
+        path: Name of the column.
+
+    Raises:
+        DbtRuntimeError: Names all fields that the table lacks, and those that the value lacks.
+    """
+    problems = field_problems(given, wanted, path)
+    if problems:
+        raise DbtRuntimeError("; ".join(problems))
 
 
 def with_new_fields(old: T.DataType, new: T.DataType) -> T.DataType:

@@ -18,8 +18,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from dbt.adapters.hudi.rows.alignment import fit_to_table
+from dbt.adapters.hudi.rows.alignment import check_cast, exact_cast, fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
+from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merge_identity import Identity
 from dbt.adapters.hudi.sql.targets import Statement, Target
@@ -61,7 +62,7 @@ def merge_decision(
                 own,
                 source,
                 plans.column(statement.session, plan.mergeCondition()),
-                _clauses(statement, schema.names, sides, table.config),
+                _clauses(statement, schema, sides, table.config),
                 schema.names,
             )
         compares_keys = plan.notMatchedActions().size() == 0 or identity.is_compared_by(plan.mergeCondition())
@@ -108,9 +109,9 @@ def _actions(plan: plans.JavaPlan) -> list[tuple[ClauseRows, plans.JavaPlan]]:
     return [(rows, action) for rows, actions in kinds for action in plans.items(actions)]
 
 
-def _clauses(statement: Statement, columns: Sequence[str], sides: Sides, config: TableConfig) -> list[Clause]:
+def _clauses(statement: Statement, schema: T.StructType, sides: Sides, config: TableConfig) -> list[Clause]:
     return [
-        _clause(statement, rows, action, columns, sides, config) for rows, action in _actions(statement.plan)
+        _clause(statement, rows, action, schema, sides, config) for rows, action in _actions(statement.plan)
     ]
 
 
@@ -197,23 +198,23 @@ def _clause(
     statement: Statement,
     rows: ClauseRows,
     action: plans.JavaPlan,
-    columns: Sequence[str],
+    schema: T.StructType,
     sides: Sides,
     config: TableConfig,
 ) -> Clause:
     """Return the rows of a clause and the columns they take; columns that it leaves out keep their value, or are null."""
-    condition = plans.option(action.condition())
+    condition, columns = plans.option(action.condition()), schema.names
     which = None if condition is None else plans.column(statement.session, condition)
-    kind = plans.kind(action)
+    kind, fit = plans.kind(action), partial(_as_stored, schema)
     nothing = dict.fromkeys(columns, F.lit(None))
     kept = nothing if rows is ClauseRows.NEW else {column: _of(sides.target, column) for column in columns}
     if kind == "DeleteAction":
-        return Clause(rows, settled.DELETE, which, kept)
+        return Clause(rows, settled.DELETE, which, kept, fit)
     said = {ClauseRows.NEW: settled.INSERT, ClauseRows.LEFT: settled.UPDATE_UNMATCHED}.get(
         rows, settled.UPDATE
     )
     if kind in ("UpdateStarAction", "InsertStarAction"):
-        return Clause(rows, said, which, {column: _of(sides.source, column) for column in columns})
+        return Clause(rows, said, which, {column: _of(sides.source, column) for column in columns}, fit)
     given = {
         plans.texts(item.key().nameParts())[-1].lower(): plans.column(statement.session, item.value())
         for item in plans.items(action.assignments())
@@ -230,4 +231,14 @@ def _clause(
             for column in columns
             if column.lower() in given
         }
-    return Clause(rows, said, which, values)
+    return Clause(rows, said, which, values, fit)
+
+
+def _as_stored(schema: T.StructType, rows: DataFrame, value: T.StructField, name: str) -> Column:
+    """Return the value that a clause gives a column in its type; one that does not fit fails the statement."""
+    column = schema[name]
+    if value.dataType == column.dataType:
+        return F.col(value.name)
+    refuse_other_fields(value.dataType, column.dataType, name)
+    check_cast(rows, value, column)
+    return exact_cast(value.name, value.dataType, column.dataType, name)

@@ -16,7 +16,8 @@ from hudi_engine.index.joins import combined
 from hudi_engine.index.lookup.kinds import IndexKind, index_kind
 from hudi_engine.index.lookup.unit import DELETE_FLAG, ORDER
 from hudi_engine.merge.modes.registry import merge_rule
-from hudi_engine.schema.fit import quoted
+from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.fit import fit_value, quoted
 from hudi_engine.schema.meta_fields import IS_DELETED, META_FIELDS, PARTITION_PATH, RECORD_KEY
 from hudi_engine.spelling import no_such_column
 from hudi_engine.table_state import TableState
@@ -26,6 +27,7 @@ from hudi_engine.write.rows.match import SOURCE, TARGET
 from hudi_engine.write.rows.newest import deletes_always, newest_of_each_key
 from hudi_engine.write.rows.nulls_that_say_nothing import never_cleared
 from hudi_engine.write.rows.replacement import flagged, keyed
+from hudi_engine.write.rows.set_values import by_name
 from hudi_engine.write.rows.settled import (
     ACTION,
     DELETE,
@@ -42,6 +44,7 @@ from hudi_engine.write.rows.sides import Clause, ClauseRows, Said, Sides, holds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructField
 
 _KEY, _PARTITION, _ORDER = "__hudi_key", "__hudi_partition", "__hudi_order_"
 _CONDITIONS: Mapping[str, ClauseRows | None] = {
@@ -229,35 +232,36 @@ class MergeClauses(OfTheWholeTable):
         from pyspark.sql import functions as F
 
         everything = replace(self, update_columns=None)
-        kinds = {field.name.lower(): field.dataType for field in batch.frame.schema.fields}
+        kinds = AnyCase((field.name, field.dataType) for field in batch.frame.schema.fields)
 
-        def values(rows: ClauseRows) -> dict[str, Column]:
-            set_here = {name.lower() for name in self._set_in(rows)}
-            found = {}
-            for name in (*batch.schema.names, *batch.marks):
-                value = self._value(name, rows, name in stored)
-                if name.lower() in set_here and name in stored:
-                    value = never_cleared(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
-                found[name] = value.cast(kinds[name.lower()])
-            return found | {
-                _order(name): everything._value(name, rows, name in stored).cast(kinds[name.lower()])
-                for name in config.ordering_fields
+        def value_of(name: str, rows: ClauseRows, said: set[str]) -> Column:
+            value = self._value(name, rows, name in stored)
+            if name.lower() in said and name in stored:
+                return never_cleared(value, F.col(f"{self.target}.{quoted(name)}"), name, config)
+            return value
+
+        def clause(rows: ClauseRows, action: str, condition: str | None) -> Clause:
+            said = {name.lower() for name in self._said_of(rows)}
+            values = {name: value_of(name, rows, said) for name in (*batch.schema.names, *batch.marks)}
+            values |= {
+                _order(name): everything._value(name, rows, name in stored) for name in config.ordering_fields
             }
+
+            def fit(_: DataFrame, value: StructField, name: str) -> Column:
+                column = name.removeprefix(_ORDER)
+                bring = by_name if column.lower() in said else fit_value
+                return bring(F.col(value.name), value.dataType, kinds[column], column)
+
+            return Clause(rows, action, _sql(condition), values, fit)
 
         found = []
         if not self.skip_matched:
-            found.append(
-                Clause(ClauseRows.MATCHED, UPDATE, _sql(self.matched_condition), values(ClauseRows.MATCHED))
-            )
+            found.append(clause(ClauseRows.MATCHED, UPDATE, self.matched_condition))
         if not self.skip_not_matched:
-            found.append(
-                Clause(ClauseRows.NEW, INSERT, _sql(self.not_matched_condition), values(ClauseRows.NEW))
-            )
+            found.append(clause(ClauseRows.NEW, INSERT, self.not_matched_condition))
         if self.by_source is not None:
             action = DELETE if isinstance(self.by_source, str) else UPDATE_UNMATCHED
-            found.append(
-                Clause(ClauseRows.LEFT, action, _sql(self.by_source_condition), values(ClauseRows.LEFT))
-            )
+            found.append(clause(ClauseRows.LEFT, action, self.by_source_condition))
         return found
 
     def _inserts(self) -> Column:
@@ -293,7 +297,8 @@ class MergeClauses(OfTheWholeTable):
         theirs = F.col(f"{self.target}.{quoted(name)}") if is_stored else F.lit(None)
         if rows is ClauseRows.NEW:
             return mine
-        text = {each.lower(): text for each, text in self._set_in(rows).items()}.get(name.lower())
+        given = self._said_of(rows)
+        text = {each.lower(): text for each, text in given.items()}.get(name.lower())
         if text is not None:
             return expression(text)
         if rows is ClauseRows.LEFT:
@@ -301,9 +306,9 @@ class MergeClauses(OfTheWholeTable):
         taken = self.update_columns is None or name.lower() in {each.lower() for each in self.update_columns}
         return mine if taken else theirs
 
-    def _set_in(self, rows: ClauseRows) -> dict[str, str]:
-        """Return the SQL that rows of a kind have for columns, in place of a value of the batch."""
-        clause = {ClauseRows.MATCHED: "update_set", ClauseRows.LEFT: "by_source"}.get(rows)
+    def _said_of(self, rows: ClauseRows) -> dict[str, str]:
+        """Return the SQL for columns of rows of a kind."""
+        clause = {each: name for name, each in _VALUES.items()}.get(rows)
         return {} if clause is None else self._values(clause)
 
     def _values(self, clause: str) -> dict[str, str]:

@@ -23,12 +23,18 @@ from hudi_engine.write.rows.settled import ACTION
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
 
 STORED, CAME = "__hudi_stored", "__hudi_came"
 """True where a joined row has a row of the table, and one of the source; null elsewhere."""
 _UNKNOWN = ("[UNRESOLVED_COLUMN", "[FIELD_NOT_FOUND")
 _QUERY = re.compile(r"\bselect\b", re.IGNORECASE)
 _NUMBER, _VALUE, _TARGET = "__hudi_clause", "__hudi_value_", "__hudi_target"
+_GIVEN = "__hudi_given_"
+
+Fit = Callable[["DataFrame", "StructField", str], "Column"]
+"""Brings the value that a clause gives a column to the column's type: gets rows, which of their columns has the value, and the name
+of the column."""
 
 
 class ClauseRows(Enum):
@@ -48,12 +54,14 @@ class Clause:
         action: What becomes of them, see `hudi_engine.write.rows.settled`.
         condition: Only those that fulfil it; None for all.
         values: What each column becomes.
+        fit: Brings one of these values to the type of its column.
     """
 
     rows: ClauseRows
     action: str
     condition: Column | None
     values: Mapping[str, Column]
+    fit: Fit
 
 
 @dataclass(frozen=True)
@@ -248,13 +256,22 @@ def _with_clauses(
     chosen = F.col(_NUMBER)
     for number, each in reversed(own):
         chosen = F.when(about & holds(each.condition), F.lit(number)).otherwise(chosen)
+    # each by itself: in one CASE the type of one clause's value would change those of the others
+    given = {
+        f"{_GIVEN}{number}_{place}": F.when(F.col(_NUMBER) == number, each.values[name])
+        for number, each in own
+        for place, name in enumerate(names)
+    }
+    rows = rows.withColumn(_NUMBER, chosen).withColumns(given)
+    kinds = {field.name: field for field in rows.schema.fields if field.name in given}
     values = {}
     for place, name in enumerate(names):
         value = F.col(f"{_VALUE}{place}")
         for number, each in reversed(own):
-            value = F.when(F.col(_NUMBER) == number, each.values[name]).otherwise(value)
+            fitted = each.fit(rows, kinds[f"{_GIVEN}{number}_{place}"], name)
+            value = F.when(F.col(_NUMBER) == number, fitted).otherwise(value)
         values[f"{_VALUE}{place}"] = value
-    return rows.withColumn(_NUMBER, chosen).withColumns(values)
+    return rows.withColumns(values).drop(*given)
 
 
 def _unresolved(error: PySparkException) -> str | None:
