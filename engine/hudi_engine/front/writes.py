@@ -38,6 +38,7 @@ from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.rows.frames import Frame, as_frame
 from hudi_engine.write.rows.nulls_that_say_nothing import as_written, never_cleared, refuse_nulls
 from hudi_engine.write.rows.replacement import EventWindow, Replacement, outside_rows
+from hudi_engine.write.rows.set_values import set_value
 from hudi_engine.write.rows.settled import Decided
 
 if TYPE_CHECKING:
@@ -269,7 +270,7 @@ class Writes(Reads, HiveEntries):
             new = {
                 name: stored[name]
                 if (said := given.get(name)) is None
-                else never_cleared(expression(str(said)), stored[name], name, config).cast(field.dataType)
+                else never_cleared(set_value(rows, str(said), field), stored[name], name, config)
                 for name, field in zip(stored, rows.schema.fields, strict=True)
             }
             fields, spelled = config.ordering_fields, spellings(stored)

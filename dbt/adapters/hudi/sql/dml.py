@@ -8,6 +8,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine import HudiTable
 from hudi_engine.catalog import literal
+from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.fit import quoted
 from hudi_engine.spelling import did_you_mean
 from hudi_engine.write.result import WriteResult
@@ -19,6 +20,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.response import write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns, fit_to_table
 from dbt.adapters.hudi.rows.builds import data_columns
+from dbt.adapters.hudi.rows.nested_types import refuse_other_fields
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.merging import merge_decision
@@ -174,6 +176,9 @@ def _named(
         raise DbtRuntimeError(
             f"{target.label} has no column {', '.join(sorted(unknown))}; {near}its columns: {', '.join(schema.names)}"
         )
+    columns = AnyCase((field.name, field.dataType) for field in schema.fields)
+    for field in rows.schema.fields:
+        refuse_other_fields(field.dataType, columns[field.name], field.name)
     for name, value in static.items():
         rows = rows.withColumn(name, F.lit(value))
     return fit_to_table(rows, schema, fill_missing=True)
