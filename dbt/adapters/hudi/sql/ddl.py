@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import CatalogEntry
+from hudi_engine.catalog.schema_folder import held_in
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
@@ -285,10 +286,23 @@ def drop_schema(statement: Statement) -> Routed | None:
     statement.check_catalog(parts)
     if len(parts) != 1 or not statement.session.catalog.databaseExists(parts[0]):
         return None
-    if not statement.plan.cascade() and statement.warehouse.entries(statement.session, parts[0]):
-        return None
+    if not statement.plan.cascade():
+        _refuse_held(statement, parts[0])
     statement.warehouse.drop_schema(statement.session, parts[0])
     return Routed(_OK)
+
+
+def _refuse_held(statement: Statement, schema: str) -> None:
+    """Refuse to drop a schema with something in it: other processes may have made tables that this session does not list."""
+    folder = statement.warehouse.places.schema_folder(schema)
+    listed = [entry.name.name for entry in statement.warehouse.entries(statement.session, schema)]
+    held = sorted({*listed, *held_in(folder)})
+    if held:
+        more = f" and {len(held) - 5} more" if len(held) > 5 else ""
+        raise DbtRuntimeError(
+            f"[SCHEMA_NOT_EMPTY] the schema {schema} is not empty: it holds {', '.join(held[:5])}{more} ({folder}); drop what is "
+            "there first, or say DROP SCHEMA ... CASCADE, which removes all of it with its files"
+        )
 
 
 def _schema_parts(node: plans.JavaPlan) -> list[str]:

@@ -1,0 +1,72 @@
+"""DROP SCHEMA and notes of tables, as later processes find them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.storage import open_storage
+
+
+class TestSchemas:
+    @pytest.fixture
+    def emptied(self, project: Any) -> Path:
+        """The folder of a schema that this session knows as empty."""
+        project.run_sql("drop schema if exists other cascade; create schema other")
+        return Path(project.project_root) / "warehouse" / "other"
+
+    @pytest.mark.parametrize("kind", ["table", "damaged table", "pointer", "view", "other files"])
+    def test_a_schema_with_what_another_process_has_made_is_not_dropped(
+        self, project: Any, emptied: Path, kind: str
+    ) -> None:
+        files = {
+            "table": "made/.hoodie/hoodie.properties",
+            "damaged table": "made/.hoodie/20260101000000000.commit",
+            "pointer": "made.table.json",
+            "view": "made.view.json",
+            "other files": "made/landing.csv",
+        }
+        path = emptied / files[kind]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}", "utf-8")
+        with pytest.raises(Exception, match="SCHEMA_NOT_EMPTY.*holds made .*CASCADE"):
+            project.run_sql("drop schema other")
+        assert path.exists()
+        project.run_sql("drop schema other cascade")
+        assert not emptied.exists()
+
+    def test_a_schema_with_tables_of_this_session_is_not_dropped_and_an_empty_one_is(
+        self, project: Any, emptied: Path
+    ) -> None:
+        project.run_sql("create table other.t using hudi as select 1 as id")
+        with pytest.raises(Exception, match="SCHEMA_NOT_EMPTY.*holds t "):
+            project.run_sql("drop schema other")
+        project.run_sql("drop table other.t; drop schema other")
+        assert not emptied.exists()
+
+
+@pytest.mark.parametrize("kind", ["cow", "mor"])
+class TestProperties:
+    def test_properties_are_kept_with_the_table(self, project: Any, kind: str) -> None:
+        name = f"noted_{kind}"
+        project.run_sql(
+            f"create table {{schema}}.{name} using hudi options (primaryKey 'id', type '{kind}') tblproperties ('team' = 'a') "
+            "as select 1 as id"
+        )
+        project.run_sql(
+            f"alter table {{schema}}.{name} set tblproperties ('owner.team' = 'data', 'comment' = 'what it is')"
+        )
+
+        def kept() -> EntryNotes:
+            place = Path(project.project_root) / "warehouse" / project.test_schema / name
+            return EntryNotes.load(open_storage(str(place)))
+
+        assert (kept().properties, kept().comment) == ({"team": "a", "owner.team": "data"}, "what it is")
+        shown = dict(map(tuple, project.run_sql(f"show tblproperties {{schema}}.{name}", fetch="all")))
+        assert shown["owner.team"] == "data" and shown["team"] == "a"
+        project.run_sql(f"alter table {{schema}}.{name} unset tblproperties if exists ('team', 'nope')")
+        assert kept().properties == {"owner.team": "data"}
+        shown = dict(map(tuple, project.run_sql(f"show tblproperties {{schema}}.{name}", fetch="all")))
+        assert "team" not in shown
