@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import CatalogEntry
+from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
 from pyspark.sql import types as T
 
@@ -19,6 +20,7 @@ from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _OK = AdapterResponse("OK")
+_COMMENT = "comment"
 
 
 # --- columns --------------------------------------------------------------------------------------------------------
@@ -179,18 +181,37 @@ def create_table_like(statement: Statement) -> None:
 
 
 def set_properties(statement: Statement, target: Target) -> Routed | None:
-    """ALTER TABLE ... SET TBLPROPERTIES: Spark keeps notes of the user's, but options of Hudi would change nothing there."""
-    options = sorted(
-        key
-        for pair in plans.items(statement.plan.properties())
-        if (key := str(pair._1())).startswith("hoodie.")
-    )
+    """ALTER TABLE ... SET TBLPROPERTIES: notes of the user's are kept; options of Hudi would change nothing there."""
+    given = {str(pair._1()): str(pair._2()) for pair in plans.items(statement.plan.properties())}
+    options = sorted(key for key in given if key.startswith("hoodie."))
     if options:
         raise DbtRuntimeError(
             f"SET TBLPROPERTIES of {', '.join(options)} on the Hudi table {target.label} is refused: writes do not look there; set "
             "them under options of the model or the profile"
         )
-    return None
+    return _noted(statement, target, given, ())
+
+
+def unset_properties(statement: Statement, target: Target) -> Routed | None:
+    """ALTER TABLE ... UNSET TBLPROPERTIES."""
+    return _noted(statement, target, {}, plans.texts(statement.plan.propertyKeys()))
+
+
+def _noted(
+    statement: Statement, target: Target, given: Mapping[str, str], gone: Sequence[str]
+) -> Routed | None:
+    """Keep properties with the table, where every later process finds them; those of another writer's table are Spark's alone."""
+    warehouse, session = statement.warehouse, statement.session
+    entry = warehouse.entry(session, target.schema, target.name)
+    if entry is not None and entry.foreign:
+        return None
+    table = statement.table(target)
+    kept = {**EntryNotes.load(table.storage).properties, **given}
+    comment = kept.pop(_COMMENT, "" if _COMMENT in gone else None)
+    for name in gone:
+        kept.pop(name, None)
+    warehouse.register(session, target.schema, target.name, table, comment=comment, properties=kept)
+    return Routed(_OK)
 
 
 def drop_target(statement: Statement, target: Target) -> Routed:

@@ -62,6 +62,7 @@ _ON_TABLE: Mapping[str, Action] = {
     "DropTable": ddl.drop_target,
     "AnalyzeTable": ddl.analyze,
     "SetTableProperties": ddl.set_properties,
+    "UnsetTableProperties": ddl.unset_properties,
 }
 _WITH_CTES = ("InsertIntoStatement", "OverwriteByExpression")
 _REFUSED: Mapping[str, str] = {
