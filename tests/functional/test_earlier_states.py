@@ -139,6 +139,17 @@ class TestStatesOfThePast:
         )
         assert self.rows(project, "select name from orders where id = 13") == [("first",)]
 
+    def test_a_state_goes_by_its_tables_name(self, project: Any, instants: list[str]) -> None:
+        for query in (
+            f"select orders.name from @orders timestamp as of '{instants[0]}' where orders.id = 1",
+            f"select old.name from @orders timestamp as of '{instants[0]}' old where old.id = 1",
+            f"select x from @orders timestamp as of '{instants[0]}' as old(i, x) where i = 1",
+            f"select name from @orders timestamp as of '{instants[0]}' tablesample (100 percent) where id = 1",
+            f"select orders.name from @orders version as of '{instants[0]}', range(1) where orders.id = 1",
+        ):
+            said = query.replace("@", project.test_schema + ".")
+            assert list(map(tuple, project.run_sql(said, fetch="all"))) == [("first",)], query
+
     def test_latest_is_one_state_for_the_whole_run(self, project: Any, instants: list[str]) -> None:
         run_dbt(["run", "--select", "latest_first", "latest_again"])
         again = self.rows(project, "select id, name from @latest_again where id < 100")

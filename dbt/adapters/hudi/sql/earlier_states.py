@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED
 from hudi_engine.inspect.as_of import instant_as_of
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import COMMIT_TIME
 from hudi_engine.table_state import TableState
 from py4j.protocol import Py4JError
@@ -32,6 +33,8 @@ _USAGE = (
     f"{_FUNCTION} takes 'schema.table', 'latest_state' or 'cdc', a start ('earliest', an instant or a moment, excluded) and, if "
     "wanted, an end (included), all as text"
 )
+# What stands above a table that has an alias, or that no alias may follow.
+_NAMING = ("SubqueryAlias", "UnresolvedSubqueryColumnAliases", "Sample")
 _KINDS = ("latest_state", "cdc")
 # What dbt makes of {{ ref('t') }} where it reads a part of it (samples, batches, --empty), with what stands behind it in the query.
 _PART_OF = re.compile(
@@ -43,11 +46,12 @@ _PART_OF = re.compile(
 
 @dataclass(frozen=True)
 class _Place:
-    """A stretch of a query, end excluded, and what stands there."""
+    """A stretch of a query, end excluded, what stands there, and the name that its columns go by unless the query gives one."""
 
     start: int
     end: int
     node: JavaPlan
+    called: str | None = None
 
 
 class EarlierStates:
@@ -90,7 +94,8 @@ class EarlierStates:
             name = f"dbt_hudi_state_{hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]}"
             frame.createOrReplaceTempView(name)
             track_view(name)
-            pieces += [text[position : place.start], f"`{name}`"]
+            called = "" if place.called is None else f" as {quoted(place.called)}"
+            pieces += [text[position : place.start], f"`{name}`{called}"]
             position = place.end
         return "".join([*pieces, text[position:]])
 
@@ -136,21 +141,22 @@ class EarlierStates:
         return None if named is None else self._warehouse.hudi_base(session, *named)
 
 
-def _places(node: JavaPlan, text: str) -> Iterator[_Place]:
+def _places(node: JavaPlan, text: str, above: str = "") -> Iterator[_Place]:
     """Find where a text names an earlier state, by the parser's positions; not below one, which is replaced as a whole."""
     kind = plans.kind(node)
     span = plans.source_range(node)
     if span is not None and kind == "RelationTimeTravel":
         named = plans.source_range(node.relation())
         if named is not None:
-            yield _Place(named[0], span[1], node)
+            parts, _ = plans.target_parts(node.relation())
+            yield _Place(named[0], span[1], node, None if above in _NAMING else parts[-1])
         return
     if span is not None and kind == "UnresolvedTableValuedFunction":
         if [each.lower() for each in plans.texts(node.name())] == [_FUNCTION]:
             yield _Place(span[0], closing_bracket(text, span[0]), node)
         return
     for each in plans.below(node):
-        yield from _places(each, text)
+        yield from _places(each, text, kind)
 
 
 def _literal(expression: JavaPlan) -> str | None:
