@@ -26,6 +26,7 @@ from dbt.adapters.hudi.sql import (
     plans,
     procedures,
 )
+from dbt.adapters.hudi.sql.default_values import with_null_for_default
 from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
 from dbt.adapters.hudi.sql.targets import OtherCatalogError, Statement, Target
@@ -183,7 +184,7 @@ class StatementRouter:
 
     def _alone(self, statement: Statement, target: Target, action: Action) -> Routed | None:
         with self._warehouse.one_writer(statement.session, target.base), not_null.enforced(statement, target):
-            return action(statement, target)
+            return action(with_null_for_default(statement, target), target)
 
     def _multi_insert(self, statement: Statement) -> Routed | None:
         for branch in plans.items(statement.plan.children()):
