@@ -91,6 +91,7 @@ class Writes(Reads, HiveEntries):
         window: EventWindow | None = None,
         partitions: Sequence[str] | None = None,
         options: RawOptions | None = None,
+        named: Sequence[str] = (),
     ) -> WriteResult:
         """Delete rows and insert others in one instant; every row of ``df`` is inserted as it is, also two with one key.
 
@@ -106,6 +107,7 @@ class Writes(Reads, HiveEntries):
             partitions: Partition paths, such as ``["dt=2026-01-01"]``, replaced whole also where ``df`` has no row for them.
             options: ``hoodie.*`` options of this call. With ``hoodie.write.num.retries.on.conflict.failures`` a write that
                 another one overtook looks at the table again and begins anew.
+            named: As in delete_where, for ``where``, in which the table is DBT_INTERNAL_DEST otherwise.
 
         Raises:
             ConfigError: Nothing says which rows go, or it cannot be resolved.
@@ -113,9 +115,10 @@ class Writes(Reads, HiveEntries):
             InvalidKeyError, SchemaError, PathEscapeError: Rows that cannot be written; nothing was.
             WriteConflictError: Another writer changed what this write depends on first.
         """
-        named = tuple(column_names(keys, "keys") or ())
+        parts = tuple(column_names(named, "named") or ())
+        by = tuple(column_names(keys, "keys") or ())
         paths = tuple(column_names(partitions, "partitions") or ()) if partitions != [""] else ("",)
-        chosen = Replacement(named, where, window)
+        chosen = Replacement(by, where, window)
         rest = chosen != Replacement()
         if rest == bool(paths):
             raise ConfigError(
@@ -129,7 +132,7 @@ class Writes(Reads, HiveEntries):
             operation,
             rows,
             self._resolved(options),
-            changes=None if paths else chosen,
+            changes=None if paths else replace(chosen, named=parts or chosen.named),
             partitions=paths,
         )
         with outside_rows():

@@ -63,7 +63,7 @@ def _replace_where(
 ) -> Routed:
     """Delete the rows that fulfil a condition and insert others, all of which must fulfil it too."""
     where = plans.checked_text(statement.session, plans.text_of(statement.text, condition), condition)
-    return _done(statement, target, table, table.replace(frame, where=where))
+    return _done(statement, target, table, table.replace(frame, where=where, named=target.own_name))
 
 
 def _criteria(plan: plans.JavaPlan, target: Target) -> plans.JavaPlan | None:

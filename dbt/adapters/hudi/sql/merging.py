@@ -9,6 +9,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.frames.named import under_name
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.write.rows import settled
@@ -52,10 +53,10 @@ def merge_decision(
     def decide(stored: DataFrame) -> DataFrame:
         """Join the table's rows with the source, read anew, and let the first clause that holds take each row."""
         source, source_name = _source(statement)
-        sides = Sides(source=source_name, target=target.alias or target.name)
+        sides = Sides(source_name, target.own_name[-1], target.own_name)
         rows = stored.withColumnsRenamed({RECORD_KEY: settled.OLD_KEY, PARTITION_PATH: settled.OLD_PARTITION})
         rows = rows.select(*map(quoted, schema.names), settled.OLD_KEY, settled.OLD_PARTITION)
-        own = rows.alias(sides.target)
+        own = under_name(rows, sides.named)
         shown = own.drop(settled.OLD_KEY, settled.OLD_PARTITION)
         with sides.explained(partial(_said, statement, target, schema.names, sides), shown, source):
             taken, values = sides.taken(

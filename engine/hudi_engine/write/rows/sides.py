@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError
+from hudi_engine.frames.named import under_name
 from hudi_engine.frames.reason import reason_of
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.arguments import resolving
@@ -86,10 +87,12 @@ class Sides:
     Args:
         source: Name of the source's rows in SQL.
         target: Name of the table's rows in SQL.
+        named: Parts of the table's full name, the last of which is ``target``, where the rows have such a name.
     """
 
     source: str
     target: str
+    named: tuple[str, ...] = ()
 
     def taken(
         self,
@@ -131,7 +134,7 @@ class Sides:
             rows = rows.select(F.col(f"{quoted(self.source)}.*"), hidden, *helpers)
             rows = _with_clauses(rows, ClauseRows.NEW, clauses, names)
             shown = [F.col(f"{_TARGET}.*")]
-        rows = rows.select(*shown, *helpers).alias(self.target)
+        rows = under_name(rows.select(*shown, *helpers), self.named or (self.target,))
         rows = _with_clauses(rows, ClauseRows.LEFT, clauses, names).where(F.col(_NUMBER).isNotNull())
         action = F.lit(None).cast("string")
         for number, each in enumerate(clauses):
