@@ -18,7 +18,6 @@ from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.declared.engine_options import EngineOptions, WriterOptions
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import WriteOptions
-from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
@@ -60,7 +59,7 @@ from hudi_engine.write.incoming import (
 )
 from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
-from hudi_engine.write.operation import NOTHING, WHOLE_TABLE, Operation
+from hudi_engine.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.write.place.left import groups_left
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.write.place.profile import partition_profile, tagged_profile
@@ -159,9 +158,9 @@ def _is_skipped(incoming: Incoming, request: WriteRequest) -> bool:
 
     An overwrite with no rows always does, and so does a commit that carries a checkpoint or other texts, or changes columns.
     """
-    if request.columns is not None:
+    if request.columns is not None or request.operation.replaces != NOTHING:
         return False
-    if incoming.table is None or incoming.table.num_rows or request.operation.replaces != NOTHING:
+    if incoming.table is None or incoming.table.num_rows:
         return False
     statement = request.prepped or isinstance(request.changes, Decided)
     if statement and not extra_metadata(request.options):
@@ -193,8 +192,7 @@ def _commit(
         check_same_definition(state.config, transaction.config, transaction.instant)
         reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
         config = _with_payload(transaction.config, options)
-        if request.prepped and operation.name is WriteOperation.UPSERT:
-            config = as_written(config)
+        config = as_written(config) if request.prepped and operation.name is UPSERT.name else config
         before, state = state, TableState(state.storage, config, transaction.timeline)
         state = still_with_columns(before, state)
         incoming = refit(incoming, before, state, request)
@@ -431,8 +429,7 @@ def _metadata(
     replaced: dict[str, list[str]] | None,
 ) -> CommitMetadata:
     told = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
-    if skips_existing(request):
-        told[NEW_KEYS_ONLY] = "true"
+    told |= {NEW_KEYS_ONLY: "true"} if skips_existing(request) else {}
     by_partition: dict[str, list[WriteStat]] = {}
     for stat in stats:
         by_partition.setdefault(stat.partition_path or "", []).append(stat)
