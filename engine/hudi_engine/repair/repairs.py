@@ -2,7 +2,8 @@
 
 * ``partition_metadata``: folders that hold base files of commits get their partition metadata.
 * ``orphan_files``: base files that no commit names, of instants that are not under way, are deleted.
-* ``damaged_plans``: plans of cleans and compactions that were cut short, so that nobody can carry them out, are dropped.
+* ``damaged_plans``: plans of cleans and compactions that were cut short, so that nobody can carry them out, are dropped; not
+  one that logs of later writes are named after.
 * ``duplicate_keys``: of rows with one key in a partition the newest stays, in a commit of its own. All keys are read, so
   it is done where it is asked for by name.
 """
@@ -21,6 +22,7 @@ from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
 from hudi_engine.inspect import validate
 from hudi_engine.repair.duplicates import look_for_surplus, take_surplus_out
+from hudi_engine.services.compaction.pending import check_droppable
 from hudi_engine.services.opening import open_locked
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -79,6 +81,7 @@ def repair(
 
     Raises:
         ConfigError: An unknown kind or partition.
+        CorruptTableError: A damaged plan of a compaction cannot go, as logs of later writes are named after it.
         WriteConflictError: The table's lock is not free in time, or another writer changed the same file groups.
     """
     unknown = [kind for kind in kinds or () if kind not in KINDS]
@@ -178,6 +181,8 @@ def _damaged_plans(state: TableState, dry_run: bool) -> list[Repair]:
             whole = False
         if whole:
             continue
+        if instant.action == "compaction":
+            check_droppable(state, instant)
         if not dry_run:
             writer.delete(instant.requested_time, instant.action, State.INFLIGHT, State.REQUESTED)
         done = f"dropped {instant.action} {instant.requested_time}, whose plan was cut short"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError, TimelineError
 from hudi_engine.services.clustering.pending import pending_clusterings, read_clustering_plan
-from hudi_engine.services.compaction.pending import pending_compactions, read_plan
+from hudi_engine.services.compaction.pending import logs_named_after, pending_compactions, read_plan
 from hudi_engine.services.opening import open_locked
 from hudi_engine.services.planned import is_running, take_back
 from hudi_engine.storage.base import Storage
@@ -63,8 +63,7 @@ def _check_droppable(state: TableState, chosen: Instant) -> None:
     """Refuse to drop the plan of a compaction that later writes go by: their logs carry its instant."""
     if chosen.action != "compaction":
         return
-    logs = (log for each in state.view().every_slice() for log in each.log_files)
-    based = [log.path for log in logs if log.instant == chosen.requested_time]
+    based = logs_named_after(state, chosen)
     writing = [each.requested_time for each in pending_writes(state.timeline)]
     if based or writing:
         raise TimelineError(

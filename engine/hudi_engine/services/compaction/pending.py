@@ -99,12 +99,42 @@ def drop_torn_plans(state: TableState) -> TableState:
 
     Args:
         state: The table, read under its lock.
+
+    Raises:
+        CorruptTableError: Later writes go by one of them, so it was whole once and was damaged since.
     """
     dropped = False
     for instant in state.timeline.pending:
         if instant.action != "compaction" or instant.state is not State.REQUESTED:
             continue
         if stored_plan(state.storage, state.config, instant, CompactionPlan.from_bytes) is None:
+            check_droppable(state, instant)
             OpenInstant(state.storage, state.config, instant.requested_time, "compaction").drop()
             dropped = True
     return TableState.load(state.storage) if dropped else state
+
+
+def logs_named_after(state: TableState, instant: Instant) -> list[str]:
+    """Return the logs that later writes made for a planned compaction: its instant is in their names.
+
+    Without the plan they would count as slices of their own once the archive has passed its instant, without the rows of the
+    base files below them.
+
+    Args:
+        state: The table.
+        instant: The compaction.
+    """
+    logs = (log for each in state.view().every_slice() for log in each.log_files)
+    return [log.path for log in logs if log.instant == instant.requested_time]
+
+
+def check_droppable(state: TableState, instant: Instant) -> None:
+    """Refuse to drop a damaged plan that later writes go by; raises CorruptTableError."""
+    based = logs_named_after(state, instant)
+    if based:
+        path = f"{state.storage.base}/{state.config.timeline_path}/{instant.file_name}"
+        raise CorruptTableError(
+            f"{path} cannot be read, and the plan cannot go, as logs of later writes are named after it: "
+            f"{', '.join(based[:3])}. Put the file back from a copy and run the compaction; or read the table and build it "
+            "anew at another path"
+        )

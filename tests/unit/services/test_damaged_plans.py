@@ -1,0 +1,47 @@
+"""A plan of a compaction that cannot be read, and that later writes go by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.services import run_compaction, schedule_compaction
+from hudi_engine.table_services import TableServices
+
+from tests.unit.services import tables
+from tests.unit.services.tables import DAY_1, GROUP_1, MERGED, data_files, options, rows
+
+
+@pytest.mark.parametrize("length", [0, 30, -1])
+def test_a_damaged_plan_stays_while_logs_are_named_after_it(tmp_path: Path, length: int) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    planned = schedule_compaction(table.storage, options()).instant
+    tables.update(table, {(DAY_1, GROUP_1): {"a": 11}}, str(planned), instant=str(int(str(planned)) + 1000))
+    path = f".hoodie/{planned}.compaction.requested"
+    whole, files = table.storage.read(path), data_files(table.storage)
+    table.storage.replace(path, whole[:length])
+    services = TableServices(table.storage, options(engine__publish__manifest="false"))
+
+    with pytest.raises(CorruptTableError, match=f"named after it: {DAY_1}/.*{planned}.*Put the file back"):
+        run_compaction(table.storage, options())
+    for dry_run in (True, False):
+        with pytest.raises(CorruptTableError, match="named after it"):
+            services.repair(("damaged_plans",), dry_run=dry_run)
+    assert table.storage.exists(path) and data_files(table.storage) == files
+    assert rows(table.storage) == {**MERGED, "a": 11}
+
+    table.storage.replace(path, whole)
+    assert run_compaction(table.storage, options()).instant == planned
+    assert rows(table.storage) == {**MERGED, "a": 11}
+
+
+def test_a_damaged_plan_that_nobody_goes_by_is_dropped_by_a_repair(tmp_path: Path) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    planned = schedule_compaction(table.storage, options()).instant
+    table.storage.replace(f".hoodie/{planned}.compaction.requested", b"Obj")
+    services = TableServices(table.storage, options(engine__publish__manifest="false"))
+    (done,) = services.repair(("damaged_plans",), dry_run=False)
+    assert done.done == f"dropped compaction {planned}, whose plan was cut short"
+    assert run_compaction(table.storage, options()).state == "completed"
+    assert rows(table.storage, read_optimized=True) == MERGED
