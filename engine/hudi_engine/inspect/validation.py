@@ -20,7 +20,7 @@ from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.active import FileGroupKey
+from hudi_engine.timeline.active import FileGroupKey, Timeline
 from hudi_engine.timeline.commit_metadata import WriteStat
 
 MARKER_FOLDER = ".hoodie/.temp"
@@ -216,11 +216,12 @@ def _damaged_commits(state: TableState) -> Iterator[tuple[str, Finding]]:
 
 def _orphans(
     state: TableState, view: FileSystemView, named: dict[str, _Named], damaged: Container[str]
-) -> Iterator[Finding]:
-    """Yield data files that no commit explains; those of pending and archived instants are explained."""
+) -> list[Finding]:
+    """Return data files that no commit explains; those of pending and archived instants are explained."""
     timeline = state.timeline
     pending = {each.requested_time for each in timeline.pending}
     active = {each.requested_time for each in timeline.completed_writes}
+    found: dict[str, list[Finding]] = {}
     for status in _all_files(view):
         base = parse_base_file(status.name, status.path.rpartition("/")[0], status)
         if base is None or status.path in named or base.instant in pending or base.instant in damaged:
@@ -233,7 +234,20 @@ def _orphans(
             )
         else:
             continue
-        yield Finding("orphan_file", status.path, f"{reason}; readers do not look at it", False)
+        message = f"{reason}; readers do not look at it"
+        found.setdefault(base.instant, []).append(Finding("orphan_file", status.path, message, False))
+    begun = _begun_since(state) if found else frozenset()
+    return [each for instant, files in found.items() if instant not in begun for each in files]
+
+
+def _begun_since(state: TableState) -> frozenset[str]:
+    """Return the instants that have come since the timeline was looked at: what was listed after that may be theirs.
+
+    Writers of other programs go on whoever holds the table's lock, and announce an instant before its first file.
+    """
+    known = {each.requested_time for each in state.timeline.instants}
+    now = Timeline.load(state.storage, state.config)
+    return frozenset(each.requested_time for each in now.instants) - known
 
 
 def _no_metadata(state: TableState, view: FileSystemView) -> Iterator[Finding]:
@@ -253,8 +267,10 @@ def _no_metadata(state: TableState, view: FileSystemView) -> Iterator[Finding]:
 
 def _left_markers(state: TableState) -> Iterator[Finding]:
     pending = {each.requested_time for each in state.timeline.pending}
-    for status in state.storage.list(MARKER_FOLDER):
-        if status.is_dir and status.name not in pending:
+    left = [each for each in state.storage.list(MARKER_FOLDER) if each.is_dir and each.name not in pending]
+    begun = _begun_since(state) if left else frozenset()
+    for status in left:
+        if status.name not in begun:
             message = (
                 f"markers of instant {status.name}, which is not under way; the next write removes them, or the first one after an "
                 "hour where files that they announce may come yet"

@@ -8,9 +8,12 @@ import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA
+from hudi_engine.inspect import validate
 from hudi_engine.repair import KINDS
+from hudi_engine.storage.base import Listing
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_services import TableServices
+from hudi_engine.table_state import TableState
 
 from tests.faults import mini_table as mini
 
@@ -56,6 +59,33 @@ def test_files_that_no_commit_names_go_and_the_others_stay(storage: LocalStorage
     services(storage).repair(("orphan_files",), dry_run=False)
     assert not storage.exists(orphan)
     assert mini.content(storage) == before
+
+
+class Beside(LocalStorage):
+    """Another program, which asks for no lock, begins a write right before the data files are listed."""
+
+    file = f"{DAY}/{base_file_name('theirs-0', '0-0-0', '29990101000000000')}"
+
+    def list(self, path: str, recursive: bool = False, skip: frozenset[str] = frozenset()) -> Listing:
+        if not path.startswith(".hoodie") and not self.exists(self.file):
+            other = LocalStorage(self.base)
+            other.create(".hoodie/29990101000000000.commit.requested", b"")
+            other.create(".hoodie/29990101000000000.commit.inflight", b"")
+            other.create(".hoodie/.temp/29990101000000000/MARKERS.type", b"DIRECT")
+            other.create(self.file, b"{}")
+        return super().list(path, recursive, skip)
+
+
+def test_files_and_markers_of_a_writer_that_begins_meanwhile_are_no_finding(storage: LocalStorage) -> None:
+    assert validate(TableState.load(Beside(storage.base))) == []
+    assert storage.exists(Beside.file)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_file_of_a_writer_that_begins_meanwhile_is_no_orphan(storage: LocalStorage, dry_run: bool) -> None:
+    beside = Beside(storage.base)
+    assert services(beside).repair(("orphan_files",), dry_run=dry_run) == []
+    assert storage.exists(Beside.file)
 
 
 def test_a_clean_whose_plan_was_cut_short_is_dropped(storage: LocalStorage) -> None:
