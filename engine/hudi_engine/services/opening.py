@@ -8,8 +8,9 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import WRITE_ACTIONS, State
+from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.publication import Publication
-from hudi_engine.txn.recovery import is_clustering, recover
+from hudi_engine.txn.recovery import recover
 
 
 def open_locked(storage: Storage, options: Options, publication: Publication) -> TableState:

@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
+from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
-from hudi_engine.errors import ConfigError, WriteConflictError
+from hudi_engine.errors import ConfigError, CorruptTableError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.instant import State
+from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.txn.footprint import FileGroup
 from hudi_engine.txn.liveness import Liveness
 
@@ -33,6 +34,22 @@ class PlannedBy:
 
 
 _ALLOW = {"SparkRejectUpdateStrategy": False, "SparkAllowUpdateStrategy": True}
+
+
+def is_clustering(timeline: Timeline, instant: Instant) -> bool:
+    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under way."""
+    try:
+        plan = timeline.plan(instant)
+    except CorruptTableError:
+        plan = None
+    if plan is not None:
+        return plan.get("operationType") == WriteOperation.CLUSTER or bool(plan.get("clusteringPlan"))
+    if instant.state is State.REQUESTED:
+        return False
+    try:
+        return timeline.planned_metadata(instant) is None
+    except CorruptTableError:
+        return False
 
 
 def updates_allowed(options: Options) -> bool:

@@ -14,8 +14,8 @@ from hudi_engine.errors import WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.conflict import same_schema
-from hudi_engine.txn.recovery import is_clustering
 
 
 def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:

@@ -17,15 +17,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hudi_engine.config.declared.engine_options import WriterOptions
-from hudi_engine.config.enums import ConcurrencyMode, FailedWritesPolicy, WriteOperation
+from hudi_engine.config.enums import ConcurrencyMode, FailedWritesPolicy
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError, HudiError, TimelineError
+from hudi_engine.errors import HudiError, TimelineError
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.telemetry.services import Done, measured, report_service
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.clock import InstantClock
-from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
+from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.lock import TableLock
 from hudi_engine.txn.open_instant import OpenInstant
@@ -200,22 +201,6 @@ def pending_writes(timeline: Timeline) -> list[Instant]:
         if instant.action in WRITE_ACTIONS
         and not (instant.action == "replacecommit" and is_clustering(timeline, instant))
     ]
-
-
-def is_clustering(timeline: Timeline, instant: Instant) -> bool:
-    """Return whether a pending replacecommit is a clustering plan rather than an overwrite that is under way."""
-    try:
-        plan = timeline.plan(instant)
-    except CorruptTableError:
-        plan = None
-    if plan is not None:
-        return plan.get("operationType") == WriteOperation.CLUSTER or bool(plan.get("clusteringPlan"))
-    if instant.state is State.REQUESTED:
-        return False
-    try:
-        return timeline.planned_metadata(instant) is None
-    except CorruptTableError:
-        return False
 
 
 def _without_dead_savepoints(

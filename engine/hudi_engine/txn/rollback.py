@@ -22,6 +22,7 @@ from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
+from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.removal import Removal, undo
@@ -166,11 +167,19 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
             "Roll back the newest write first, or restore to a savepoint"
         )
     for pending in timeline.pending:
-        if pending.action in _SERVICES and pending.requested_time > time_:
+        if pending.requested_time < time_:
+            continue
+        if pending.action in _SERVICES:
             raise TimelineError(
                 f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is "
                 "planned on "
                 "top of it. Run it, or drop its plan, first"
+            )
+        if pending.action == "replacecommit" and is_clustering(timeline, pending):
+            # its run would bring the rows back, or could not find what it has planned
+            raise TimelineError(
+                f"{action} {time_} cannot be rolled back: clustering {pending.requested_time} is planned on top of it. Run "
+                "it, or roll it back, first"
             )
 
 

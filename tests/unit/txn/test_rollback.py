@@ -18,7 +18,7 @@ from hudi_engine.logformat.writer import encode_block
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.instant import State
-from hudi_engine.timeline.schemas import CLEAN_METADATA, ROLLBACK_PLAN
+from hudi_engine.timeline.schemas import CLEAN_METADATA, REQUESTED_REPLACE_METADATA, ROLLBACK_PLAN
 from hudi_engine.txn.publication import UNPUBLISHED
 from hudi_engine.txn.recovery import rollback_write
 from hudi_engine.txn.restore import restore
@@ -348,6 +348,18 @@ def test_a_commit_on_which_a_compaction_is_planned_cannot_be_rolled_back(mor: Lo
     mini.write(mor, {"a": {"k1": 1}})
     mor.create(mini.timeline_path(LATER, "compaction", State.REQUESTED), b"")
     assert f"compaction {LATER} is planned" in refusal(mor)
+
+
+def test_a_commit_on_which_a_clustering_is_planned_is_rolled_back_after_the_plan(cow: LocalStorage) -> None:
+    mini.write(cow, {"a": {"k1": 1}})
+    plan = encode_avro_file(
+        REQUESTED_REPLACE_METADATA, {"operationType": "CLUSTER", "clusteringPlan": {"inputGroups": []}}
+    )
+    cow.create(mini.timeline_path(LATER, "replacecommit", State.REQUESTED), plan)
+    assert f"clustering {LATER} is planned on top of it" in refusal(cow)
+    mini.rollback(cow, LATER)
+    mini.rollback(cow)
+    assert mini.content(cow) == {}
 
 
 @pytest.mark.parametrize("change", ["update", "overwrite"])

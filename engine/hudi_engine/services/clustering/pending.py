@@ -11,7 +11,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.instant import Instant
-from hudi_engine.txn.recovery import is_clustering
+from hudi_engine.txn.clustered import is_clustering
 
 _ACTIONS = ("replacecommit", "clustering")
 

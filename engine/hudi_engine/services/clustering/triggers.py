@@ -5,7 +5,7 @@ from __future__ import annotations
 from hudi_engine.config.declared.clustering_options import ClusteringOptions
 from hudi_engine.config.options import Options
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.txn.recovery import is_clustering
+from hudi_engine.txn.clustered import is_clustering
 
 
 def clustering_due(timeline: Timeline, options: Options) -> bool:
