@@ -15,13 +15,20 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import CorruptTableError, StorageError, TableExistsError, WriteConflictError
+from hudi_engine.errors import (
+    CorruptTableError,
+    PathEscapeError,
+    StorageError,
+    TableExistsError,
+    WriteConflictError,
+)
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.read_only import ReadOnlyStorage
@@ -309,6 +316,9 @@ def _is_abandoned(parent: Storage, side: str) -> bool:
 def _remove_old(parent: Storage, folder: str) -> None:
     try:
         _delete_table(parent, folder)
+    except PathEscapeError:
+        logger.warning("%s is a link; it goes, and the old table stays where it leads to", folder)
+        parent.delete_tree(folder)
     except OSError as error:
         logger.warning("could not remove %s, the next rebuild will: %s", folder, error)
 
@@ -414,8 +424,12 @@ def _copy_order(path: str) -> tuple[bool, bool, str]:
 
 
 def _place(base: str) -> _Place | None:
-    """Return where a folder is; None for one that has no folder above it."""
-    parent, _, name = base.rstrip("/").rpartition("/")
+    """Return where a folder is; None for one that has no folder above it.
+
+    A symbolic link stays: what takes the table's place does so where the link leads to.
+    """
+    base = base.rstrip("/")
+    parent, _, name = (os.path.realpath(base) if os.path.islink(base) else base).rpartition("/")
     if not name or parent.endswith((":/", "://")):
         return None
     return _Place(open_storage(parent or "/"), name)

@@ -43,6 +43,41 @@ def test_the_new_table_takes_the_place_and_the_old_one_goes(tmp_path):
     check_replaced(tmp_path)
 
 
+@pytest.fixture
+def link(tmp_path):
+    """A link to where a table will be."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "t").symlink_to(tmp_path / "disk" / "t")
+    return tmp_path / "home" / "t"
+
+
+def test_a_link_to_a_table_stays_and_leads_to_the_new_one(tmp_path, link):
+    _, side = old_and_new(tmp_path / "disk")
+    assert side_folder(str(link)).startswith(f"{tmp_path}/disk/.t.")
+    swap(str(link), side)
+    check_replaced(tmp_path / "disk")
+    assert link.is_symlink() and content(link) == "new"
+    assert os.listdir(link.parent) == ["t"]
+
+
+def test_a_swap_through_a_link_that_was_cut_off_is_finished(tmp_path, link):
+    table(tmp_path / "disk" / ".t.replaced-1", "old")
+    table(tmp_path / "disk" / ".t.rebuild-1", "new")
+    assert table_storage(str(link)).read(".hoodie/hoodie.properties") == b"new"
+    assert link.is_symlink()
+    check_replaced(tmp_path / "disk")
+
+
+def test_a_link_that_an_earlier_release_put_aside_goes_and_not_what_it_leads_to(tmp_path, link):
+    table(tmp_path / "disk" / "t", "old")
+    link.rename(link.parent / ".t.replaced-1")
+    table(link, "new")
+    recover_swap(str(link))
+    check_replaced(link.parent)
+    assert content(tmp_path / "disk" / "t") == "old"
+
+
 def test_killed_between_the_renames_the_new_table_takes_the_place(tmp_path):
     table(tmp_path / ".t.replaced-1", "old")
     table(tmp_path / ".t.rebuild-1", "new")
