@@ -23,6 +23,7 @@ from hudi_engine.merge.table_reader import as_its_readers_do
 from hudi_engine.publish.native import AS_STORED, METADATA_COLUMN, major_of, native_instants
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.schema.time_units import for_spark
 from hudi_engine.table_state import TableState
 from hudi_engine.worker import settle_worker
 
@@ -243,7 +244,7 @@ def map_slices(
         items = sent if shared is None else shared.value
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                table = function(items[number])
+                table = for_spark(function(items[number]))
                 # piece by piece: a copy of all rows would be as much again
                 for start in range(0, max(table.num_rows, 1), _ROWS_SENT):
                     yield from table.slice(start, _ROWS_SENT).combine_chunks().to_batches()

@@ -1,8 +1,8 @@
 """Writing base files: Parquet with Hudi's meta columns in front and its index data in the footer.
 
 Serves every table version (Hudi table spec, base files). Every column is optional, decimals are fixed-length
-byte arrays, timestamps are UTC microseconds and lists have three levels, all of which Hudi's own writers
-produce too.
+byte arrays, timestamps have the unit of the table's schema and lists have three levels, all of which Hudi's own
+writers produce too.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.parallel import typed_stage
 from hudi_engine.schema.casting import cast_batch
 from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_KEY
+from hudi_engine.schema.time_units import for_spark
 from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def combined(frame: DataFrame, config: TableConfig, schema: pa.Schema, *, everyw
         if not everywhere and not are_distinct(table.column(RECORD_KEY)):
             parts = [rows for _, rows in split_by_partition(table, PARTITION_PATH)]
         for part in parts:
-            yield from combine_batch(part, config).select(names).combine_chunks().to_batches()
+            yield from for_spark(combine_batch(part, config).select(names)).combine_chunks().to_batches()
 
     return frame.repartition(RECORD_KEY).mapInArrow(typed_stage(combine), frame.drop(ORDER).schema)
 
@@ -220,7 +221,7 @@ def _settled(
         stored = table.select([f"{_STORED_PREFIX}{number}" for number in range(len(wanted))])
         stored = cast_batch(stored.rename_columns(list(wanted)), old)
         rows = cast_batch(table.select(names), data).select(names)
-        yield from settle(context, plan, rows, stored).combine_chunks().to_batches()
+        yield from for_spark(settle(context, plan, rows, stored)).combine_chunks().to_batches()
 
     return pairs.mapInArrow(
         typed_stage(run), StructType([*frame.schema.fields, StructField(DELETE_FLAG, BooleanType())])

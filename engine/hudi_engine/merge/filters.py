@@ -219,6 +219,8 @@ def _read(given: object, value: object, kind: pa.DataType) -> object:
         return Decimal(value)  # Arrow would make 19 digits of it, too many beside those of the column
     if not isinstance(value, str):
         return value
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp("us", kind.tz)  # a time may be given more finely than the column has it
     try:
         return pa.scalar(value).cast(kind).as_py()
     except pa.ArrowException as error:

@@ -31,6 +31,7 @@ from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import SliceDelta, resolve_delta
 from hudi_engine.publish.derive import size_of, spark_writer
 from hudi_engine.publish.mask import CHUNK_COLUMN, WORDS_COLUMN, mask_table, masked_rows
+from hudi_engine.schema.casting import cast_table
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import join
 
@@ -182,7 +183,7 @@ def read_sidecar(
             schema = pa.schema([schema.field(name) for name in columns])
         content = pq.ParquetFile(source).read(columns=[*schema.names, CHUNK_COLUMN, WORDS_COLUMN])
     is_live = pc.is_null(content.column(CHUNK_COLUMN))
-    live = content.filter(is_live).select(schema.names).cast(schema)
+    live = cast_table(content.filter(is_live), schema)
     return SliceDelta(masked_rows(content.filter(pc.invert(is_live))), live)
 
 

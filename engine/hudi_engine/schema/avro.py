@@ -5,8 +5,9 @@ and of decimals follow the form Spark writers give them (source: Hudi table form
 record is named like its field, in the namespace ``<parent namespace>.<parent record>``; a decimal is a
 ``fixed`` named ``fixed``.
 
-Arrow side: ``timestamp[us, UTC]``, ``date32``, ``decimal128``, ``string``, ``binary``, ``list``,
-``map<string, T>``, ``struct``; every field nullable.
+Arrow side: ``timestamp[us, UTC]`` (``ms`` for ``timestamp-millis``), ``date32``, ``decimal128``, ``string``, ``binary``,
+``list``, ``map<string, T>``, ``struct``; every field nullable. So a time has the same number in Arrow as in Avro, and what
+writes it into Parquet, keys or delete blocks need not know the Avro schema.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
     ("int", "time-millis"): pa.time32("ms"),
     ("long", "time-micros"): pa.time64("us"),
-    ("long", "timestamp-millis"): pa.timestamp("us", "UTC"),
+    ("long", "timestamp-millis"): pa.timestamp("ms", "UTC"),
     ("long", "timestamp-micros"): pa.timestamp("us", "UTC"),
-    ("long", "local-timestamp-millis"): pa.timestamp("us"),
+    ("long", "local-timestamp-millis"): pa.timestamp("ms"),
     ("long", "local-timestamp-micros"): pa.timestamp("us"),
 }
 _TO_AVRO: Mapping[pa.DataType, AvroSchema] = {
@@ -127,7 +128,7 @@ def arrow_to_avro(schema: pa.Schema, table_name: str) -> dict[str, Any]:
         "type": "record",
         "name": record,
         "namespace": namespace,
-        "fields": [_avro_field(field, f"{namespace}.{record}", (field.name,)) for field in schema],
+        "fields": [avro_field(field, f"{namespace}.{record}", (field.name,)) for field in schema],
     }
 
 
@@ -202,31 +203,49 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def _avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, Any]:
+def avro_field(field: pa.Field, space: str, path: tuple[str, ...]) -> dict[str, Any]:
+    """Return a column as Hudi's Spark writers store it: optional, null by default.
+
+    Args:
+        field: Its name and type.
+        space: Full name of the record that it is in.
+        path: Names from the column down to it, for messages.
+    """
     return {
         "name": field.name,
-        "type": ["null", _avro_type(field.type, field.name, space, path)],
+        "type": ["null", avro_type(field.type, field.name, space, path)],
         "default": None,
     }
 
 
-def _avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> AvroSchema:
-    """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out."""
+def avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> AvroSchema:
+    """Return Hudi's Avro for an Arrow type; what it cannot hold is refused with the way out.
+
+    Args:
+        kind: The type.
+        name: Name of the field that has it.
+        space: Full name of the record that the field is in.
+        path: Names from the column down to the field, for messages.
+
+    Raises:
+        SchemaError: A Hudi table cannot hold such values.
+    """
     simple = _TO_AVRO.get(kind)
     if simple is not None:
         return simple if isinstance(simple, str) else dict(simple)
     if pa.types.is_timestamp(kind):
         if kind.tz is None:
             raise _cannot_hold(path, kind, "use a timestamp with a time zone")
-        return {"type": "long", "logicalType": "timestamp-micros"}
+        unit = "millis" if kind.unit in ("s", "ms") else "micros"
+        return {"type": "long", "logicalType": f"timestamp-{unit}"}
     if pa.types.is_decimal(kind) and kind.precision <= 38:
         return _avro_decimal(kind, f"{space}.{name}")
     if pa.types.is_dictionary(kind):
-        return _avro_type(kind.value_type, name, space, path)
+        return avro_type(kind.value_type, name, space, path)
     if _is_list(kind):
         return {
             "type": "array",
-            "items": ["null", _avro_type(kind.value_type, name, space, (*path, "element"))],
+            "items": ["null", avro_type(kind.value_type, name, space, (*path, "element"))],
         }
     if pa.types.is_map(kind):
         return _avro_map(kind, name, space, path)
@@ -234,7 +253,7 @@ def _avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) 
         if kind.num_fields == 0:
             raise _cannot_hold(path, kind, "a struct needs at least one field")
         inner = f"{space}.{name}"
-        fields = [_avro_field(child, inner, (*path, child.name)) for child in kind]
+        fields = [avro_field(child, inner, (*path, child.name)) for child in kind]
         return {"type": "record", "name": name, "namespace": space, "fields": fields}
     raise _cannot_hold(path, kind, "cast the column to a type that Hudi stores")
 
@@ -242,7 +261,7 @@ def _avro_type(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) 
 def _avro_map(kind: pa.DataType, name: str, space: str, path: tuple[str, ...]) -> dict[str, Any]:
     if not (pa.types.is_string(kind.key_type) or pa.types.is_large_string(kind.key_type)):
         raise _cannot_hold((*path, "key"), kind.key_type, "map keys must be strings")
-    return {"type": "map", "values": ["null", _avro_type(kind.item_type, name, space, (*path, "value"))]}
+    return {"type": "map", "values": ["null", avro_type(kind.item_type, name, space, (*path, "value"))]}
 
 
 def _avro_decimal(kind: pa.DataType, space: str) -> dict[str, Any]:

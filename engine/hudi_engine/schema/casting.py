@@ -7,7 +7,6 @@ dates, decimals and binary become text) and the type changes of schema on read.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +14,8 @@ import pyarrow.compute as pc
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.number_text import java_float_text
 
-if TYPE_CHECKING:
-    pass
+_UNITS = ("s", "ms", "us", "ns")
+_UNIT_NAMES = {"s": "second", "ms": "millisecond", "us": "microsecond"}
 
 
 def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -99,7 +98,20 @@ def _cast_plain(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if pa.types.is_integer(stored) and pa.types.is_decimal(kind):
         # Arrow wants room for the widest integer; only the values need to fit.
         return array.cast(pa.decimal256(76, kind.scale)).cast(kind)
+    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(kind):
+        array = _floored(array, kind.unit)
     return array.cast(kind, safe=not _may_lose_digits(stored, kind))
+
+
+def _floored(array: pa.Array, unit: str) -> pa.Array:
+    """Return times that a coarser unit holds: the one before, as in Hudi, where Arrow's cast goes towards 1970."""
+    stored = array.type
+    if _UNITS.index(stored.unit) <= _UNITS.index(unit):
+        return array
+    # Without its zone, for which Arrow asks the system's data base of zones.
+    plain = array.view(pa.int64()).view(pa.timestamp(stored.unit))
+    floored = pc.floor_temporal(plain, unit=_UNIT_NAMES[unit])
+    return floored.view(pa.int64()).view(stored)
 
 
 def _is_any_list(kind: pa.DataType) -> bool:

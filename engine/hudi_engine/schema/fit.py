@@ -19,6 +19,7 @@ from hudi_engine.errors import SchemaError
 from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.evolution import evolve
 from hudi_engine.schema.spark_types import arrow_to_spark
+from hudi_engine.schema.time_units import in_units_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -182,7 +183,7 @@ def fit_value(
 
 
 def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
-    """Return a type with the fields of its structs spelled as in another one, matched without regard to case.
+    """Return a type with the fields of its structs spelled as in another one, matched without regard to case, and its units.
 
     Args:
         given: Type of a batch's column.
@@ -201,7 +202,7 @@ def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
         return pa.list_(pa.field("element", spelled_type(given.value_type, known.value_type)))
     if pa.types.is_map(given) and pa.types.is_map(known):
         return pa.map_(given.key_type, spelled_type(given.item_type, known.item_type))
-    return given
+    return in_units_of(given, known)
 
 
 def quoted(name: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,10 +14,9 @@ from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.partition_path import check_partition_path
 from hudi_engine.publish.publication import publication_of
-from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.spelling import no_such_partitions
 from hudi_engine.storage.base import Storage
-from hudi_engine.table_state import TableState
+from hudi_engine.table_state import TableState, commit_schema_text
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
@@ -116,7 +114,7 @@ def alter_schema(
         check_same_columns(before, state)
         columns = columns_to_be(state, schema)
         check_schema_change(state, columns)
-        text = json.dumps(arrow_to_avro(columns, state.config.name), separators=(",", ":"))
+        text = commit_schema_text(state.avro_schema(columns))
 
         def metadata(now: TableState) -> CommitMetadata:
             # The columns are all of the table's, so they would take back what another writer has changed of them.

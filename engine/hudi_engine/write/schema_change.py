@@ -12,6 +12,7 @@ from hudi_engine.schema.avro import check_avro_names
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.fit import spelled_columns
 from hudi_engine.schema.spark_types import spark_name
+from hudi_engine.schema.time_units import schema_in_units_of
 from hudi_engine.table_state import TableState
 from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.operation import NOTHING
@@ -21,7 +22,7 @@ from hudi_engine.write.rows.batch import definition_columns
 
 
 def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
-    """Return columns that a table is to get, spelled as it spells those it has.
+    """Return columns that a table is to get, spelled as it spells those it has, times in their units.
 
     Files know a column by its name, so that another spelling would be another column to some readers, and the same to others.
 
@@ -33,7 +34,8 @@ def columns_to_be(state: TableState, wanted: pa.Schema) -> pa.Schema:
         SchemaError: Names that Hudi does not allow, or that differ by case only.
     """
     check_avro_names(wanted)
-    return spelled_columns(wanted, state.data_schema(), definition_columns(state.config))
+    known = state.data_schema()
+    return schema_in_units_of(spelled_columns(wanted, known, definition_columns(state.config)), known)
 
 
 def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHING) -> None:

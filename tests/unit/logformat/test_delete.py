@@ -54,6 +54,7 @@ def test_an_empty_list_is_a_single_zero() -> None:
         (pa.array([datetime.date(1970, 1, 4), None]), 2, 3),
         (pa.array([Decimal("-1.50"), None]), 9, Decimal("-1.500000000000000")),
         (pa.array([datetime.datetime(1970, 1, 1, 0, 0, 1), None], pa.timestamp("us", "UTC")), 3, 1_000_000),
+        (pa.array([datetime.datetime(1970, 1, 1, 0, 0, 1), None], pa.timestamp("ms", "UTC")), 3, 1_000),
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )

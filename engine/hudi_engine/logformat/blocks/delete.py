@@ -182,8 +182,6 @@ def _encode_wrapped(array: pa.Array, *, in_array: bool) -> pa.Array:
         {"type": "record", "name": "w", "fields": [{"name": "value", "type": wrapper.avro}]}
     )
     plain = array.drop_null()
-    if pa.types.is_timestamp(plain.type):
-        plain = plain.cast(pa.timestamp("us", plain.type.tz), safe=False)
     stored = plain.cast(wrapper.arrow) if pa.types.is_decimal(wrapper.arrow) else plain.view(wrapper.arrow)
     datums = encode_datums(pa.StructArray.from_arrays([stored], ["value"]), schema)
     tagged = pc.binary_join_element_wise(

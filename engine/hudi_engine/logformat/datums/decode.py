@@ -144,7 +144,7 @@ class DatumDecoder:
             if len(numbers) and (int(numbers.min()) < -(2**31) or int(numbers.max()) >= 2**31):
                 raise CorruptTableError("an Avro int does not fit into 32 bits")
             return pa.array(numbers.astype(np.int32)).view(schema.arrow), after
-        return pa.array(numbers * schema.unit).view(schema.arrow), after
+        return pa.array(numbers).view(schema.arrow), after
 
     def _matrix(self, positions: Longs, width: int) -> Bytes:
         self._need(positions, width)

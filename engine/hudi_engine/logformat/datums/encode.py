@@ -193,7 +193,7 @@ def _longs(array: pa.Array, schema: AvroType) -> Longs:
             raise SchemaError(f"a value is none of the symbols of its enum: {', '.join(schema.symbols)}")
         return _long_values(pc.fill_null(codes, 0))
     width = pa.int32() if array.type.bit_width == 32 else pa.int64()
-    return _long_values(pc.fill_null(array.view(width), 0)) // schema.unit
+    return _long_values(pc.fill_null(array.view(width), 0))
 
 
 def _long_values(array: pa.Array) -> Longs:

@@ -23,7 +23,6 @@ class AvroType:
         arrow: Arrow type of the values.
         null_index: Position of null in the union; None when the value is required.
         branch: Position of the value in the union; None when there is no union.
-        unit: Microseconds in one unit of a timestamp.
         size: Byte width of a fixed.
         symbols: Symbols of an enum.
         names: Field names of a record.
@@ -35,7 +34,6 @@ class AvroType:
     arrow: pa.DataType
     null_index: int | None = None
     branch: int | None = None
-    unit: int = 1
     size: int = 0
     symbols: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -91,11 +89,9 @@ _COMPLEX = ("record", "array", "map", "enum", "fixed")
 
 
 def _compile_leaf(schema: Mapping[str, Any], kind: str, arrow: pa.DataType) -> AvroType:
-    logical = str(schema.get("logicalType", ""))
     return AvroType(
         kind,
         arrow,
-        unit=1000 if logical.endswith("timestamp-millis") else 1,
         size=int(schema.get("size", 0)),
         symbols=tuple(schema.get("symbols", ())),
         is_decimal=pa.types.is_decimal(arrow),
