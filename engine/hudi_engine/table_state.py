@@ -24,7 +24,8 @@ from hudi_engine.index.filters.footer import read_key_footer
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import load_schema_history, table_schema
-from hudi_engine.schema.avro import arrow_to_avro, avro_to_arrow, load_avro, with_meta_fields
+from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
+from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
@@ -88,11 +89,11 @@ class TableState:
         return any(each.requested_time <= as_of for each in self.timeline.archived.completed_writes)
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
-        """Return Avro record of ``data_schema``; the table's own text is kept while nothing changes."""
+        """Return Avro record of ``data_schema``; of the table's own text is kept what does not change."""
         text = self.schema_json()
-        if text is not None and avro_to_arrow(text).equals(data_schema):
-            return load_avro(text)
-        return arrow_to_avro(data_schema, self.config.name)
+        if text is None:
+            return arrow_to_avro(data_schema, self.config.name)
+        return avro_with_columns(text, data_schema, self.config.name)
 
     def read_context(
         self, data_schema: pa.Schema, options: Options, *, as_of: str | None = None
