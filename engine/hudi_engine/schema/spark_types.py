@@ -6,7 +6,7 @@ name. pyspark is imported inside the functions, so that the rest of the engine w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -79,6 +79,29 @@ def arrow_to_spark(schema: pa.Schema) -> StructType:
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(field.name, _to_spark(field.type, field.name), True) for field in schema])
+
+
+def nulls_of_frame(struct: StructType) -> pa.Schema:
+    """Return the columns of a DataFrame; nullable is what may have a null by its plan. Single values are all boolean.
+
+    Args:
+        struct: The schema of the DataFrame.
+    """
+    return pa.schema(
+        [pa.field(each.name, _flags(each.dataType), nullable=each.nullable) for each in struct.fields]
+    )
+
+
+def _flags(kind: DataType) -> pa.DataType:
+    name, part = type(kind).__name__, cast("Any", kind)
+    if name == "StructType":
+        return pa.struct(list(nulls_of_frame(part)))
+    if name == "ArrayType":
+        return pa.list_(pa.field("element", _flags(part.elementType), nullable=part.containsNull))
+    if name == "MapType":
+        value = pa.field("value", _flags(part.valueType), nullable=part.valueContainsNull)
+        return pa.map_(pa.string(), value)
+    return pa.bool_()
 
 
 def _to_arrow(kind: DataType, path: str, problems: list[str]) -> pa.DataType:

@@ -59,6 +59,7 @@ from hudi_engine.write.incoming import (
 )
 from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
+from hudi_engine.write.null_columns import allowing_nulls
 from hudi_engine.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
 from hudi_engine.write.place.left import groups_left
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
@@ -197,6 +198,7 @@ def _commit(
         state = still_with_columns(before, state)
         incoming = refit(incoming, before, state, request)
         context = _context(state, request, transaction.instant, action, incoming.schema)
+        context = allowing_nulls(context, incoming)
         plan = _plan(config, request, index, operation)
         units = _units(state, incoming, index, request)
         plan = replace(plan, sidecars=sidecar_state(context, state, units))
