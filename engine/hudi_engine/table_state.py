@@ -23,12 +23,13 @@ from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.filters.footer import read_key_footer
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.table_reader import load_schema_history, table_schema
+from hudi_engine.merge.table_reader import table_schema
 from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.schema_commits import LATEST_SCHEMA, load_schema_history
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +61,13 @@ class TableState:
     def schema_json(self, as_of: str | None = None) -> str | None:
         """Return Avro schema of the table's data columns, None for a table that never had one."""
         return self.timeline.table_schema_json(as_of)
+
+    def schema_texts(self) -> dict[str, str]:
+        """Return what a commit that leaves the columns as they are says of them: the Avro schema, and ids where they have some."""
+        text = self.schema_json()
+        history = load_schema_history(self.storage, self.timeline)
+        ids = {} if history is None else {LATEST_SCHEMA: history.texts[-1]}
+        return {**({} if text is None else {"schema": text}), **ids}
 
     def data_schema(self, as_of: str | None = None) -> pa.Schema | None:
         """Return Arrow schema of the data columns, None for a table that never had one."""

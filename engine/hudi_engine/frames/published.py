@@ -22,7 +22,6 @@ from hudi_engine.frames.masked import (
     named_columns,
 )
 from hudi_engine.frames.session import prepare_session
-from hudi_engine.merge.table_reader import load_schema_history
 from hudi_engine.publish.manifest import current_manifest
 from hudi_engine.publish.manifest_file import Layout, Manifest, ManifestFolder, label_of
 from hudi_engine.publish.native import AS_STORED, major_of, natively_readable
@@ -31,6 +30,7 @@ from hudi_engine.publish.snapshot_files import MASKED_LABEL
 from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.schema_commits import load_schema_history
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

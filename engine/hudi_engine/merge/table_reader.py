@@ -8,21 +8,17 @@ from dataclasses import replace
 import pyarrow as pa
 
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.base_reader import select_schema
 from hudi_engine.merge.read_context import InstantRange, ReadContext
 from hudi_engine.merge.slice_reader import BASE_ONLY, PAYLOAD_COMBINE, read_slice
 from hudi_engine.schema.avro import avro_to_arrow
-from hudi_engine.schema.internal_schema import SchemaHistory, parse_history
 from hudi_engine.schema.meta_fields import OPERATION, with_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.continuity import look_until_still
-
-_SCHEMA_FOLDER = ".hoodie/.schema"
-_SCHEMA_SUFFIX = ".schemacommit"
+from hudi_engine.timeline.schema_commits import load_schema_history
 
 
 def read_table(
@@ -131,28 +127,3 @@ def table_schema(config: TableConfig, timeline: Timeline, as_of: str | None = No
             kind = created.field(place).type if place >= 0 else pa.string()
             schema = schema.append(pa.field(field.name, kind))
     return schema
-
-
-def load_schema_history(storage: Storage, timeline: Timeline) -> SchemaHistory | None:
-    """Return column ids of a table that was altered by schema on read; None for other tables.
-
-    Args:
-        storage: The table's storage.
-        timeline: The table's timeline.
-
-    Raises:
-        CorruptTableError: The newest history file is damaged.
-    """
-    files = [
-        status.path
-        for status in storage.list(_SCHEMA_FOLDER)
-        if not status.is_dir and status.name.endswith(_SCHEMA_SUFFIX) and status.name[:1].isdigit()
-    ]
-    for path in sorted(files, reverse=True):
-        instant = path.rpartition("/")[2].removesuffix(_SCHEMA_SUFFIX).partition("_")[0]
-        if timeline.is_committed(instant):
-            data = storage.read(path)
-            if not data:
-                raise CorruptTableError(f"the schema history {path!r} is empty")
-            return parse_history(data, path, timeline.is_committed)
-    return None

@@ -26,7 +26,7 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.table_reader import load_schema_history, read_context
+from hudi_engine.merge.table_reader import read_context
 from hudi_engine.publish.derive import (
     CONVERSION,
     AfterWrite,
@@ -55,6 +55,7 @@ from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.continuity import lasts, unseen_log_writers, writes_since
+from hudi_engine.timeline.schema_commits import load_schema_history
 
 MASKED_LABEL = 1 << 40
 """Added to the ordinal of a base file whose slice has a sidecar; below it are base files read as they are."""

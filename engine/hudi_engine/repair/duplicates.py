@@ -149,10 +149,9 @@ def _metadata(state: TableState, found: Sequence[Surplus], stats: Sequence[Write
     replaced: dict[str, list[str]] = {}
     for each in found:
         replaced.setdefault(each.piece.partition, []).append(each.piece.file_id)
-    text = state.schema_json()
     return CommitMetadata(
         written,
-        {} if text is None else {"schema": text},
+        state.schema_texts(),
         WriteOperation.DELETE.value,
         partition_to_replace_file_ids=replaced,
     )

@@ -43,15 +43,28 @@ class SchemaHistory:
 
     Attributes:
         versions: Instant (0 for the schema before the first change) and root of each version.
+        texts: The same versions as Hudi writes them, JSON.
     """
 
     versions: tuple[tuple[int, ColumnNode], ...]
+    texts: tuple[str, ...] = ()
 
     def version_at(self, instant: str) -> ColumnNode:
         """Return the schema with which a file of ``instant`` was written."""
         number = int(instant)
         at_most = [root for version, root in self.versions if version <= number]
         return at_most[-1] if at_most else self.versions[0][1]
+
+    def text_at(self, instant: str) -> str:
+        """Return the text of the version with which a file of ``instant`` is written."""
+        number = int(instant)
+        at_most = [text for (version, _), text in zip(self.versions, self.texts) if version <= number]
+        return at_most[-1] if at_most else self.texts[0]
+
+    def up_to(self, instant: str) -> SchemaHistory:
+        """Return the history as it was at ``instant``."""
+        count = max(1, sum(version <= int(instant) for version, _ in self.versions))
+        return SchemaHistory(self.versions[:count], self.texts[:count])
 
     def newest(self, as_of: str | None = None) -> ColumnNode:
         """Return the schema now, or at ``as_of``."""
@@ -73,16 +86,18 @@ def parse_history(
     """
     try:
         schemas = json.loads(text)["schemas"]
-        versions = [(int(entry["version_id"]), _node(0, "", entry)) for entry in schemas]
+        versions = [(int(entry["version_id"]), _node(0, "", entry), _text(entry)) for entry in schemas]
     except (ValueError, KeyError, TypeError) as error:
         raise CorruptTableError(f"the schema history {name!r} cannot be parsed: {error!r}") from error
     kept = sorted(
-        ((version, root) for version, root in versions if version == 0 or is_committed(str(version))),
+        (entry for entry in versions if entry[0] == 0 or is_committed(str(entry[0]))),
         key=lambda entry: entry[0],
     )
     if not kept:
         raise CorruptTableError(f"the schema history {name!r} holds no committed version")
-    return SchemaHistory(tuple(kept))
+    return SchemaHistory(
+        tuple((version, root) for version, root, _ in kept), tuple(text for _, _, text in kept)
+    )
 
 
 def restore_names(
@@ -100,7 +115,11 @@ def restore_names(
     found: dict[str, str] = {}
     for field in schema:
         node = wanted.child(field.name)
-        name = field.name if node is None else by_id.get(node.column_id)
+        if node is not None:
+            name = by_id.get(node.column_id)
+        else:
+            # A column without an id came after the last change; under its name older files hold one that was dropped.
+            name = None if written.child(field.name) is not None else field.name
         if name is not None and stored.get_field_index(name) >= 0:
             found[field.name] = name
     return found
@@ -150,6 +169,10 @@ def _rename_struct(array: pa.StructArray, written: ColumnNode, wanted: ColumnNod
 
 def _nulls(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
+
+
+def _text(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, separators=(",", ":"), ensure_ascii=False)
 
 
 def _node(column_id: int, name: str, entry: Mapping[str, Any]) -> ColumnNode:

@@ -22,8 +22,8 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.markers import delete_markers, list_markers
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.table_reader import read_context
-from hudi_engine.schema.meta_fields import meta_fields
+from hudi_engine.merge.table_reader import read_context, table_schema
+from hudi_engine.schema.meta_fields import meta_fields, with_meta_columns
 from hudi_engine.services.result import PlannedResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -31,6 +31,8 @@ from hudi_engine.telemetry.services import Done
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant, State
+from hudi_engine.timeline.schema_commits import load_schema_history
+from hudi_engine.txn.column_ids import column_ids
 from hudi_engine.txn.conflict import KeyScope, check_conflicts
 from hudi_engine.txn.last_word import with_checkpoint
 from hudi_engine.txn.liveness import Liveness
@@ -85,13 +87,26 @@ class PlanRun:
         """Return how the plan's slices are read, in the memory of a service, and the table's columns without meta columns."""
         state = self.state
         read = replace(
-            read_context(state.storage, state.config, state.timeline),
+            self._as_planned(read_context(state.storage, state.config, state.timeline)),
             memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
             spill_dir=options[MergeOptions.SPILL_FOLDER],
         )
         meta = meta_fields(operation=state.config.keeps_operations)
         return read, pa.schema(
             [field for field in read.schema if field.name not in meta], read.schema.metadata
+        )
+
+    def _as_planned(self, read: ReadContext) -> ReadContext:
+        """Return the read with the columns of the plan's time where they have ids: by its instant readers look them up."""
+        history = read.schema_history
+        if history is None or history.up_to(self.instant) == history:
+            return read
+        state = self.state
+        schema = table_schema(state.config, state.timeline, self.instant)
+        return replace(
+            read,
+            schema=with_meta_columns(schema, operation=state.config.keeps_operations),
+            schema_history=history.up_to(self.instant),
         )
 
     def carry_out(
@@ -136,10 +151,12 @@ class PlanRun:
             self.opened.check_mine()
             current = Timeline.load(storage, config)
             self._check(metadata, current)
+            history = load_schema_history(storage, current)
             # A later write's columns would stay when that write is taken back.
             schema = current.table_schema_json(self.instant)
             if schema is not None:
                 metadata.extra_metadata["schema"] = schema
+            metadata.extra_metadata.update(column_ids(history, self.instant))
             metadata = with_checkpoint(metadata, instant=self.instant, current=current)
             sweep(storage, self.instant, self.partitions, wanted)
             self.opened.complete_fenced(metadata.to_json(), lock, current, partial(self._check, metadata))

@@ -22,6 +22,7 @@ from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import REQUESTED_REPLACE_METADATA
 from hudi_engine.timeline.writer import check_inflight, rolled_back
 from hudi_engine.txn.clustered import gives_way_to_overwrites, takes_plans_back, updates_allowed
+from hudi_engine.txn.column_ids import with_column_ids
 from hudi_engine.txn.conflict import (
     KeyScope,
     check_conflicts,
@@ -215,7 +216,8 @@ class WriteTransaction:
                     if self._settled(metadata, timeline) != final:
                         raise WriteConflictError(self._overtaken_message())
 
-                self._opened.complete_fenced(final.to_json(), lock, current, check_again)
+                told = with_column_ids(self._storage, current, self.instant, final)
+                self._opened.complete_fenced(told.to_json(), lock, current, check_again)
         self._state = State.COMPLETED
         self._clean_up(metadata, gone)
 

@@ -120,7 +120,7 @@ def alter_schema(
             # The columns are all of the table's, so they would take back what another writer has changed of them.
             check_same_columns(before, now)
             check_schema_change(now, columns)
-            return CommitMetadata(extra_metadata={"schema": text})
+            return CommitMetadata(extra_metadata={**_schema(now), "schema": text})
 
         return _Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
 
@@ -228,5 +228,4 @@ def _file_ids(state: TableState, partitions: Iterable[str] | None) -> dict[str, 
 
 
 def _schema(state: TableState) -> dict[str, str]:
-    text = state.schema_json()
-    return {} if text is None else {"schema": text}
+    return state.schema_texts()

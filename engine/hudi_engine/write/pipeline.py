@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,17 +36,16 @@ from hudi_engine.merge.modes.registry import combine_batch
 from hudi_engine.progress import under_way
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.schema.fit import FitPolicy
-from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY, meta_fields
+from hudi_engine.schema.meta_fields import OPERATION, PARTITION_PATH, RECORD_KEY
 from hudi_engine.storage.base import Storage
-from hudi_engine.table_state import TableState, commit_schema_text
+from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.callback import check_callback
 from hudi_engine.telemetry.figures import FIGURES, WriteFigures
 from hudi_engine.telemetry.phases import phase, seconds_so_far, timed
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
-from hudi_engine.txn.footprint import NEW_KEYS_ONLY, ROWS_LEFT
-from hudi_engine.txn.replaced import REPLACED
 from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
+from hudi_engine.write.commit_text import told_by_commit
 from hudi_engine.write.define.rebuild import check_same_definition
 from hudi_engine.write.define.table_options import with_table_options
 from hudi_engine.write.fixed_columns import check_fixed_columns
@@ -85,7 +84,7 @@ from hudi_engine.write.rows.delete_keys import delete_batch
 from hudi_engine.write.rows.match import flag_unmatched
 from hudi_engine.write.rows.nulls_that_say_nothing import as_written
 from hudi_engine.write.rows.settled import Decided
-from hudi_engine.write.schema_change import still_with_columns, with_columns
+from hudi_engine.write.schema_change import refuse_new_columns, still_with_columns, with_columns
 from hudi_engine.write.spread.bulk_order import bulk_layout
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
@@ -144,6 +143,7 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
         incoming = _incoming(spark, state, request, index)
     index = incoming.index or index
     try:
+        refuse_new_columns(state, incoming.schema)
         if _is_skipped(incoming, request):
             return WriteResult(None, operation.name.value)
         return retried(
@@ -197,6 +197,7 @@ def _commit(
         before, state = state, TableState(state.storage, config, transaction.timeline)
         state = still_with_columns(before, state)
         incoming = refit(incoming, before, state, request)
+        refuse_new_columns(state, incoming.schema)
         context = _context(state, request, transaction.instant, action, incoming.schema)
         context = allowing_nulls(context, incoming)
         plan = _plan(config, request, index, operation)
@@ -215,8 +216,7 @@ def _commit(
             touched.update(request.partitions)
         left, stats = groups_left(stats), [stat for stat in stats if stat.file_id]
         replaced = groups_taken_out(operation, units, touched)
-        metadata = _metadata(context, request, stats, replaced)
-        metadata.extra_metadata.update({ROWS_LEFT: "true"} if left else {})
+        metadata = told_by_commit(context, request, stats, replaced, left=bool(left))
         figures = _figures(metadata, incoming, path)
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
         inspect(spark, state, transaction, metadata, options)
@@ -422,30 +422,3 @@ def _write_small(
         transaction.inflight(tagged_profile(context.operation, tagged))
 
     return "driver", run_on_driver(context, plan, units, table, planned)
-
-
-def _metadata(
-    context: WriteContext,
-    request: WriteRequest,
-    stats: Sequence[WriteStat],
-    replaced: dict[str, list[str]] | None,
-) -> CommitMetadata:
-    told = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
-    told |= {NEW_KEYS_ONLY: "true"} if skips_existing(request) else {}
-    by_partition: dict[str, list[WriteStat]] = {}
-    for stat in stats:
-        by_partition.setdefault(stat.partition_path or "", []).append(stat)
-    return CommitMetadata(
-        partition_to_write_stats=by_partition,
-        extra_metadata={"schema": _schema_text(context), **extra_metadata(request.options), **told},
-        operation_type=request.operation.name.value,
-        compacted=False,
-        partition_to_replace_file_ids=replaced,
-    )
-
-
-def _schema_text(context: WriteContext) -> str:
-    avro: dict[str, Any] = dict(context.avro_schema)
-    meta = meta_fields(operation=context.config.keeps_operations)
-    avro["fields"] = [field for field in avro["fields"] if field["name"] not in meta]
-    return commit_schema_text(avro)

@@ -14,6 +14,7 @@ from hudi_engine.schema.fit import spelled_columns
 from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.schema.time_units import schema_in_units_of
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.schema_commits import load_schema_history
 from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.operation import NOTHING
 from hudi_engine.write.request import WriteRequest
@@ -55,6 +56,7 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
     refuse_reserved(name for name in new.names if old is None or name not in old.names)
     if old is None:
         return
+    refuse_new_columns(state, new)
     known = {name.lower() for name in new.names}
     gone = sorted(
         name for name in set(definition_columns(config)) if name.partition(".")[0].lower() not in known
@@ -77,6 +79,34 @@ def check_schema_change(state: TableState, new: pa.Schema, replaces: str = NOTHI
         raise SchemaError("; ".join(problems))
     check_fixed_columns(config, old, new, replaces)
     check_returning(state, old, new, replaces)
+
+
+def refuse_new_columns(state: TableState, new: pa.Schema) -> None:
+    """Refuse other columns for a table whose columns have ids; nothing is looked at where they are the table's.
+
+    Args:
+        state: The table.
+        new: All its data columns to be.
+
+    Raises:
+        SchemaError: The columns are others, and ALTER TABLE changed the table with schema on read.
+    """
+    old = state.data_schema()
+    if old is None or _columns(old) == _columns(new):
+        return
+    if load_schema_history(state.storage, state.timeline) is None:
+        return
+    changed = [name for name, _ in _columns(old) ^ _columns(new)]
+    raise SchemaError(
+        f"the columns of table {state.config.name!r} have ids, since ALTER TABLE changed them with hoodie.schema.on.read.enable; "
+        f"this engine writes rows to such a table, but gives it no other columns ({', '.join(sorted(set(changed)))} differ). "
+        "Give the batch the table's columns, change them with Apache Hudi's ALTER TABLE, or rebuild the table here (in dbt with "
+        "--full-refresh)"
+    )
+
+
+def _columns(schema: pa.Schema) -> set[tuple[str, pa.DataType]]:
+    return {(field.name, field.type) for field in schema}
 
 
 def with_columns(state: TableState, request: WriteRequest) -> TableState:

@@ -116,3 +116,12 @@ def test_versions_of_commits_that_did_not_complete_are_left_out() -> None:
 def test_a_damaged_history_is_one_clear_error(text: str) -> None:
     with pytest.raises(CorruptTableError, match="'h.schemacommit'"):
         parse_history(text, "h.schemacommit")
+
+
+def test_a_column_that_came_after_the_last_change_is_not_a_dropped_one_of_its_name() -> None:
+    history = parse_history(HISTORY, "h")
+    wanted = pa.schema([("id", pa.string()), ("amount", pa.int32())])
+    stored = pa.schema([("id", pa.string()), ("amount", pa.int32())])
+
+    assert restore_names(stored, history.version_at("20"), history.newest(), wanted) == {"id": "id"}
+    assert restore_names(stored, history.newest(), history.newest(), wanted)["amount"] == "amount"
