@@ -20,10 +20,10 @@ from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.filters.footer import read_key_footer
+from hudi_engine.index.lookup.stored_keys import some_stored_keys
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.table_reader import table_schema
+from hudi_engine.merge.table_reader import read_context, table_schema
 from hudi_engine.schema.avro import arrow_to_avro, with_meta_fields
 from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
@@ -166,9 +166,10 @@ class TableState:
         config = self.config
         if config.key_generator is not KeyGeneratorType.COMPLEX or len(config.record_key_fields) != 1:
             return None
-        for base in self.view().latest_base_files():
-            stored = read_key_footer(self.storage, base.path).min_key
-            if stored is not None:
+        read = None
+        for each in sorted(self.view().latest_slices(), key=lambda each: each.base_file is None):
+            read = read or read_context(self.storage, config, self.timeline)
+            for stored in some_stored_keys(read, each):
                 return stored.startswith(f"{config.record_key_fields[0]}:")
         return False
 

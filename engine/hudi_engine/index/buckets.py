@@ -21,6 +21,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError
 from hudi_engine.keygen.complex_key import EMPTY_PLACEHOLDER, NULL_PLACEHOLDER
+from hudi_engine.keygen.hashed_parts import BucketForm, hashed_parts
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.meta_fields import RECORD_KEY
 
@@ -58,81 +59,126 @@ def bucket_of_file(file_id: str, buckets: int) -> int:
     return bucket if bucket < buckets else -1
 
 
-def bucket_ids(batch: pa.Table, config: TableConfig, buckets: int, options: Options) -> pa.Int32Array:
+def bucket_ids(
+    batch: pa.Table,
+    config: TableConfig,
+    buckets: int,
+    options: Options,
+    form: BucketForm = BucketForm.RELEASE_1,
+) -> pa.Int32Array:
     """Give every row of a batch its bucket.
 
     Args:
         batch: Rows with their record key in ``_hoodie_record_key``, without nulls.
         config: Settings of the table: its key fields and key generator.
-        buckets: Number of buckets of a partition, 1 to 99,999,999.
+        buckets: Number of buckets of a partition, 1 to 99,999,999 (a file id has eight digits for it).
         options: Options of the write; ``hoodie.bucket.index.hash.field`` names the fields to hash.
+        form: Whose way of hashing the table has.
 
     Raises:
         ConfigError: The number of buckets is out of range, or an index field is no key field.
         InvalidKeyError: A key does not have the form the table's key generator writes.
     """
-    named = options[IndexOptions.HASH_FIELD] or ""
-    key_fields = config.record_key_fields
-    spelled = spellings(key_fields)
-    index_fields = [spelled.get(field.strip(), field.strip()) for field in named.split(",") if field.strip()]
-    keys = batch.column(RECORD_KEY)
-    if len(key_fields) > 1:
-        return hashed_buckets(keys, buckets, key_fields=key_fields, index_fields=index_fields)
-    unknown = [field for field in index_fields if field not in key_fields]
-    if unknown:
-        raise _unknown_fields(unknown, key_fields)
-    if key_fields and config.key_generator in _PREFIXING:
-        # Releases of Hudi differ in whether a lone field is named in the key; its value is hashed either way.
-        keys = pc.replace_substring_regex(keys, pattern=f"(?s)^{re.escape(key_fields[0])}:", replacement="")
-    return hashed_buckets(keys, buckets)
+    if not 1 <= buckets <= _MAX_BUCKETS:
+        raise ConfigError(f"number of buckets is {buckets}; it must be between 1 and {_MAX_BUCKETS}")
+    column = batch.column(RECORD_KEY)
+    keys = pc.cast(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column, pa.string())
+    fields, hashed = config.record_key_fields, _index_fields(config, options)
+    odd = _odd_keys(keys, fields, form)
+    if not odd.any():
+        hashes = _hash_of(_plain_values(keys, config, hashed, form), len(keys))
+    else:
+        hashes = np.ones(len(keys), dtype=np.uint32)
+        rest = keys.filter(pa.array(~odd))
+        hashes[~odd] = _hash_of(_plain_values(rest, config, hashed, form), len(rest))
+        hashes[odd] = _odd_hashes(keys.filter(pa.array(odd)), fields, hashed, form)
+    return pa.array(((hashes & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)).astype(np.int32))
 
 
-def hashed_buckets(
-    keys: pa.Array | pa.ChunkedArray,
-    buckets: int,
-    *,
-    key_fields: Sequence[str] = (),
-    index_fields: Sequence[str] = (),
-) -> pa.Int32Array:
-    """Give every record key its bucket.
+def has_one_form(keys: pa.ChunkedArray, config: TableConfig, options: Options) -> bool:
+    """Tell whether all forms give keys the same buckets.
 
     Args:
         keys: Record keys, without nulls.
-        buckets: Number of buckets of the partition, 1 to 99,999,999 (a file id has eight digits for it).
-        key_fields: The table's record key fields in order, when its keys are written ``field:value,...``;
-            empty when a key is the bare value.
-        index_fields: The fields the bucket index hashes (option ``hoodie.bucket.index.hash.field``), some or
-            all of ``key_fields``; empty means all.
-
-    Returns:
-        Bucket numbers from 0 to ``buckets - 1``.
+        config: Settings of the table: its key fields and key generator.
+        options: Options of the write; ``hoodie.bucket.index.hash.field`` names the fields to hash.
 
     Raises:
-        ConfigError: The number of buckets is out of range, or an index field is no key field.
-        InvalidKeyError: A key does not have the form ``field:value,...``.
+        ConfigError: An index field is no key field.
     """
-    if not 1 <= buckets <= _MAX_BUCKETS:
-        raise ConfigError(f"number of buckets is {buckets}; it must be between 1 and {_MAX_BUCKETS}")
-    column = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
-    column = pc.cast(column, pa.string())
-    values = _hashed_values(column, tuple(key_fields), tuple(index_fields))
-    total: npt.NDArray[Any] = np.ones(len(column), dtype=np.uint32)
+    fields, hashed = config.record_key_fields, _index_fields(config, options)
+    if len(fields) < 2:
+        return not pc.any(pc.match_substring(keys, ":")).as_py()
+    in_order = hashed == tuple(field for field in fields if field in hashed)
+    return in_order and not _odd_keys(pc.cast(keys, pa.string()), fields, BucketForm.RELEASE_1).any()
+
+
+def _index_fields(config: TableConfig, options: Options) -> tuple[str, ...]:
+    """Return the fields that are hashed, as the option names them; raises ConfigError."""
+    key_fields = config.record_key_fields
+    named = options[IndexOptions.HASH_FIELD] or ""
+    spelled = spellings(key_fields)
+    fields = tuple(spelled.get(field.strip(), field.strip()) for field in named.split(",") if field.strip())
+    unknown = [field for field in fields if field not in key_fields]
+    if unknown:
+        raise ConfigError(
+            f"hoodie.bucket.index.hash.field names {', '.join(unknown)}, which no record key is made of; "
+            f"choose among {', '.join(key_fields) or 'none: the keys of this table are generated'}"
+        )
+    return fields or tuple(key_fields)
+
+
+def _odd_keys(
+    keys: pa.Array | pa.ChunkedArray, fields: Sequence[str], form: BucketForm
+) -> npt.NDArray[np.bool_]:
+    """Tell which keys have to be taken apart one by one."""
+    if form is BucketForm.EARLIER:
+        return np.zeros(len(keys), dtype=bool)
+    if len(fields) > 1:
+        names = ",".join(f"{re.escape(field)}:[^,:]*" for field in fields)
+        found = pc.invert(pc.match_substring_regex(keys, f"(?s)^{names}$"))
+    elif form is BucketForm.RELEASE_0:
+        found = pc.match_substring(keys, ":")
+    else:
+        found = pc.and_(pc.match_substring(keys, ":"), pc.match_substring(keys, ","))
+    odd: npt.NDArray[np.bool_] = found.to_numpy(zero_copy_only=False).astype(bool)
+    return odd
+
+
+def _plain_values(
+    keys: pa.StringArray, config: TableConfig, hashed: Sequence[str], form: BucketForm
+) -> list[pa.StringArray]:
+    """Return the values that are hashed of keys that come apart in one way."""
+    fields = config.record_key_fields
+    if len(fields) > 1:
+        split = split_complex_keys(keys, fields)
+        return [split[each] for each in (hashed if form is BucketForm.EARLIER else fields) if each in hashed]
+    if fields and form is BucketForm.EARLIER and config.key_generator in _PREFIXING:
+        return [pc.replace_substring_regex(keys, pattern=f"(?s)^{re.escape(fields[0])}:", replacement="")]
+    return [keys]
+
+
+def _odd_hashes(
+    keys: pa.StringArray, fields: Sequence[str], hashed: Sequence[str], form: BucketForm
+) -> npt.NDArray[np.uint32]:
+    if len(fields) > 1:
+        # Refuses keys that do not name the fields.
+        split_complex_keys(keys, fields)
+    found = []
+    for key in keys.to_pylist():
+        total = 1
+        for part in hashed_parts(key, hashed, form):
+            total = (31 * total + (0 if part is None else java_hash(part))) & 0xFFFFFFFF
+        found.append(total)
+    return np.array(found, dtype=np.uint32)
+
+
+def _hash_of(values: Sequence[pa.StringArray], count: int) -> npt.NDArray[np.uint32]:
+    """Hash columns of values as Java's ``List.hashCode`` does a list of them."""
+    total: npt.NDArray[Any] = np.ones(count, dtype=np.uint32)
     for value in values:
         total = total * _PRIME + java_hashes(value)
-    numbers = (total & np.uint32(0x7FFFFFFF)) % np.uint32(buckets)
-    return pa.array(numbers.astype(np.int32))
-
-
-def _hashed_values(
-    keys: pa.StringArray, key_fields: tuple[str, ...], index_fields: tuple[str, ...]
-) -> list[pa.StringArray]:
-    if not key_fields:
-        return [keys]
-    unknown = [field for field in index_fields if field not in key_fields]
-    if unknown:
-        raise _unknown_fields(unknown, key_fields)
-    split = split_complex_keys(keys, key_fields)
-    return [split[field] for field in index_fields or key_fields]
+    return total
 
 
 def split_complex_keys(keys: pa.StringArray, key_fields: Sequence[str]) -> dict[str, pa.StringArray]:
@@ -164,13 +210,6 @@ def split_complex_keys(keys: pa.StringArray, key_fields: Sequence[str]) -> dict[
         text = pc.if_else(pc.equal(text, NULL_PLACEHOLDER), pa.scalar(None, pa.string()), text)
         values[field] = pc.if_else(pc.equal(text, EMPTY_PLACEHOLDER), "", text)
     return values
-
-
-def _unknown_fields(unknown: Sequence[str], key_fields: Sequence[str]) -> ConfigError:
-    return ConfigError(
-        f"hoodie.bucket.index.hash.field names {', '.join(unknown)}, which no record key is made of; "
-        f"choose among {', '.join(key_fields) or 'none: the keys of this table are generated'}"
-    )
 
 
 def _ascii_hashes(texts: pa.Array) -> npt.NDArray[np.uint32]:

@@ -60,6 +60,7 @@ from hudi_engine.write.inspection import inspect, reads_with_look
 from hudi_engine.write.metadata_only import rows_of_groups
 from hudi_engine.write.null_columns import allowing_nulls
 from hudi_engine.write.operation import NOTHING, UPSERT, WHOLE_TABLE, Operation
+from hudi_engine.write.place.as_stored import as_stored
 from hudi_engine.write.place.left import groups_left
 from hudi_engine.write.place.partitions import groups_taken_out, partition_units, refuse_taking_out
 from hudi_engine.write.place.profile import partition_profile, tagged_profile
@@ -202,6 +203,7 @@ def _commit(
         context = allowing_nulls(context, incoming)
         plan = _plan(config, request, index, operation)
         units = _units(state, incoming, index, request)
+        plan = as_stored(plan, state, context, incoming.table, units)
         plan = replace(plan, sidecars=sidecar_state(context, state, units))
         with phase("write"):
             if incoming.table is not None:

@@ -7,7 +7,8 @@ import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, InvalidKeyError
-from hudi_engine.index.buckets import bucket_ids, hashed_buckets, java_hash, java_hashes, split_complex_keys
+from hudi_engine.index.buckets import bucket_ids, has_one_form, java_hash, java_hashes, split_complex_keys
+from hudi_engine.keygen.hashed_parts import BucketForm
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,15 +27,33 @@ def naive_hash(text: str) -> int:
     return value
 
 
+def config(keys: str, keygen: str) -> TableConfig:
+    return TableConfig.from_properties(
+        {
+            "hoodie.table.name": "t",
+            "hoodie.table.type": "COPY_ON_WRITE",
+            "hoodie.table.version": "6",
+            "hoodie.table.recordkey.fields": keys,
+            "hoodie.table.keygenerator.type": keygen,
+        }
+    )
+
+
+def buckets_of(keys, count, fields="id", hashed=None, form=BucketForm.RELEASE_1, keygen=None):
+    options = resolve_options({} if hashed is None else {"hoodie.bucket.index.hash.field": hashed})
+    kind = keygen or ("COMPLEX" if "," in fields else "SIMPLE")
+    batch = pa.table({"_hoodie_record_key": pa.chunked_array([pa.array(keys, pa.string())])})
+    return bucket_ids(batch, config(fields, kind), count, options, form).to_pylist()
+
+
 @pytest.mark.parametrize(("count", "expected"), [(4, [0, 1, 1, 1, 3, 2]), (256, [80, 81, 129, 77, 131, 66])])
 def test_known_buckets(count, expected):
-    assert hashed_buckets(pa.array(KEYS), count).to_pylist() == expected
+    assert buckets_of(KEYS, count) == expected
 
 
 def test_known_bucket_of_two_fields():
     bucket = (-798673080 & 0x7FFFFFFF) % 1000
-    keys = pa.array(["txn_id:TXN-002,account_id:ACC-B"])
-    assert hashed_buckets(keys, 1000, key_fields=["txn_id", "account_id"]).to_pylist() == [bucket]
+    assert buckets_of(["txn_id:TXN-002,account_id:ACC-B"], 1000, "txn_id,account_id") == [bucket]
 
 
 @given(st.lists(st.text(max_size=30) | st.none(), max_size=30))
@@ -47,9 +66,8 @@ def test_columns_hash_like_single_strings(texts):
 
 
 def test_only_the_index_fields_count():
-    keys = pa.array(["a:1,b:x", "a:1,b:y", "a:2,b:x"])
-    one, two, three = hashed_buckets(keys, 97, key_fields=["a", "b"], index_fields=["a"]).to_pylist()
-    assert one == two == hashed_buckets(pa.array(["1"]), 97)[0].as_py()
+    one, two, three = buckets_of(["a:1,b:x", "a:1,b:y", "a:2,b:x"], 97, "a,b", "a")
+    assert [one] == [two] == buckets_of(["1"], 97)
     assert one != three
 
 
@@ -73,31 +91,66 @@ def test_keys_of_another_form_are_refused(key):
         split_complex_keys(pa.array([key]), ["a", "b"])
 
 
-def config(keys: str, keygen: str) -> TableConfig:
-    return TableConfig.from_properties(
-        {
-            "hoodie.table.name": "t",
-            "hoodie.table.type": "COPY_ON_WRITE",
-            "hoodie.table.version": "6",
-            "hoodie.table.recordkey.fields": keys,
-            "hoodie.table.keygenerator.type": keygen,
-        }
-    )
+# What Hudi's own class gives for 256 buckets: key, hashed fields, Hudi 0.15.0, Hudi 1.2.0.
+HUDIS = [
+    ("a:1,b:2", "b,a", 226, 226),
+    ("a:1,b:2", "a,b", 226, 226),
+    ("id:1", "id", 80, 177),
+    ("2024-01-01T10:00:00", "id", 1, 210),
+    ("urn:x:1", "id", 1, 69),
+    ("a:x,y,b:2", "a,b", 176, 78),
+    ("a:x,z:1,b:2", "a,b", 123, 123),
+    ("a:10:30,b:2", "a,b", 91, 91),
+    ("a:10:30,b:2", "b", 81, 81),
+    ("a:x,y,b:2", "b", 154, 81),
+    ("a:,b:2", "a,b", 243, 243),
+    ("a:__null__,b:__empty__", "a,b", 193, 193),
+    ("id:x,y", "id", 194, 100),
+    ("x,y", "id", 100, 100),
+    ("urn:x,y", "id", 152, 219),
+    ("id:a:b", "id", 168, 201),
+    ("id:5,6:7", "id", 84, 84),
+    ("a:1,b:x,", "a,b", 40, 100),
+    ("a:1,b:,,", "a,b", 176, 48),
+    ("a:,,,b:2", "a,b", 179, 115),
+]
 
 
-def test_a_lone_field_hashes_its_value_however_the_key_is_written():
-    options = resolve_options({})
-    for keygen, key in (("SIMPLE", "k1"), ("COMPLEX", "k1"), ("COMPLEX", "id:k1")):
-        batch = pa.table({"_hoodie_record_key": [key]})
-        found = bucket_ids(batch, config("id", keygen), 1000, options)
-        assert found.to_pylist() == hashed_buckets(pa.array(["k1"]), 1000).to_pylist()
+@pytest.mark.parametrize(("key", "hashed", "release_0", "release_1"), HUDIS)
+def test_keys_are_in_the_buckets_of_the_release(key, hashed, release_0, release_1):
+    fields = "a,b" if hashed != "id" else "id"
+    for form, expected in ((BucketForm.RELEASE_0, release_0), (BucketForm.RELEASE_1, release_1)):
+        other = "1" if fields == "id" else "a:1,b:1"
+        assert buckets_of([key, other, key], 256, fields, hashed, form)[::2] == [expected] * 2
+
+
+def test_tables_filled_before_keep_their_buckets():
+    earlier = BucketForm.EARLIER
+    assert buckets_of(["a:1,b:2"], 256, "a,b", "b,a", earlier) == [0]
+    assert buckets_of(["id:1", "2"], 256, form=earlier, keygen="COMPLEX") == buckets_of(["1", "2"], 256)
+
+
+@pytest.mark.parametrize(
+    ("keys", "fields", "hashed", "one"),
+    [
+        (["1", "x,y"], "id", None, True),
+        (["1", "10:30"], "id", None, False),
+        (["a:1,b:2"], "a,b", None, True),
+        (["a:1,b:2"], "a,b", "b", True),
+        (["a:1,b:2"], "a,b", "b,a", False),
+        (["a:1,b:2", "a:10:30,b:2"], "a,b", None, False),
+    ],
+)
+def test_it_is_told_which_keys_every_release_puts_into_the_same_bucket(keys, fields, hashed, one):
+    options = resolve_options({} if hashed is None else {"hoodie.bucket.index.hash.field": hashed})
+    known = config(fields, "COMPLEX" if "," in fields else "SIMPLE")
+    assert has_one_form(pa.chunked_array([keys]), known, options) is one
+    forms = {tuple(buckets_of(keys, 10**7, fields, hashed, form)) for form in BucketForm}
+    assert not one or len(forms) == 1
 
 
 def test_the_option_names_the_fields_to_hash():
-    batch = pa.table({"_hoodie_record_key": ["a:1,b:2"]})
-    options = resolve_options({"hoodie.bucket.index.hash.field": "b"})
-    found = bucket_ids(batch, config("a,b", "COMPLEX"), 1000, options)
-    assert found.to_pylist() == hashed_buckets(pa.array(["2"]), 1000).to_pylist()
+    assert buckets_of(["a:1,b:2"], 1000, "a,b", "b") == buckets_of(["2"], 1000)
 
 
 @pytest.mark.parametrize("keys", ["a", "a,b"])
@@ -111,8 +164,8 @@ def test_other_fields_cannot_be_hashed(keys):
 @pytest.mark.parametrize("count", [0, -1, 100_000_000])
 def test_the_number_of_buckets_fits_a_file_id(count):
     with pytest.raises(ConfigError, match="between 1 and 99999999"):
-        hashed_buckets(pa.array(["a"]), count)
+        buckets_of(["a"], count)
 
 
 def test_no_rows_have_no_buckets():
-    assert hashed_buckets(pa.chunked_array([], pa.string()), 4).to_pylist() == []
+    assert buckets_of([], 4) == []

@@ -8,6 +8,7 @@ from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import Options
 from hudi_engine.index.lookup.tagging import KeyPruning
+from hudi_engine.keygen.hashed_parts import BucketForm
 
 MOVES = {
     IndexType.GLOBAL_SIMPLE: IndexOptions.SIMPLE_MOVES_PARTITION,
@@ -26,6 +27,7 @@ class IndexKind:
         uses_footers: Files are skipped by key range and Bloom filter.
         buckets: Number of buckets of a partition, None when the index is not a bucket index.
         moves_partition: Global only: a key that arrives with another partition moves there.
+        form: Whose way of hashing keys the buckets are of.
     """
 
     name: IndexType
@@ -33,6 +35,7 @@ class IndexKind:
     uses_footers: bool = False
     buckets: int | None = None
     moves_partition: bool = True
+    form: BucketForm = BucketForm.RELEASE_1
 
     def pruning(self, options: Options) -> KeyPruning:
         """Return the footer pruning rule of this index."""

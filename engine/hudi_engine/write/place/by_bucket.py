@@ -39,7 +39,7 @@ def write_buckets(
     """Bucket index: the key's hash names the file group; no lookup over files is needed (Hudi table format, bucket ids)."""
     if batch.num_rows == 0:
         return
-    buckets = bucket_ids(batch, task.context.config, count, task.context.options)
+    buckets = bucket_ids(batch, task.context.config, count, task.context.options, plan.index.form)
     by_bucket = {} if plan.replaces else slices_by_bucket(unit, count)
     for bucket in np.unique(np.asarray(buckets)):
         rows = batch.filter(pc.equal(buckets, pa.scalar(int(bucket), pa.int32())))

@@ -38,7 +38,7 @@ def shares_of(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit) -> list
 
 def _by_bucket(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit, count: int) -> list[TaggedUnit]:
     unit = tagged.unit
-    numbers = np.asarray(bucket_ids(tagged.batch, context.config, count, context.options))
+    numbers = np.asarray(bucket_ids(tagged.batch, context.config, count, context.options, plan.index.form))
     buckets = np.unique(numbers)
     if len(buckets) < 2:
         return [tagged]

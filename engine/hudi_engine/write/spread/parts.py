@@ -17,6 +17,7 @@ from hudi_engine.frames.collect import to_arrow
 from hudi_engine.handles.sizing import SAMPLE_ROWS
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.buckets import bucket_ids, bucket_of_file
+from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.index.lookup.unit import BUCKET, ORDER, PartitionUnit, UnitPlan
 from hudi_engine.index.new_rows import NEW_ROWS, new_row_buckets, spread_new_rows
 from hudi_engine.keygen.generator import KeyGenerator
@@ -135,7 +136,7 @@ def parts_by_bucket(
         return replace(unit, slices=tuple(own))
 
     known, buckets = _known_parts(units, rows, parts, slices_of)
-    number = _bucket_number(context.config, context.options, count)(F.col(RECORD_KEY))
+    number = _bucket_number(context.config, context.options, plan.index)(F.col(RECORD_KEY))
     spread = {name: new_row_buckets(name, count) for name, count in parts.items()}
     return _divided(frame, keys, spread, number), known or units, buckets
 
@@ -197,7 +198,7 @@ def without_keys(frame: DataFrame, keys: KeyGenerator | None) -> DataFrame:
     return frame if keys is None else frame.drop(RECORD_KEY)
 
 
-def _bucket_number(config: TableConfig, options: Options, count: int) -> Any:
+def _bucket_number(config: TableConfig, options: Options, index: IndexKind) -> Any:
     """Return Spark's function from a record key to the number of its bucket; only the key goes to Python for it."""
     import pandas
     from pyspark.sql.pandas.functions import pandas_udf
@@ -205,7 +206,7 @@ def _bucket_number(config: TableConfig, options: Options, count: int) -> Any:
     def number(keys: pandas.Series) -> pandas.Series:
         try:
             rows = pa.table({RECORD_KEY: pa.array(keys, pa.string())})
-            return bucket_ids(rows, config, count, options).to_pandas()
+            return bucket_ids(rows, config, index.buckets or 1, options, index.form).to_pandas()
         except HudiError as error:
             raise WorkerError(error) from error
 
