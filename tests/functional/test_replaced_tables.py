@@ -29,7 +29,7 @@ BROKEN = {
     "partition": "create or replace table {schema}.named (id int) using hudi partitioned by (nope)",
     "unknown column": "create or replace table {schema}.named using hudi as select nope from {schema}.named",
     "unknown table": "create or replace table {schema}.named using hudi as select * from {schema}.nowhere",
-    "failing row": "create or replace table {schema}.named using hudi as select assert_true(id = 2) as c, id from {schema}.named",
+    "failing row": "create or replace table {schema}.named using hudi as select if(id = 1, raise_error('no'), id) as id from {schema}.named",
 }
 
 
