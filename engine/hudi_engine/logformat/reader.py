@@ -97,7 +97,7 @@ def decode_data_block(block: LogBlock) -> pa.Table:
         module = data_avro if block.kind is BlockType.AVRO_DATA else data_hfile
         return module.decode(block.content, block.schema)
     if block.kind is BlockType.PARQUET_DATA:
-        return data_parquet.decode(block.content)
+        return data_parquet.decode(block.content, block.schema)
     raise UnsupportedTableError(
         f"a log block of type {block.kind.name} holds no rows; Avro, Parquet and HFile data blocks do"
     )

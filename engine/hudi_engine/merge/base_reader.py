@@ -20,6 +20,7 @@ from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.coded import decoded, plain_schema, with_one_dictionary
 from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY
+from hudi_engine.schema.time_units import as_meant
 
 _INT96_UNIT = "us"
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
@@ -49,6 +50,7 @@ def read_base_file(
     with _opened(context, base_file) as file:
         names = stored_names(context, file.schema_arrow, base_file.instant, wanted)
         stored = file.read(columns=list(dict.fromkeys(names.values())))
+        stored = _as_meant(stored, file, names, wanted)
     return fit_columns(context, stored, names, base_file.instant, base_file.partition, wanted)
 
 
@@ -120,7 +122,7 @@ class BaseFileRows:
         wanted, names = self._named(columns)
         with _told_of(self._base):
             stored = self._file.read(columns=list(dict.fromkeys(names.values())))
-        return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
+        return self._fitted(stored, names, wanted)
 
     def blocks(
         self, columns: Sequence[str], group: int | None = None, rows: int | None = None
@@ -138,7 +140,7 @@ class BaseFileRows:
         stored = list(dict.fromkeys(names.values()))
         wanted = _with_codes(wanted, names, self._file.schema_arrow)
         for part in self._parts(stored, group, rows or BLOCK_ROWS):
-            yield fit_columns(self._context, part, names, self._base.instant, self._base.partition, wanted)
+            yield self._fitted(part, names, wanted)
 
     def _parts(self, stored: list[str], group: int | None, rows: int) -> Iterator[pa.Table]:
         with _told_of(self._base):
@@ -179,7 +181,7 @@ class BaseFileRows:
             nothing = [pa.nulls(len(places), field.type) for field in wanted]
             parts, names = [pa.Table.from_arrays(nothing, schema=wanted)], {}
         rows = pa.concat_tables(parts)
-        return fit_columns(self._context, rows, names, self._base.instant, self._base.partition, wanted)
+        return self._fitted(rows, names, wanted)
 
     def _taken(self, places: npt.NDArray[np.int64], stored: list[str]) -> Iterator[pa.Table]:
         for group, start in enumerate(self._starts[:-1]):
@@ -192,10 +194,20 @@ class BaseFileRows:
                     yield decoded(pa.Table.from_batches([rows_at(block, here - start)]))
                 inside, start = inside[len(here) :], start + block.num_rows
 
+    def _fitted(self, stored: pa.Table, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
+        """Return stored rows under the wanted names and types."""
+        stored = _as_meant(stored, self._file, names, wanted)
+        return fit_columns(self._context, stored, names, self._base.instant, self._base.partition, wanted)
+
     def _named(self, columns: Sequence[str]) -> tuple[pa.Schema, dict[str, str]]:
         """Return the fields of some columns, and the names under which the file holds them."""
         wanted = select_schema(self._context.schema, columns)
         return wanted, _stored_names(self._context, self._base, self._file, wanted)
+
+
+def _as_meant(stored: pa.Table, file: pq.ParquetFile, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
+    kinds = {name: wanted.field(under).type for under, name in names.items()}
+    return as_meant(stored, file.metadata.created_by, kinds)
 
 
 def _stored_names(

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from hudi_engine import parallel
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.base_file import BaseFile
+from hudi_engine.schema.time_units import is_as_meant
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 
@@ -114,23 +115,27 @@ def major_of(spark_version: str) -> int:
 _SCHEMAS: dict[tuple[str, str], pa.Schema] = {}
 _MOST_SCHEMAS = 20000
 _PARQUET = ".parquet"
+_WRITER = b"writer"
 
 
 def _file_schema(storage: Storage, path: str) -> pa.Schema:
-    """Return Arrow schema of a base file's footer; base files never change, so it is read once a process."""
+    """Return Arrow schema of a base file's footer, and its writer; base files never change, so it is read once a process."""
     key = (storage.base, path)
     found = _SCHEMAS.get(key)
     if found is None:
         if len(_SCHEMAS) >= _MOST_SCHEMAS:
             _SCHEMAS.clear()
         with storage.open_input(path) as source, damaged_parquet(f"base file {path!r} of {storage.base!r}"):
-            found = pq.ParquetFile(source).schema_arrow.remove_metadata()
+            file = pq.ParquetFile(source)
+            found = file.schema_arrow.with_metadata({_WRITER: file.metadata.created_by or ""})
         _SCHEMAS[key] = found
     return found
 
 
 def _fits(stored: pa.Schema, schema: pa.Schema, spark_major: int) -> bool:
     if filled_by_spark(schema.names) is not None:
+        return False
+    if not is_as_meant(stored, (stored.metadata or {}).get(_WRITER, b"").decode(), schema):
         return False
     for field in schema:
         place = stored.get_field_index(field.name)

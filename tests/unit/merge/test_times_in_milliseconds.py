@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -17,9 +20,12 @@ from hudi_engine.handles.base_file_writer import write_base_file
 from hudi_engine.keygen.generator import build_key_generator
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.writer import encode_block, encode_data_blocks, encode_delete_block
+from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.slice_reader import read_slice
+from hudi_engine.publish.native import natively_readable
 from hudi_engine.schema.avro import avro_to_arrow, with_meta_fields
 from hudi_engine.schema.casting import cast_table
+from hudi_engine.schema.meta_fields import with_meta_columns
 from hudi_engine.storage import open_storage
 from slices import SliceBuilder, config, instant, with_meta
 
@@ -146,6 +152,63 @@ def test_parquet_blocks_have_milliseconds_wherever_their_schema_says_so() -> Non
     assert stored_units(pq.ParquetFile(pa.BufferReader(block[start:end]))) == dict.fromkeys(
         LEAVES, "milliseconds"
     )
+
+
+def of_another_writer(content: bytes) -> bytes:
+    """A Parquet file as parquet-mr would have written it."""
+    own = re.findall(rb"parquet-cpp-arrow version [0-9.]+", content)[-1]
+    return content.replace(own, b"parquet-mr version 1.13.1".ljust(len(own)))
+
+
+def in_microseconds(rows: pa.Table) -> bytes:
+    """A Parquet file whose times are told as microseconds, with the numbers of the rows."""
+    kinds = [pa.string()] * 6 + [
+        MICROS, pa.struct([("at", MICROS)]), pa.list_(pa.field("element", MICROS)), pa.map_(pa.string(), MICROS)
+    ]  # fmt: skip
+    columns = [column.combine_chunks().view(kind) for column, kind in zip(rows.columns, kinds, strict=True)]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns, names=rows.column_names), sink, store_schema=False)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize(("writer", "factor"), [(of_another_writer, 1), (bytes, 1000)], ids=["others", "own"])
+def test_milliseconds_that_an_old_hudi_called_microseconds_are_read_as_what_they_are(
+    tmp_path: Path, writer: Callable[[bytes], bytes], factor: int
+) -> None:
+    schema = avro_to_arrow(EVERYWHERE)
+    rows = with_meta(sample(schema, MILLIS * factor).to_pylist(), 1, schema)
+    wanted = sample(schema, MILLIS).to_pylist()
+    content = writer(in_microseconds(rows))
+    header = [
+        (HeaderKey.INSTANT_TIME, instant(1)),
+        (HeaderKey.SCHEMA, json.dumps(with_meta_fields(EVERYWHERE))),
+    ]
+    in_log = SliceBuilder(tmp_path / "log", schema=schema)
+    in_log.add_log(encode_block(BlockType.PARQUET_DATA, header, content))
+    in_base = SliceBuilder(tmp_path / "base", schema=schema).add_base([])
+    assert in_base.base is not None
+    (tmp_path / "base" / in_base.base.path).write_bytes(content)
+
+    for each in (in_log, in_base):
+        found = read_slice(each.context(config()), each.build())
+        assert found.select(schema.names).to_pylist() == wanted
+    with opened_base_file(in_base.context(config()), in_base.base) as file:
+        assert next(iter(file.blocks(schema.names))).to_pylist() == wanted
+        assert file.take(np.array([0]), schema.names).to_pylist() == wanted
+    storage, columns = open_storage(str(tmp_path / "base")), with_meta_columns(schema)
+    is_native = natively_readable(storage, config(), [in_base.base.path], columns, spark_major=4)
+    assert is_native == (factor == 1000)
+
+
+def test_a_plain_number_is_a_local_time_in_the_tables_unit(tmp_path: Path) -> None:
+    for unit, micros in (("millis", MILLIS * 1000), ("micros", MILLIS)):
+        kind = {"type": "long", "logicalType": f"local-timestamp-{unit}"}
+        slice_ = SliceBuilder(tmp_path / unit, schema=avro_to_arrow(avro(id="string", at=kind)))
+        slice_.add_base([{"id": "k", "at": MILLIS}], schema=avro_to_arrow(avro(id="string", at="long")))
+
+        rows = read_slice(slice_.context(config()), slice_.build())
+
+        assert rows.column("at").to_pylist() == [dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=micros)]
 
 
 @pytest.mark.parametrize(("micros", "millis"), [(1_999, 1), (-1, -1), (-1_000, -1), (-1_001, -2)])

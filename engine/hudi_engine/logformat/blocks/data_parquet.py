@@ -7,25 +7,32 @@ import pyarrow.parquet as pq
 
 from hudi_engine.config.enums import ParquetCodec
 from hudi_engine.errors import CorruptTableError
+from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.leaves import dictionary_leaves, leaves_with_statistics
+from hudi_engine.schema.time_units import as_meant, is_of_others
 
 
-def decode(content: memoryview) -> pa.Table:
-    """Return rows of the block with the types the file gives them.
+def decode(content: memoryview, schema: str | None = None) -> pa.Table:
+    """Return rows of the block with the types the file gives them, but for times that it tells in a wrong unit.
 
     Args:
         content: The block's content.
+        schema: Avro schema JSON of the block's header, where it has one.
 
     Raises:
         CorruptTableError: The content is no readable Parquet file.
     """
     try:
         file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(content)), coerce_int96_timestamp_unit="us")
-        return file.read()
+        rows = file.read()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise CorruptTableError(
             f"a Parquet log block of {len(content)} bytes cannot be read: {error}"
         ) from error
+    created_by = file.metadata.created_by
+    if schema is None or not is_of_others(created_by):
+        return rows
+    return as_meant(rows, created_by, {field.name: field.type for field in avro_to_arrow(schema)})
 
 
 def encode(table: pa.Table, codec: ParquetCodec) -> bytes:
