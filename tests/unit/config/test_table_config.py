@@ -174,6 +174,7 @@ def test_what_cannot_be_read_right_is_refused(
         ({"hoodie.datasource.write.drop.partition.columns": "true"}, "drop.partition.columns"),
         ({"hoodie.populate.meta.fields": "false"}, "populate.meta.fields"),
         ({"hoodie.partition.metafile.use.base.format": "true"}, "metafile"),
+        ({"hoodie.datasource.write.slash.separated.date.partitioning": "true"}, "slash.separated"),
         (
             {"hoodie.table.version": "9", "hoodie.timeline.layout.version": "2"},
             "version 9 .* writes version 6",
