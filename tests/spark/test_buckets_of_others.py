@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hudi_engine import ConfigError, HudiTable
+from hudi_engine import ConfigError, HudiTable, UnsupportedTableError
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.storage import open_storage
 
@@ -92,3 +92,30 @@ def test_a_wrong_number_of_buckets_is_refused_before_a_row_is_there_twice(spark,
                 rows(spark, ("key-1", "x")), options={**BUCKET, "hoodie.bucket.index.num.buckets": count}
             )
     assert Path(table.path).exists() and table.snapshot().count() == 1
+
+
+@pytest.mark.parametrize("write", ["upsert", "insert", "bulk_insert", "insert_overwrite"])
+def test_rows_are_put_beside_buckets_only_when_the_index_is_said(spark, tmp_path, write):
+    table = made_by_hudi(spark, tmp_path / "t", ("key-1", "x"), 98)
+    with pytest.raises(ConfigError, match="named as buckets are.*hoodie.index.type=BUCKET and .*num.buckets"):
+        getattr(table, write)(rows(spark, ("key-2", "x")))
+    assert groups(tmp_path / "t")[0].startswith("00000098-") and table.snapshot().count() == 1
+    assert table.delete(rows(spark, ("key-1", "x"))).rows_deleted == 1
+    assert (
+        table.upsert(rows(spark, ("key-2", "x")), options={"hoodie.index.type": "SIMPLE"}).rows_inserted == 1
+    )
+
+
+def test_buckets_are_not_clustered_whether_or_not_the_index_is_said(spark, tmp_path):
+    table = made_by_hudi(spark, tmp_path / "t", ("key-1", "x"), 98)
+    table.upsert(rows(spark, ("key-2", "x"), ("key-3", "x")), options=BUCKET)
+    with pytest.raises(ConfigError, match="named as buckets are"):
+        table.cluster()
+
+
+def test_buckets_of_consistent_hashing_are_not_written_to(spark, tmp_path):
+    table = made_by_hudi(spark, tmp_path / "t", ("key-1", "x"), 98)
+    (tmp_path / "t" / ".hoodie" / ".bucket_index" / "consistent_hashing_metadata").mkdir(parents=True)
+    with pytest.raises(UnsupportedTableError, match="consistent hashing"):
+        table.upsert(rows(spark, ("key-2", "x")), options=BUCKET)
+    assert table.snapshot().count() == 1

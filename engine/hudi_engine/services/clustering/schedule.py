@@ -13,6 +13,7 @@ from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
+from hudi_engine.index.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
 from hudi_engine.layout.layout import SORT_COLUMNS, STRATEGY, RowLayout
 from hudi_engine.publish.publication import publication_of
 from hudi_engine.services.clustering.choose import choose_groups
@@ -89,6 +90,9 @@ def plan_clustering(state: TableState, options: Options) -> tuple[ClusteringPlan
     groups, reason = choose_groups(state, options)
     if not groups:
         return None, ClusteringResult(reason=reason)
+    refuse_other_bucket_engines(state.storage, state.config)
+    ids = (each.file_id for group in groups for each in group.slices)
+    refuse_unsaid_buckets(state.config, options, ids)
     params = {SORT_COLUMNS.key: ",".join(layout.columns)} if layout.columns else {}
     if layout.is_curve:
         params[STRATEGY.key] = layout.strategy.value

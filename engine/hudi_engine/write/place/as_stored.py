@@ -10,9 +10,13 @@ import pyarrow as pa
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.bucket_form import with_bucket_form
+from hudi_engine.index.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan
 from hudi_engine.schema.meta_fields import RECORD_KEY
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+
+_WRITES_LOOKED_AT = 5
 
 
 def as_stored(
@@ -22,7 +26,7 @@ def as_stored(
     table: pa.Table | None,
     units: Mapping[str, PartitionUnit],
 ) -> UnitPlan:
-    """Return the plan with buckets of the form that the table's are of.
+    """Return the plan with buckets of the form that the table's are of, and refuse one that leaves them unsaid.
 
     Args:
         plan: How rows are treated.
@@ -32,8 +36,14 @@ def as_stored(
         units: The partitions that are written to.
 
     Raises:
-        ConfigError: Stored keys are in other buckets than the options say.
+        ConfigError: Stored keys are in other buckets than the options say, or no option says that file groups are buckets.
+        UnsupportedTableError: Its buckets differ by partition.
     """
+    refuse_other_bucket_engines(state.storage, context.config)
+    slices = [each for unit in units.values() for each in unit.slices]
+    if not plan.delete_only:
+        ids = [each.file_id for each in slices] or _newest_file_ids(state.timeline)
+        refuse_unsaid_buckets(context.config, context.options, ids)
     # An overwrite of the whole table leaves nothing behind that could be in other buckets.
     anew = context.operation == WriteOperation.INSERT_OVERWRITE_TABLE.value
     keys = None if table is None else table.column(RECORD_KEY)
@@ -42,7 +52,16 @@ def as_stored(
         context.read,
         context.options,
         keys,
-        () if anew else [each for unit in units.values() for each in unit.slices],
+        () if anew else slices,
         lambda: () if anew else state.view().latest_slices(),
     )
     return replace(plan, index=index)
+
+
+def _newest_file_ids(timeline: Timeline) -> list[str]:
+    """Return the file groups of the newest write that has some, for a write to partitions that are not there yet."""
+    for instant in reversed(timeline.completed_writes[-_WRITES_LOOKED_AT:]):
+        found = [stat.file_id for _, stat in timeline.commit_metadata(instant).write_stats() if stat.file_id]
+        if found:
+            return found
+    return []

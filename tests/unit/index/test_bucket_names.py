@@ -1,0 +1,32 @@
+"""Tables of Apache Hudi whose file groups are buckets are told by the names of these."""
+
+from __future__ import annotations
+
+import pytest
+from hudi_engine.config.options import resolve_options
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError
+from hudi_engine.index.lookup.bucket_names import refuse_unsaid_buckets
+
+HUDIS = {"hoodie.table.name": "t", "hoodie.table.type": "COPY_ON_WRITE", "hoodie.table.version": "6"}
+REST = "-57f9-4be7-8689-57d4a1671bf4-0"
+
+
+@pytest.mark.parametrize("numbers", [["00000000"], ["00000001", "00000003"], ["00000001", "00050000"]])
+def test_file_groups_that_all_begin_with_small_numbers_are_buckets(numbers):
+    with pytest.raises(ConfigError, match=f"'{numbers[0]}{REST}'.*hoodie.index.type is not said"):
+        refuse_unsaid_buckets(TableConfig(HUDIS), resolve_options({}), [each + REST for each in numbers])
+
+
+@pytest.mark.parametrize(
+    "names", [[], ["12345678"], ["00000001", "0000000a"], ["00012345"], ["00000001", "70000000"]]
+)
+def test_names_that_may_be_random_are_none(names):
+    refuse_unsaid_buckets(TableConfig(HUDIS), resolve_options({}), [each + REST for each in names])
+
+
+def test_an_index_that_is_said_and_tables_of_this_engine_are_believed():
+    simple = resolve_options({"hoodie.index.type": "SIMPLE"})
+    refuse_unsaid_buckets(TableConfig(HUDIS), simple, ["00000001" + REST])
+    ours = {**HUDIS, "hoodie.table.timeline.timezone": "UTC"}
+    refuse_unsaid_buckets(TableConfig(ours), resolve_options({}), ["00000001" + REST])
