@@ -37,6 +37,14 @@ _TIMEBASED_PREFIXES = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.
 _DELETE_FIELD = TableOptions.DELETE_FIELD.key
 _DELETE_MARKER = TableOptions.DELETE_MARKER.key
 _TRUSTED = "__rule_is_trusted"
+_RELEASE_1_KEYS = (
+    "hoodie.record.merge.strategy.id",
+    "hoodie.timeline.path",
+    "hoodie.timeline.history.path",
+    "hoodie.table.format",
+    "hoodie.table.initial.version",
+)
+"""Keys that Hudi 1.x gives the tables of version 6 that it creates."""
 _OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
 
@@ -253,12 +261,14 @@ class TableConfig:
     def merges_as_release_0(self) -> bool:
         """Whether rows are those that Hudi 0.x, which made the table, gives.
 
-        Release 1 merges the same logs otherwise when records or deletes come late.
+        Release 1 merges the same logs otherwise when records or deletes come late. Tables of releases before 0.14 have
+        the keys of neither.
         """
+        by_release_0 = "hoodie.compaction.record.merger.strategy" in self.properties
         return (
             self.version == 6
             and self.table_type is TableType.MERGE_ON_READ
-            and "hoodie.compaction.record.merger.strategy" in self.properties
+            and (by_release_0 or not any(key in self.properties for key in _RELEASE_1_KEYS))
             and TableOptions.MERGE_MODE.key not in self.properties
             and not self.is_of_this_engine
         )

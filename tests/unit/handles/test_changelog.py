@@ -20,6 +20,7 @@ SLICE = FileSlice("", "f-0", "20260101000000000", None, ())
 
 def config(ordering: str | None) -> TableConfig:
     properties = {
+        "hoodie.table.timeline.timezone": "UTC",
         "hoodie.table.name": "t",
         "hoodie.table.type": "MERGE_ON_READ",
         "hoodie.table.version": "6",

@@ -361,6 +361,21 @@ def test_tables_of_release_0_combine_the_logs_first_and_a_delete_takes_the_store
     assert settings_of_0.merges_as_release_0 and not ours.merges_as_release_0
 
 
+@pytest.mark.parametrize(
+    ("properties", "as_release_0"),
+    [
+        (OF_HUDI, True),
+        ({**OF_HUDI, "hoodie.record.merge.strategy.id": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5"}, False),
+        ({**OF_HUDI, "hoodie.timeline.path": "timeline"}, False),
+        ({**RELEASE_0, "hoodie.record.merge.mode": "EVENT_TIME_ORDERING"}, False),
+    ],
+)
+def test_tables_of_releases_that_named_no_strategy_are_of_release_0_unless_a_key_of_release_1_is_there(
+    properties: dict[str, str], as_release_0: bool
+) -> None:
+    assert config(DEFAULT, **properties).merges_as_release_0 is as_release_0
+
+
 def test_version_9_fills_gaps_from_the_stored_row_and_a_row_keeps_its_commit_time(tmp_path: Path) -> None:
     partial = {
         "hoodie.table.version": "9",
