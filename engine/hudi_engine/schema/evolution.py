@@ -69,6 +69,8 @@ def can_promote(stored: pa.DataType, wanted: pa.DataType) -> bool:
             whole = wanted.precision - wanted.scale >= stored.precision - stored.scale
             return bool(whole and wanted.scale >= stored.scale)
         return bool(pa.types.is_string(wanted))
+    if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):
+        return bool(stored.tz == wanted.tz and (stored.unit, wanted.unit) == ("ms", "us"))
     return wanted in _PROMOTIONS.get(stored, ())
 
 

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.schema.required import has_required, nulls_of_rows, with_nulls_allowed
 from hudi_engine.schema.spark_types import nulls_of_frame
 from hudi_engine.write.incoming import Incoming
 
 
-def allowing_nulls(context: WriteContext, incoming: Incoming) -> WriteContext:
+def allowing_nulls(context: WriteContext, incoming: Incoming, *, delete_only: bool) -> WriteContext:
     """Return a write whose schema has those columns optional in which rows have nulls, of distributed rows: may have.
 
     Args:
         context: The write.
         incoming: Its rows, which have all columns of the table unless they are keys to delete.
+        delete_only: Whether they are.
     """
-    if not has_required(context.avro_schema):
+    if delete_only or not has_required(context.avro_schema):
         return context
     if incoming.table is not None:
         nulls = nulls_of_rows(incoming.table)
     else:
         assert incoming.distributed is not None
-        nulls = nulls_of_frame(incoming.distributed.frame.schema)
+        keys = context.config.record_key_fields
+        # a row whose only key column is null is refused
+        only_key = keys[0] if len(keys) == 1 else None
+        may_be_null = nulls_of_frame(incoming.distributed.frame.schema)
+        nulls = pa.schema([field for field in may_be_null if field.name != only_key])
     return replace(context, avro_schema=with_nulls_allowed(context.avro_schema, nulls))

@@ -200,7 +200,7 @@ def _commit(
         incoming = refit(incoming, before, state, request)
         refuse_new_columns(state, incoming.schema)
         context = _context(state, request, transaction.instant, action, incoming.schema)
-        context = allowing_nulls(context, incoming)
+        context = allowing_nulls(context, incoming, delete_only=operation.delete_only)
         plan = _plan(config, request, index, operation)
         units = _units(state, incoming, index, request)
         plan = as_stored(plan, state, context, incoming.table, units)
