@@ -52,7 +52,7 @@ class TableOptions:
         "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled",
         False,
         TABLE,
-        "Timestamps in keys and partition paths are written as text instead of microseconds; as in Apache Hudi the text has "
+        "Timestamps in keys and partition paths are written as text instead of numbers; as in Apache Hudi the text has "
         "milliseconds, so that keys that differ by less are one.",
     )
     PAYLOAD_CLASS = text_option(
