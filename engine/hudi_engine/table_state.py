@@ -21,6 +21,7 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.stored_keys import some_stored_keys
+from hudi_engine.merge.modes.defaults import refuse_defaults
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.table_reader import read_context, table_schema
@@ -143,7 +144,12 @@ class TableState:
             instant: The instant's time.
             action: Its action.
             operation: Hudi's name of the operation.
+
+        Raises:
+            UnsupportedTableError: Rows are filled column by column, and columns have defaults other than null.
         """
+        avro = self.avro_schema(data_schema)
+        refuse_defaults(self.config, avro)
         return WriteContext(
             storage=self.storage,
             config=self.config,
@@ -152,7 +158,7 @@ class TableState:
             action=action,
             operation=operation,
             schema=read.schema,
-            avro_schema=full_avro(self.avro_schema(data_schema), self.config),
+            avro_schema=full_avro(avro, self.config),
             read=read,
             base_files=BaseFileOptions.from_options(options),
             average_row_bytes=self.average_row_bytes(options),

@@ -15,6 +15,7 @@ from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
 from hudi_engine.handles.base_file_options import BaseFileOptions
+from hudi_engine.merge.modes.defaults import refuse_defaults
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.progress import under_way
@@ -91,6 +92,9 @@ def _claim(
         state = drop_torn_plans(open_locked(storage, options, publication))
         require_merge_on_read(state)
         merge_rule(state.config)
+        schema = state.data_schema()
+        if schema is not None:
+            refuse_defaults(state.config, state.avro_schema(schema))
         chosen = next_to_run(state, options, wanted)
         if chosen is None:
             scheduled = schedule_locked(state, options)
