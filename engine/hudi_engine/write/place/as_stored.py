@@ -46,7 +46,8 @@ def as_stored(
         refuse_unsaid_buckets(context.config, context.options, ids)
     # An overwrite of the whole table leaves nothing behind that could be in other buckets.
     anew = context.operation == WriteOperation.INSERT_OVERWRITE_TABLE.value
-    keys = None if table is None else table.column(RECORD_KEY)
+    # Rows whose keys are yet to be made have no bucket.
+    keys = None if table is None or RECORD_KEY not in table.column_names else table.column(RECORD_KEY)
     index = with_bucket_form(
         plan.index,
         context.read,
