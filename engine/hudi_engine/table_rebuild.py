@@ -9,7 +9,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
-from hudi_engine.errors import TableExistsError, WriteConflictError
+from hudi_engine.errors import StorageError, TableExistsError, WriteConflictError
 from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
@@ -17,6 +17,7 @@ from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.given import public_location
 from hudi_engine.table import HudiTable, defined_table
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.schema_commits import load_schema_history
 from hudi_engine.txn.footprint import Kind, kind_of
 from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.since import committed_since
@@ -95,6 +96,10 @@ def build_table(
     return _rebuild(spark, path, df, definition, begins=True)
 
 
+class _OnlyBesideError(StorageError):
+    """What was there may be gone, and the new table is not in its place yet: its folder must stay."""
+
+
 def build_instead(
     spark: SparkSession,
     path: str,
@@ -118,8 +123,15 @@ def build_instead(
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
 
     def put(base: str, side: str) -> None:
-        make_room()
-        place_new(base, side)
+        # from here on the new table is the only one, wherever it is
+        try:
+            make_room()
+            place_new(base, side)
+        except BaseException as error:
+            raise _OnlyBesideError(
+                f"the table is built at {side}, and could not be put in the place of what was at {base}: {error}. Move that folder "
+                "there, or run this again"
+            ) from error
 
     storage = open_storage(public_location(path))
     return _build_beside(spark, storage, wanted, rows, definition.get("options"), put)
@@ -139,11 +151,11 @@ def _rebuild(
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
     base = _empty_state(storage) if begins else None
-    if fresh or _stays(TableConfig.load(storage) if base is None else base.config, wanted):
+    looked = TableState.load(storage) if base is None else base
+    if fresh or (_stays(looked.config, wanted) and load_schema_history(storage, looked.timeline) is None):
         table = HudiTable(spark, path, storage, options)
         operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
         return table.write_anew(operation, rows, base=base)
-    looked = TableState.load(storage) if base is None else base
 
     def put(_: str, side: str) -> None:
         _swap_unless_overtaken(looked, side, resolve_options(options))
@@ -196,6 +208,8 @@ def _build_beside(
         )
         result = table.write_anew(operations.BULK_INSERT, df)
         put(storage.base, side)
+    except _OnlyBesideError:
+        raise
     except BaseException:
         if not is_switched(storage.base, side):
             remove_side(side)

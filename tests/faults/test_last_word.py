@@ -111,6 +111,21 @@ def test_of_two_checkpoints_the_one_that_would_be_hidden_is_a_conflict(storage: 
     assert noted(storage) == C4
 
 
+def test_a_noted_checkpoint_does_not_hide_one_that_came_meanwhile_below_a_commit_that_carries_none(
+    storage: LocalStorage,
+) -> None:
+    older, younger = under_way(storage, "second", checkpoint=C4), under_way(storage, "third")
+    older.__enter__()
+    with pytest.raises(WriteConflictError, match="noted a checkpoint"), mini.begin(storage, "UPSERT") as own:
+        own.inflight(CommitMetadata(operation_type="UPSERT"))
+        younger.__enter__()
+        older.__exit__(None, None, None)
+        younger.__exit__(None, None, None)
+        told = {CHECKPOINT: format_checkpoint(C5), "schema": mini.SCHEMA}
+        own.commit(CommitMetadata(extra_metadata=told, operation_type="UPSERT"))
+    assert noted(storage) == C4
+
+
 def test_a_checkpoint_can_be_set_back(storage: LocalStorage) -> None:
     insert(storage, "second", checkpoint=C5)
     insert(storage, "third", checkpoint={})

@@ -13,7 +13,7 @@ from dbt.adapters.hudi.spark.freshness import last_write_time
 
 EVENTS = """
 {{ config(materialized='incremental', unique_key='id', table_type='TYPE') }}
-select cast(id as int) as id, {{ var('n', 0) }} as n from range(10)
+select cast(id as int) as id, {{ var('n', 0) }} as n from range({{ var('rows', 10) }})
 """
 
 
@@ -26,7 +26,7 @@ class TestServicesAreNoNews:
         }
 
     @pytest.mark.parametrize("kind", ["cow", "mor"])
-    def test_compaction_clustering_and_clean_do_not_make_a_source_fresher(
+    def test_services_and_runs_without_rows_do_not_make_a_source_fresher(
         self, project: Any, kind: str
     ) -> None:
         for number in range(3):
@@ -43,5 +43,7 @@ class TestServicesAreNoNews:
         newest = max(each.requested_time for each in state.timeline.instants if each.is_completed)
         assert last_write_time(state) == loaded
         assert newest > loads[-1].requested_time, "no service committed after the loads"
+        run_dbt(["run", "--select", f"events_{kind}", "--vars", "rows: 0"])
+        assert last_write_time(TableState.load(open_storage(base))) == loaded
         run_dbt(["run", "--select", f"events_{kind}", "--vars", "n: 9"])
         assert last_write_time(TableState.load(open_storage(base))) > loaded

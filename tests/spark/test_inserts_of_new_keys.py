@@ -86,7 +86,7 @@ def test_a_row_that_was_left_out_and_one_that_was_not_found_are_not_both_there_a
     both = rows(spark, (0, "a", "mine"), (1, "a", "mine"))
     table = make("cow")
     beaten(lambda: table.delete(both.select("id", "dt")))
-    with pytest.raises(WriteConflictError, match="did not find"):
+    with pytest.raises(WriteConflictError, match="added what it did not"):
         WRITES[_NEW](table, both)
     assert content(table) == []
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hudi_engine import SchemaError, WriteConflictError
+from hudi_engine import HudiTable, SchemaError, WriteConflictError, rebuild_table
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
@@ -157,3 +157,13 @@ def test_a_compaction_that_was_planned_before_a_rename_keeps_the_values(spark, t
     rename(table)
     assert table.compact().instant == planned
     assert _titles(table) == {1: "uno", 2: "two", 3: "three"}
+
+
+def test_a_rebuild_gives_it_other_columns(spark, tmp_path):
+    table = create(spark, tmp_path, partition_by=["dt"])
+    table.upsert(frame(spark, *FIRST))
+    rename(table)
+    rows = spark.createDataFrame([(1, 1, "a", "one", 7)], RENAMED + ", more int")
+    rebuild_table(spark, table.path, rows, name="t", record_key=["id"], partition_by=["dt"])
+    found = HudiTable.open(spark, table.path).snapshot().select("id", "title", "more").collect()
+    assert [tuple(row) for row in found] == [(1, "one", 7)]

@@ -55,10 +55,13 @@ def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> N
         spark: The session.
         catalog: The warehouse that is used now.
     """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     for root in _filled_from - {catalog.root}:
         try:
             _unload(spark, type(catalog)(root))
-        except (HudiError, OSError) as error:
+        except (HudiError, OSError, PySparkException, Py4JError) as error:
             logger.warning("names of %s may still be shown, as it cannot be read: %s", root, error)
     _filled_from.clear()
     _filled_from.add(catalog.root)

@@ -364,22 +364,19 @@ def _check_open_slices(
 
 
 def _check_noted(instant: str, mine: CommitMetadata, base: Timeline, current: Timeline) -> None:
-    """Refuse a commit that is nothing but a checkpoint where it would hide another one, or be hidden by an older one."""
-    newest = current.newest_metadata()
-    now = None if newest is None else newest.extra_metadata.get(CHECKPOINT)
-    if CHECKPOINT not in mine.extra_metadata or now is None:
+    """Refuse a commit that is nothing but a checkpoint where another one was noted since it was made up."""
+    if CHECKPOINT not in mine.extra_metadata:
         return
-    known = base.newest_metadata()
-    if known is None or known.extra_metadata.get(CHECKPOINT) != now or _is_overtaken(instant, current):
-        raise WriteConflictError(
-            f"instant {instant} cannot be committed: another writer has noted a checkpoint, or carried the one before on, "
-            "meanwhile. Run this again"
-        )
-
-
-def _is_overtaken(instant: str, current: Timeline) -> bool:
-    """Tell whether a write that began later is completed: of what a commit says of the whole table the newest instant's counts."""
-    return any(done.requested_time > instant for done in current.completed_writes)
+    noted = (
+        base.commit_metadata(each).extra_metadata.get(CHECKPOINT) for each in reversed(base.completed_writes)
+    )
+    known = next((text for text in noted if text is not None), None)
+    for other, metadata in committed_since(base, current):
+        if metadata.extra_metadata.get(CHECKPOINT) not in (None, known):
+            raise WriteConflictError(
+                f"instant {instant} cannot be committed: {other.action} {other.requested_time} of another writer has noted a "
+                "checkpoint meanwhile. Run this again"
+            )
 
 
 def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:

@@ -15,6 +15,7 @@ from hudi_engine.schema.spark_types import spark_name
 from hudi_engine.schema.time_units import schema_in_units_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.schema_commits import load_schema_history
+from hudi_engine.txn.conflict import same_schema
 from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.operation import NOTHING
 from hudi_engine.write.request import WriteRequest
@@ -151,7 +152,7 @@ def check_same_columns(before: TableState, now: TableState) -> None:
     Raises:
         WriteConflictError: The columns are others.
     """
-    if before.schema_json() != now.schema_json():
+    if not same_schema(before.schema_json(), now.schema_json()):
         raise WriteConflictError(
             f"another writer changed the columns of table {now.config.name!r} while this write was about to: run it again"
         )

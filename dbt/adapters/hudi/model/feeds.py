@@ -10,11 +10,12 @@ from dbt_common.exceptions import DbtRuntimeError
 _OF_BATCHES = "microbatch"
 _CALL = re.compile(r"\bhudi_changes\s*\(")
 _JINJA_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_JINJA = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def takes_changes(code: str) -> bool:
     """Tell whether the code of a model calls ``hudi_changes``, as it is written, without the macros it calls."""
-    return _CALL.search(_JINJA_COMMENT.sub("", code)) is not None
+    return any(_CALL.search(each) for each in _JINJA.findall(_JINJA_COMMENT.sub("", code)))
 
 
 def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None:

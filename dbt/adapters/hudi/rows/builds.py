@@ -120,8 +120,7 @@ def _refuse_place_of_another(
             if each.is_hudi_table and each.base is not None and same_place(each.base, plan.base):
                 raise DbtRuntimeError(
                     f"{plan.schema}.{plan.name} would be built at {plan.base}, which is the table {each.name.label}: its rows "
-                    "would be replaced. Set another location_root (such as one with the schema in it) or alias, or drop that "
-                    "table first"
+                    "would be replaced. Set another location_root (such as one with the schema in it) or another alias"
                 )
 
 

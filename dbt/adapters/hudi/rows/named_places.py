@@ -43,7 +43,11 @@ def build_under_name(
     definition = with_options(plan, warehouse.options)
 
     def make_room() -> None:
-        warehouse.drop(session, plan.schema, plan.name)
+        now = warehouse.entry(session, plan.schema, plan.name)
+        if (
+            now is not None and now.base is None
+        ):  # hive sync, or another process, may have named a Hudi table so meanwhile
+            warehouse.drop(session, plan.schema, plan.name)
 
     plain = entry is not None and entry.base is None
     folder = entry.managed_folder if entry is not None and plain else None

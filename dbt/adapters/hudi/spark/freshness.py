@@ -57,7 +57,7 @@ def last_changes(
 def last_write_time(state: TableState) -> datetime.datetime | None:
     """Return the UTC time of the newest commit that brought rows or took them away, None for a table without one.
 
-    Services, and a rollback of a write that failed, are no news: they go on where nobody loads rows any more.
+    Services, a rollback of a write that failed and commits without rows are no news: they go on where nobody loads rows any more.
 
     Args:
         state: The table.
@@ -65,7 +65,8 @@ def last_write_time(state: TableState) -> datetime.datetime | None:
     timeline = state.timeline
     active = ((each, timeline.commit_metadata(each)) for each in reversed(timeline.completed_writes))
     for instant, metadata in chain(active, timeline.archived.writes_newest_first()):
-        if operation_of(metadata, instant.action) not in SERVICE_OPERATIONS:
+        touches_rows = any(metadata.write_stats()) or bool(metadata.partition_to_replace_file_ids)
+        if touches_rows and operation_of(metadata, instant.action) not in SERVICE_OPERATIONS:
             return parse_instant_time(instant.requested_time, state.config.timeline_zone)
     return None
 

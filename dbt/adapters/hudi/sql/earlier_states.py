@@ -38,7 +38,7 @@ _NAMING = ("SubqueryAlias", "UnresolvedSubqueryColumnAliases", "Sample")
 _KINDS = ("latest_state", "cdc")
 # What dbt makes of {{ ref('t') }} where it reads a part of it (samples, batches, --empty), with what stands behind it in the query.
 _PART_OF = re.compile(
-    r"(?P<begin>(?:\(select \* from )+)(?P<name>[\w.`]+)(?P<end>(?: (?:where [^()]*|limit \d+)\))+)"
+    r"(?P<begin>(?:\(select \* from )+)(?P<name>[\w.`]+)(?P<end>(?: (?:where (?:[^()]|\([^()]*\))*|limit \d+)\))+)"
     r"(?P<state>_r[ot]\b|\s+(?:for\s+)?(?:timestamp|system_time|version|system_version)\s+as\s+of\s+'[^']*')",
     re.IGNORECASE,
 )
@@ -75,7 +75,7 @@ class EarlierStates:
         Raises:
             DbtRuntimeError: A state that cannot be told from the text, or in a view, which would outlive the name.
         """
-        text = _PART_OF.sub(r"\g<begin>\g<name>\g<state>\g<end>", text)
+        text = _PART_OF.sub(_state_inside, text)
         if not _WORDS.search(text):
             return text
         try:
@@ -157,6 +157,14 @@ def _places(node: JavaPlan, text: str, above: str = "") -> Iterator[_Place]:
         return
     for each in plans.below(node):
         yield from _places(each, text, kind)
+
+
+def _state_inside(part: re.Match[str]) -> str:
+    """Return dbt's query of a part of a table with what stands behind it at the table's name."""
+    name, state = part["name"], part["state"]
+    is_face = state.startswith("_")
+    quoted = f"{name[:-1]}{state}`" if is_face and name.endswith("`") else f"{name}{state}"
+    return f"{part['begin']}{quoted}{part['end']}"
 
 
 def _literal(expression: JavaPlan) -> str | None:

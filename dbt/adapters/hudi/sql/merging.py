@@ -240,6 +240,8 @@ def _as_stored(schema: T.StructType, rows: DataFrame, value: T.StructField, name
     column = schema[name]
     if value.dataType == column.dataType:
         return F.col(value.name)
+    if value.dataType.typeName() == "void":
+        return F.col(value.name).cast(column.dataType)
     refuse_other_fields(value.dataType, column.dataType, name)
     check_cast(rows, value, column)
     return exact_cast(value.name, value.dataType, column.dataType, name)

@@ -58,12 +58,23 @@ def with_bucket_form(
     forms = _forms(read, is_noted)
     found = _stored(read, slices, index.buckets)
     fits = _fitting(read, options, index.buckets, forms, found)
+    if len(fits) > 1 and keys is not None and _same_buckets(read, options, index.buckets, fits, keys):
+        return replace(index, form=fits[0])
     if len(fits) > 1 and (differs or (differs is None and not is_noted)):
         found += _stored(read, elsewhere(), index.buckets)
         fits = _fitting(read, options, index.buckets, fits, found)
     if not fits:
         raise _no_form_fits(read, options, index.buckets, forms, found)
     return replace(index, form=fits[0])
+
+
+def _same_buckets(
+    read: ReadContext, options: Options, count: int, forms: Sequence[BucketForm], keys: pa.ChunkedArray
+) -> bool:
+    """Tell whether forms give the keys of a batch the same buckets, so that it does not matter which one it is."""
+    table = pa.table({RECORD_KEY: keys})
+    first, *others = (bucket_ids(table, read.config, count, options, form) for form in forms)
+    return all(each.equals(first) for each in others)
 
 
 def _forms(read: ReadContext, is_noted: bool) -> list[BucketForm]:
