@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.declared.engine_options import EngineOptions
@@ -117,6 +118,7 @@ def build_instead(
         definition: As in rebuild_table.
 
     Raises:
+        StorageError: The table is built and could not be put there; it stays in the folder beside that the message names.
         HudiError: As create and upsert do; what is there stands.
     """
     rows = as_frame(spark, df)
@@ -151,21 +153,20 @@ def _rebuild(
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
     base = _empty_state(storage) if begins else None
-    looked = TableState.load(storage) if base is None else base
-    if fresh or (_stays(looked.config, wanted) and load_schema_history(storage, looked.timeline) is None):
-        table = HudiTable(spark, path, storage, options)
-        operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
-        return table.write_anew(operation, rows, base=base)
-
-    def put(_: str, side: str) -> None:
-        _swap_unless_overtaken(looked, side, resolve_options(options))
-
-    return _build_beside(spark, storage, wanted, rows, options, put)
+    if not fresh:
+        looked = TableState.load(storage) if base is None else base
+        if not _stays(looked, wanted):
+            put = partial(_swap_unless_overtaken, looked, resolve_options(options))
+            return _build_beside(spark, storage, wanted, rows, options, put)
+    table = HudiTable(spark, path, storage, options)
+    operation = operations.BULK_INSERT if fresh else operations.INSERT_OVERWRITE_TABLE
+    return table.write_anew(operation, rows, base=base)
 
 
-def _stays(stored: TableConfig, wanted: TableConfig) -> bool:
-    """Tell whether a table can be written anew where it is."""
-    return same_definition(stored, wanted) and stored.version == 6
+def _stays(stored: TableState, wanted: TableConfig) -> bool:
+    """Tell whether a table can be written anew where it is: not where its columns have ids, which new ones would not have."""
+    is_same = same_definition(stored.config, wanted) and stored.config.version == 6
+    return is_same and load_schema_history(stored.storage, stored.timeline) is None
 
 
 def _empty_state(storage: Storage) -> TableState:
@@ -221,11 +222,11 @@ def _build_beside(
     return result
 
 
-def _swap_unless_overtaken(looked: TableState, side: str, options: Options) -> None:
+def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side: str) -> None:
     """Put the new table in its place, under the lock of the old one so that nobody begins or commits a write in between."""
     storage = looked.storage
     if not exists(storage):
-        swap(storage.base, side)
+        swap(base, side)
         return
     with table_lock(storage, options):
         now = TableState.load(storage).timeline
@@ -235,7 +236,7 @@ def _swap_unless_overtaken(looked: TableState, side: str, options: Options) -> N
                     f"the table at {storage.base} cannot be built anew: {other.action} {other.requested_time} of another writer "
                     "came meanwhile. The table is as the other writer left it; run this write again"
                 )
-        swap(storage.base, side)
+        swap(base, side)
 
 
 def _without_meta(df: DataFrame) -> DataFrame:

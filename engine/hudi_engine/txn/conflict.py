@@ -33,7 +33,6 @@ import json
 from collections.abc import Iterable
 from enum import Enum
 
-from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import CorruptTableError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -91,8 +90,6 @@ def check_conflicts(
     if not into_planned_clusterings:
         _check_planned_clusterings(instant, mine, footprint, current)
     _check_open_slices(instant, mine, footprint, base, current)
-    if not footprint.touched:
-        _check_noted(instant, mine, base, current)
 
 
 def check_reads(mine: CommitMetadata, *, instant: str, reads: ReadsOfWrite, current: Timeline) -> None:
@@ -361,22 +358,6 @@ def _check_open_slices(
                 f"took away the slice of file group {file_id!r} in partition {partition!r} by dropping it"
             )
             raise WriteConflictError(_message(instant, mine, f"compaction {slice_instant}", reason))
-
-
-def _check_noted(instant: str, mine: CommitMetadata, base: Timeline, current: Timeline) -> None:
-    """Refuse a commit that is nothing but a checkpoint where another one was noted since it was made up."""
-    if CHECKPOINT not in mine.extra_metadata:
-        return
-    noted = (
-        base.commit_metadata(each).extra_metadata.get(CHECKPOINT) for each in reversed(base.completed_writes)
-    )
-    known = next((text for text in noted if text is not None), None)
-    for other, metadata in committed_since(base, current):
-        if metadata.extra_metadata.get(CHECKPOINT) not in (None, known):
-            raise WriteConflictError(
-                f"instant {instant} cannot be committed: {other.action} {other.requested_time} of another writer has noted a "
-                "checkpoint meanwhile. Run this again"
-            )
 
 
 def merged_schema(instant: str, mine: str | None, base: str | None, current: str | None) -> str | None:

@@ -16,6 +16,8 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.conflict import same_schema
+from hudi_engine.txn.footprint import Footprint
+from hudi_engine.txn.since import committed_since
 
 
 def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
@@ -38,6 +40,32 @@ def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) ->
     hiding = _other_checkpoint(mine, younger, current)
     if hiding is not None:
         raise WriteConflictError(_message(instant, mine, hiding, "it notes what was consumed of its inputs"))
+
+
+def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: Timeline) -> None:
+    """Raise when a commit is nothing but a checkpoint, and another one was noted since it was made up.
+
+    Args:
+        mine: Metadata this write is about to commit.
+        instant: Its instant time.
+        base: Timeline as of its begin.
+        current: Timeline now, read under the table's lock.
+
+    Raises:
+        WriteConflictError: naming both instants.
+    """
+    if CHECKPOINT not in mine.extra_metadata or Footprint.of(mine).touched:
+        return
+    noted = (
+        base.commit_metadata(each).extra_metadata.get(CHECKPOINT) for each in reversed(base.completed_writes)
+    )
+    known = next((text for text in noted if text is not None), None)
+    for other, metadata in committed_since(base, current):
+        if metadata.extra_metadata.get(CHECKPOINT) not in (None, known):
+            raise WriteConflictError(
+                f"instant {instant} cannot be committed: {other.action} {other.requested_time} of another writer has noted a "
+                "checkpoint meanwhile. Run this again"
+            )
 
 
 def with_checkpoint(metadata: CommitMetadata, *, instant: str, current: Timeline) -> CommitMetadata:

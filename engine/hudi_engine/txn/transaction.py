@@ -31,7 +31,7 @@ from hudi_engine.txn.conflict import (
     merged_schema,
 )
 from hudi_engine.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfWrite, kind_of
-from hudi_engine.txn.last_word import check_last_word, with_checkpoint
+from hudi_engine.txn.last_word import check_last_word, check_noted, with_checkpoint
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -275,6 +275,7 @@ class WriteTransaction:
             left=left,
             into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
         )
+        check_noted(metadata, instant=self.instant, base=self.timeline, current=current)
         if reads is not None:
             check_reads(metadata, instant=self.instant, reads=reads, current=current)
         living = Liveness(self._storage, self.config, self._options)

@@ -60,7 +60,7 @@ def delete_partitions(storage: Storage, partitions: Sequence[str], options: Opti
             WriteOperation.DELETE_PARTITION,
             "replacecommit",
             lambda now: CommitMetadata(
-                extra_metadata=_schema(now), partition_to_replace_file_ids=_file_ids(now, wanted)
+                extra_metadata=now.schema_texts(), partition_to_replace_file_ids=_file_ids(now, wanted)
             ),
         )
 
@@ -84,7 +84,7 @@ def empty_table(storage: Storage, options: Options) -> WriteResult:
             WriteOperation.INSERT_OVERWRITE_TABLE,
             "replacecommit",
             lambda now: CommitMetadata(
-                extra_metadata=_schema(now), partition_to_replace_file_ids=_file_ids(now, None)
+                extra_metadata=now.schema_texts(), partition_to_replace_file_ids=_file_ids(now, None)
             ),
         ),
     )
@@ -120,7 +120,7 @@ def alter_schema(
             # The columns are all of the table's, so they would take back what another writer has changed of them.
             check_same_columns(before, now)
             check_schema_change(now, columns)
-            return CommitMetadata(extra_metadata={**_schema(now), "schema": text})
+            return CommitMetadata(extra_metadata={**now.schema_texts(), "schema": text})
 
         return _Change(WriteOperation.ALTER_SCHEMA, write_action(state.config.table_type), metadata)
 
@@ -145,7 +145,7 @@ def note_checkpoint(storage: Storage, noted: Callable[[TableState], str], option
         lambda state: _Change(
             WriteOperation.UPSERT,
             write_action(state.config.table_type),
-            lambda now: CommitMetadata(extra_metadata={**_schema(now), CHECKPOINT: noted(now)}),
+            lambda now: CommitMetadata(extra_metadata={**now.schema_texts(), CHECKPOINT: noted(now)}),
         ),
     )
 
@@ -225,7 +225,3 @@ def _file_ids(state: TableState, partitions: Iterable[str] | None) -> dict[str, 
     for each in state.view(partitions).latest_slices():
         found.setdefault(each.partition, []).append(each.file_id)
     return {partition: sorted(ids) for partition, ids in found.items()}
-
-
-def _schema(state: TableState) -> dict[str, str]:
-    return state.schema_texts()

@@ -43,10 +43,9 @@ def build_under_name(
     definition = with_options(plan, warehouse.options)
 
     def make_room() -> None:
+        # hive sync, or another process, may have given the name to a Hudi table meanwhile
         now = warehouse.entry(session, plan.schema, plan.name)
-        if (
-            now is not None and now.base is None
-        ):  # hive sync, or another process, may have named a Hudi table so meanwhile
+        if now is not None and now.base is None:
             warehouse.drop(session, plan.schema, plan.name)
 
     plain = entry is not None and entry.base is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
@@ -22,12 +24,26 @@ _OK = AdapterResponse("OK")
 
 def create_from_columns(statement: Statement) -> Routed | None:
     """CREATE TABLE with columns: a Hudi table when it says USING hudi or nothing."""
+    return _created(statement, _from_columns)
+
+
+def create_table_as_select(statement: Statement) -> Routed | None:
+    """CREATE TABLE AS SELECT: a Hudi table when it says USING hudi or nothing."""
+    return _created(statement, _as_select)
+
+
+def _created(
+    statement: Statement, make: Callable[[Statement, ModelPlan, CatalogEntry | None], Routed]
+) -> Routed | None:
+    """Make the table, unless it is to be of another format, or its name is there and the statement is content with that."""
     plan = _table_plan(statement)
     if plan is None:
         return None
     entry = _known(statement, plan)
-    if _is_content(statement, entry):
-        return Routed(_OK)
+    return Routed(_OK) if _is_content(statement, entry) else make(statement, plan, entry)
+
+
+def _from_columns(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
     schema = plans.struct_type(statement.plan.tableSchema())
     check_new_columns(schema, f"{plan.schema}.{plan.name}")
     columns = T.StructType(
@@ -41,14 +57,7 @@ def create_from_columns(statement: Statement) -> Routed | None:
     return _made(statement, plan, _OK, schema)
 
 
-def create_table_as_select(statement: Statement) -> Routed | None:
-    """CREATE TABLE AS SELECT: a Hudi table when it says USING hudi or nothing."""
-    plan = _table_plan(statement)
-    if plan is None:
-        return None
-    entry = _known(statement, plan)
-    if _is_content(statement, entry):
-        return Routed(_OK)
+def _as_select(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
     frame = drop_meta_columns(plans.frame(statement.session, statement.plan.query()))
     build = rebuild_table if _replaces(statement) else build_table
     result = build_under_name(statement.warehouse, statement.session, plan, entry, frame, build)

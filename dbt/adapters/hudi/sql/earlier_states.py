@@ -163,8 +163,8 @@ def _state_inside(part: re.Match[str]) -> str:
     """Return dbt's query of a part of a table with what stands behind it at the table's name."""
     name, state = part["name"], part["state"]
     is_face = state.startswith("_")
-    quoted = f"{name[:-1]}{state}`" if is_face and name.endswith("`") else f"{name}{state}"
-    return f"{part['begin']}{quoted}{part['end']}"
+    named = f"{name[:-1]}{state}`" if is_face and name.endswith("`") else f"{name}{state}"
+    return f"{part['begin']}{named}{part['end']}"
 
 
 def _literal(expression: JavaPlan) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
 from hudi_engine.config.enums import WriteOperation
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.lookup.bucket_form import with_bucket_form
 from hudi_engine.index.lookup.bucket_names import refuse_other_bucket_engines, refuse_unsaid_buckets
@@ -42,8 +43,7 @@ def as_stored(
     refuse_other_bucket_engines(state.storage, context.config)
     slices = [each for unit in units.values() for each in unit.slices]
     if not plan.delete_only:
-        ids = [each.file_id for each in slices] or _newest_file_ids(state.timeline)
-        refuse_unsaid_buckets(context.config, context.options, ids)
+        refuse_unsaid_buckets(context.config, context.options, _file_ids(slices, state.timeline))
     # An overwrite of the whole table leaves nothing behind that could be in other buckets.
     anew = context.operation == WriteOperation.INSERT_OVERWRITE_TABLE.value
     # Rows whose keys are yet to be made have no bucket.
@@ -57,6 +57,11 @@ def as_stored(
         lambda: () if anew else state.view().latest_slices(),
     )
     return replace(plan, index=index)
+
+
+def _file_ids(slices: Iterable[FileSlice], timeline: Timeline) -> Iterator[str]:
+    """Yield the file groups of the partitions that are written to, or else some others; commits are read when it comes to that."""
+    yield from [each.file_id for each in slices] or _newest_file_ids(timeline)
 
 
 def _newest_file_ids(timeline: Timeline) -> list[str]:
