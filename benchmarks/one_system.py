@@ -16,7 +16,7 @@ from benchmarks.processes import cpu_seconds
 from benchmarks.services import clean_seconds, pyarrow_copy_seconds
 from benchmarks.session import large_session, system_arguments
 from benchmarks.systems import SYSTEMS, DbtHudi, System
-from benchmarks.workload import SCAN, TINY_BATCHES, batch_folder, batches, prepare
+from benchmarks.workload import SCAN, TINY_BATCHES, batch_folder, batches, one_partition, prepare
 
 CLEANED_FILES = 10_000
 _LOADS = 3
@@ -121,7 +121,7 @@ def _warm(system: System, data: Path, rows: int) -> None:
 
 
 def _overwrite(system: System, data: Path) -> None:
-    system.overwrite("big", system.spark.read.parquet(str(data / "load")).where("dt = '2026-01-03'"))
+    system.overwrite("big", one_partition(system.spark.read.parquet(str(data / "load"))))
 
 
 def _services(system: System, rows: int) -> None:

@@ -1,6 +1,6 @@
 """Runs the workload on dbt-hudi and its peers in turn and prints times, Spark jobs and ratios, with a bar chart.
 
-python3 dev.py bench                     everything (about an hour on two cores)
+python3 dev.py bench                     everything (more than an hour on two cores)
 python3 dev.py bench --rows 500000 --systems dbt-hudi,delta --only systems
 """
 
@@ -61,7 +61,7 @@ def main() -> int:
             together = [name for name in turns.systems if name in names]
             if len(together) > 1:
                 for name, seconds in _measure_in_turn(step, together, folder, wanted).items():
-                    results[name][step] = {"seconds": seconds, "jobs": 0}
+                    results.setdefault(name, {})[step] = {"seconds": seconds, "jobs": 0}
                 save(results, wanted.chart)
         if "dbt" in parts:
             print("[dbt] ten models, second run of the whole process", flush=True)
@@ -138,7 +138,7 @@ def _lines(
         if found is None:
             print(f"  LEFT OUT: the jars of {name} could not be fetched: {', '.join(SYSTEMS[name].jars)}")
             return
-        jars += found
+        jars += [jar for jar in found if jar not in jars]
     command = [
         *(sys.executable, "-m", *module),
         *("--folder", str(folder), "--rows", str(wanted.rows), "--repeats", str(wanted.repeats)),

@@ -155,6 +155,7 @@ class Iceberg(System):
     """Apache Iceberg, copy-on-write."""
 
     mode = "copy-on-write"
+    catalog = "ice"
     jars = ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",)
     conf = {
         "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
@@ -164,34 +165,40 @@ class Iceberg(System):
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         super().__init__(spark, folder)
-        spark.conf.set("spark.sql.catalog.ice.warehouse", str(folder))
+        spark.conf.set(f"spark.sql.catalog.{self.catalog}.warehouse", str(folder))
 
     def load(self, table: str, rows: DataFrame) -> None:
         rows.createOrReplaceTempView("s_load")
         modes = ", ".join(f"'write.{verb}.mode'='{self.mode}'" for verb in ("merge", "update", "delete"))
         self.spark.sql(
-            f"create or replace table ice.db.{table} using iceberg partitioned by (dt) "
+            f"create or replace table {self.catalog}.db.{table} using iceberg partitioned by (dt) "
             f"tblproperties ('format-version'='2', {modes}) as select * from s_load order by dt"
         )
 
     def upsert(self, table: str, rows: DataFrame) -> None:
         rows.createOrReplaceTempView("s_batch")
         self.spark.sql(
-            f"merge into ice.db.{table} t using s_batch s on {MATCH} "
+            f"merge into {self.catalog}.db.{table} t using s_batch s on {MATCH} "
             "when matched then update set * when not matched then insert *"
         )
 
     def overwrite(self, table: str, rows: DataFrame) -> None:
-        rows.writeTo(f"ice.db.{table}").overwritePartitions()
+        rows.writeTo(f"{self.catalog}.db.{table}").overwritePartitions()
 
     def read(self, table: str) -> DataFrame:
-        return self.spark.table(f"ice.db.{table}")
+        return self.spark.table(f"{self.catalog}.db.{table}")
 
 
 class IcebergMor(Iceberg):
     """Apache Iceberg, merge-on-read."""
 
     mode = "merge-on-read"
+    catalog = "ice_mor"
+    conf = {
+        "spark.sql.extensions": Iceberg.conf["spark.sql.extensions"],
+        "spark.sql.catalog.ice_mor": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.ice_mor.type": "hadoop",
+    }
 
 
 class ApacheHudi(System):

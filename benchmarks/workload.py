@@ -40,6 +40,11 @@ def batches(rows: int) -> dict[str, Batch]:
     }
 
 
+def one_partition(rows: DataFrame) -> DataFrame:
+    """The rows of one of the ten partitions."""
+    return rows.where("dt = '2026-01-03'")
+
+
 def rows_frame(spark: SparkSession, start: int, count: int, step: int = 1, version: int = 0) -> DataFrame:
     """Rows number ``start``, ``start + step``, ... of the table, as they are at ``version``."""
     from pyspark.sql import functions as F
