@@ -25,6 +25,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.storage.paths import join
 from hudi_engine.timeline.instant import COMPLETED_ACTION, WRITE_ACTIONS, State, timeline_file_name
 from hudi_engine.timeline.writer import TimelineWriter
+from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.owner import heartbeat_path
 from hudi_engine.txn.publication import Publication
@@ -70,6 +71,7 @@ def take_out(removals: Sequence[Removal], publication: Publication) -> None:
 
 
 def undo(
+    storage: Storage,
     opened: OpenInstant,
     removals: Callable[[], Sequence[Removal]],
     publication: Publication,
@@ -77,7 +79,10 @@ def undo(
 ) -> Sequence[Removal]:
     """Carry out a rollback or restore, for the first time or again; return what went.
 
+    A metadata table of another writer would go on naming the files that go, so it goes before them.
+
     Args:
+        storage: The table's storage.
         opened: Its instant, with the plan stored.
         removals: Says what is still to be taken out, once the instant is in flight.
         publication: Published file lists.
@@ -86,6 +91,8 @@ def undo(
     started = time.monotonic()
     opened.start()
     gone = removals()
+    if any(removal.plan.requests for removal in gone):
+        drop_foreign_metadata_table(storage, TableConfig.load(storage))
     take_out(gone, publication)
     opened.complete(told(gone, int((time.monotonic() - started) * 1000)))
     return gone

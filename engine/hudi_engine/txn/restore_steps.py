@@ -97,6 +97,7 @@ def carry_out_restore(
 ) -> RestoreResult:
     """Carry out a stored plan, for the first time or again."""
     removals = undo(
+        storage,
         opened,
         lambda: _removals(storage, config, opened.time, plan),
         publication,

@@ -136,6 +136,7 @@ def _carry_out(
 ) -> RollbackResult:
     """Carry out a stored plan, for the first time or again."""
     (removal,) = undo(
+        storage,
         opened,
         lambda: [Removal(storage, config, opened.time, plan)],
         publication,

@@ -1,15 +1,17 @@
-"""Another writer's metadata table goes when a write goes on, and not before."""
+"""Another writer's metadata table goes when a write goes on, or files are to go, and not before."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.lock import LOCK_PATH
 from hudi_engine.txn.metadata_table import METADATA_TABLE
 
 import tests.faults.mini_table as mini
+from tests.faults.scenarios import die_before_commit
 from tests.helpers.fault import SimulatedCrash
 
 PROPERTIES = {"hoodie.table.metadata.partitions": "files,record_index"}
@@ -76,3 +78,63 @@ def test_what_a_kill_leaves_of_it_goes_with_the_next_write(storage: LocalStorage
     mini.write(storage, {"a": {"k1": 3}})
     assert not storage.exists(METADATA_TABLE)
     assert mini.content(storage) == {("a", "k1"): 3}
+
+
+class Watching(LocalStorage):
+    """Notes whether the metadata table was switched on when a data file went."""
+
+    def __init__(self, base: str) -> None:
+        super().__init__(base)
+        self.seen: list[bool] = []
+
+    def delete(self, path: str) -> bool:
+        if path.endswith(".parquet"):
+            self.seen.append(switched_on(self))
+        return super().delete(path)
+
+
+def built_again(storage: LocalStorage) -> Watching:
+    """The table after Apache Hudi has built its metadata table again."""
+    mini.TableConfig.load(storage).with_properties(PROPERTIES).save(storage)
+    storage.create(f"{METADATA_TABLE}/.hoodie/hoodie.properties", b"x=y")
+    return Watching(storage.base)
+
+
+@pytest.mark.parametrize("undoing", ["rollback", "restore"])
+def test_it_goes_before_the_files_that_a_rollback_or_restore_takes(
+    storage: LocalStorage, undoing: str
+) -> None:
+    first = mini.Timeline.load(storage, mini.TableConfig.load(storage)).completed_writes[0].requested_time
+    mini.write(storage, {"a": {"k1": 2}})
+    watched = built_again(storage)
+    mini.rollback(watched) if undoing == "rollback" else mini.restore(watched, first)
+    assert watched.seen == [False] and not watched.exists(METADATA_TABLE)
+    assert mini.content(watched) == {("a", "k1"): 1}
+
+
+def test_it_goes_with_what_a_dead_writer_left_though_the_next_write_is_given_up(
+    storage: LocalStorage,
+) -> None:
+    die_before_commit(storage)
+    watched = built_again(storage)
+    with pytest.raises(ValueError, match="bad row"), mini.begin(watched):
+        raise ValueError("bad row")
+    assert True not in watched.seen and watched.seen and not watched.exists(METADATA_TABLE)
+
+
+def test_it_goes_before_a_clean_that_was_cut_off_goes_on(storage: LocalStorage) -> None:
+    class Dying(LocalStorage):
+        def delete(self, path: str) -> bool:
+            if path.endswith(".parquet"):
+                raise SimulatedCrash
+            return super().delete(path)
+
+    mini.write(storage, {"a": {"k1": 2}})
+    options = mini.options(
+        hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__clean__fileversions__retained=1
+    )
+    with pytest.raises(SimulatedCrash):
+        clean(Dying(storage.base), options)
+    watched = built_again(storage)
+    clean(watched, options)
+    assert watched.seen == [False] and not watched.exists(METADATA_TABLE)

@@ -148,7 +148,6 @@ def _begin(
         plan = make_plan(state, options, publication, now=now, even_if_empty=even_if_empty, renew=True)
         if isinstance(plan, CleanResult):
             return plan
-        state = replace(state, config=drop_foreign_metadata_table(storage, state.config))
         opened = OpenInstant.announce(
             storage, state.config, state.timeline, "clean", plan.to_bytes(storage), owned_by=options
         )
@@ -228,7 +227,8 @@ def _names_to_go(
 
 
 def _start(state: TableState, opened: OpenInstant, plan: CleanPlan, *, resumed: bool) -> _Run:
-    """Go in flight with the plan as body, as Apache Hudi does."""
+    """Go in flight with the plan as body, as Apache Hudi does; a metadata table would go on naming what is deleted."""
+    state = replace(state, config=drop_foreign_metadata_table(state.storage, state.config))
     opened.start(state.storage.read(opened.path(State.REQUESTED)))
     return _Run(state, opened, plan, resumed)
 
