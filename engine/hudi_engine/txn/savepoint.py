@@ -7,17 +7,24 @@ the table as of T (Hudi table format, savepoint). Deleting it removes both; no d
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import TimelineError
+from hudi_engine.errors import CorruptTableError, HudiError, TimelineError
+from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.view import FileSystemView
+from hudi_engine.logformat.format import BlockType
+from hudi_engine.logformat.reader import scan_blocks
+from hudi_engine.logformat.source import FileSource
+from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
+from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.timeline.schemas import SAVEPOINT_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
@@ -79,9 +86,11 @@ def create_savepoint(
             return read_savepoint(storage, timeline, saved)
         check_not_cleaned(timeline, saved)
         view = FileSystemView.build(storage, config, timeline, as_of=saved)
+        slices = view.latest_slices()
+        others = _logs_of_others(storage, timeline, slices, saved)
         files: dict[str, list[str]] = {}
-        for piece in view.latest_slices():
-            names = [path.rpartition("/")[2] for path in piece.paths]
+        for piece in slices:
+            names = [path.rpartition("/")[2] for path in piece.paths if path not in others]
             files.setdefault(piece.partition, []).extend(names)
         savepoint = Savepoint(
             saved,
@@ -193,6 +202,34 @@ def read_savepoint(storage: Storage, timeline: Timeline, saved: str) -> Savepoin
         int(record.get("savepointedAt") or 0),
         {partition: tuple(entry["savepointDataFile"]) for partition, entry in sorted(files.items())},
     )
+
+
+def _logs_of_others(
+    storage: Storage, timeline: Timeline, slices: Iterable[FileSlice], saved: str
+) -> frozenset[str]:
+    """Return the logs that have nothing of the saved commit or one before: they go where their writer is rolled back."""
+    logs = [log.path for piece in slices for log in (*piece.log_files, *piece.cdc_files)]
+    known: set[str] = set()
+    for write in timeline.completed_writes if logs else ():
+        if write.requested_time <= saved:
+            with suppress(CorruptTableError):
+                known |= timeline.commit_metadata(write).file_paths()
+    unnamed = [path for path in logs if path not in known]
+    committed = timeline.committed(saved)
+    counts = on_threads(lambda path: _holds_any(storage, path, committed), unnamed)
+    return frozenset(path for path, is_part in zip(unnamed, counts, strict=True) if not is_part)
+
+
+def _holds_any(storage: Storage, path: str, committed: CommittedInstants) -> bool:
+    """Return whether a log has a block of a commit that counts, one that takes blocks back, or one that cannot be judged."""
+    try:
+        with storage.open_input(path) as source:
+            blocks = [each for each in scan_blocks(FileSource(source)) if each.kind is not BlockType.CORRUPT]
+            return any(each.is_rollback or committed(each.instant_time) for each in blocks)
+    except FileNotFoundError:
+        return False
+    except HudiError:
+        return True
 
 
 def _encode(savepoint: Savepoint) -> bytes:

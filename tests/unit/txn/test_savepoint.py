@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.errors import CorruptTableError, TimelineError
+from hudi_engine.filegroup.markers import write_marker
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.local import LocalStorage
@@ -246,6 +247,24 @@ def test_a_restore_is_refused_when_a_replaced_file_group_is_gone(tmp_path: Path)
     with pytest.raises(TimelineError, match="has lost the slice"):
         mini.restore(storage, first)
     assert mini.content(storage) == {("a", "k2"): 2}
+
+
+def test_a_savepoint_does_without_the_logs_of_a_write_under_way_which_may_go(storage: LocalStorage) -> None:
+    mini.write(storage, {"a": {"k1": 1}})
+    first_log = mini.write(storage, {"a": {"k1": 2}})
+    with mini.begin(storage) as transaction:
+        task = mini.work(storage, transaction, {"a": {"k1": 3}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        # one more that is announced and never comes, so the next writers look for what has come
+        write_marker(storage, transaction.instant, "a", ".late_20260101000000000.log.1_0-0-0", "APPEND")
+        saved = mini.savepoint(storage, first_log)
+    assert len([each for each in storage.list("a") if ".log." in each.name]) == 3  # one takes the second back
+    assert [name.partition(".log.")[2] for name in saved.files["a"]] == ["", "1_0-0-0"]
+    mini.write(storage, {"b": {"k2": 2}})
+    assert len([each for each in storage.list("a") if ".log." in each.name]) == 2
+    mini.restore(storage, first_log)
+    assert mini.content(storage) == {("a", "k1"): 2}
 
 
 def test_a_savepoint_with_a_missing_file_is_not_restored_to(storage: LocalStorage) -> None:
