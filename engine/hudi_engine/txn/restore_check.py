@@ -18,7 +18,8 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.txn.rollback import readable_metadata, slices_in
+from hudi_engine.txn.older_slices import is_lost, slices_in
+from hudi_engine.txn.rollback import readable_metadata
 from hudi_engine.txn.savepoint import Savepoint
 
 _NO_COMMIT = (None, "", "null")
@@ -69,9 +70,10 @@ def check_slices_remain(storage: Storage, timeline: Timeline, target: str, later
     for time, metadata in bodies.items():
         for partition, stat in metadata.write_stats():
             slice_ = (str(stat.file_id), str(stat.prev_commit))
-            if stat.prev_commit in _NO_COMMIT or slice_[1] > target or slice_ in slices(partition):
+            if stat.prev_commit in _NO_COMMIT or slice_[1] > target:
                 continue
-            raise _gone(storage, target, time, partition, slice_[0])
+            if is_lost(timeline, partition, slices(partition), slice_):
+                raise _gone(storage, target, time, partition, slice_[0])
     born = _born_later(bodies)
     for time, metadata in bodies.items():
         for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():

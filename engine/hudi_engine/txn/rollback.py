@@ -13,9 +13,6 @@ from dataclasses import dataclass
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.filegroup.base_file import parse_base_file
-from hudi_engine.filegroup.listing import list_partition_files
-from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
@@ -23,6 +20,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.clustered import is_clustering
+from hudi_engine.txn.older_slices import is_lost, slices_in
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.removal import Removal, undo
@@ -82,7 +80,7 @@ def plan_rollback(
     _check_allowed(timeline, current)
     known = readable_metadata(timeline, current) if current.is_completed else None
     if known is not None:
-        _check_older_files(storage, current, known)
+        _check_older_files(storage, timeline, current, known)
     return plan_removal(storage, config, timeline, current, current.action)
 
 
@@ -184,42 +182,25 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
             )
 
 
-def _check_older_files(storage: Storage, instant: Instant, metadata: CommitMetadata) -> None:
+def _check_older_files(
+    storage: Storage, timeline: Timeline, instant: Instant, metadata: CommitMetadata
+) -> None:
     """Refuse when a clean has taken the files that readers would need after the rollback."""
     for partition, stats in metadata.partition_to_write_stats.items():
         needed = {
-            (stat.file_id, stat.prev_commit)
+            (str(stat.file_id), str(stat.prev_commit))
             for stat in stats
             if not stat.is_log_file and stat.prev_commit not in (None, "", "null")
         }
-        if needed:
-            _check_slices(
-                storage, instant, partition, {(str(file_id), str(prev)) for file_id, prev in needed}
-            )
+        slices = slices_in(storage, partition) if needed else {}
+        missing = [each for each in needed if is_lost(timeline, partition, slices, each)]
+        if missing:
+            raise TimelineError(_cleaned(instant, partition, min(missing)[0]))
     for partition, file_ids in (metadata.partition_to_replace_file_ids or {}).items():
         present = {file_id for file_id, _ in slices_in(storage, partition)}
         for file_id in file_ids:
             if file_id not in present:
                 raise TimelineError(_cleaned(instant, partition, file_id))
-
-
-def _check_slices(storage: Storage, instant: Instant, partition: str, needed: set[tuple[str, str]]) -> None:
-    missing = needed - slices_in(storage, partition)
-    if missing:
-        raise TimelineError(_cleaned(instant, partition, min(missing)[0]))
-
-
-def slices_in(storage: Storage, partition: str) -> set[tuple[str, str]]:
-    """Return (file id, base instant) of the slices in a folder, committed or not."""
-    found = set()
-    for status in list_partition_files(storage, partition):
-        base = parse_base_file(status.name, partition, status)
-        log = parse_log_file(status.name, partition, status)
-        if base is not None:
-            found.add((base.file_id, base.instant))
-        elif log is not None:
-            found.add((log.file_id, log.instant))
-    return found
 
 
 def _cleaned(instant: Instant, partition: str, file_id: str) -> str:

@@ -1,0 +1,56 @@
+"""A rollback and a clean: what the one needs, and the other takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.errors import TimelineError
+from hudi_engine.filegroup.log_file import log_file_name
+from hudi_engine.logformat.format import BlockType, HeaderKey
+from hudi_engine.logformat.writer import encode_block
+from hudi_engine.storage.local import LocalStorage
+from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
+
+import tests.faults.mini_table as mini
+from tests.faults.scenarios import MOR
+from tests.unit.txn.rollback_records import refusal
+
+
+def write_base_files(storage: LocalStorage, rows: mini.Rows) -> None:
+    """Write new base files over the slices of a merge-on-read table, as a compaction does."""
+    with mini.begin(storage) as transaction:
+        task = mini.Work(storage, transaction, rows)
+        transaction.inflight(task.profile())
+        task.write_files()
+        transaction.commit(task.metadata)
+
+
+def test_logs_that_a_clean_has_left_are_no_slice_to_go_back_to(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path), MOR)
+    first = mini.write(storage, {"a": {"k1": 1, "k2": 2}})
+    mini.write(storage, {"a": {"k1": 10}})
+    write_base_files(storage, {"a": {"k1": 11}})
+    (old,) = [each.path for each in storage.list("a") if each.name.endswith(f"_{first}.parquet")]
+    storage.delete(old)
+    assert "were cleaned" in refusal(storage)
+    with pytest.raises(TimelineError, match="has lost the slice"):
+        mini.restore(storage, first)
+
+
+def test_a_file_group_that_began_with_logs_is_one_to_go_back_to(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path), MOR)
+    mini.write(storage, {"a": {"k1": 1}})
+    with mini.begin(storage) as transaction:
+        transaction.inflight(CommitMetadata())
+        path = f"a/{log_file_name('bucket-0', transaction.instant, 1, '0-0-0')}"
+        storage.create(
+            path,
+            encode_block(BlockType.AVRO_DATA, [(HeaderKey.INSTANT_TIME, transaction.instant)], b'{"k2": 2}'),
+        )
+        stat = WriteStat("bucket-0", path, prev_commit=transaction.instant, num_writes=1, log_version=1)
+        transaction.commit(CommitMetadata({"a": [stat]}, {"schema": mini.SCHEMA}))
+    before = mini.content(storage)
+    write_base_files(storage, {"a": {"k2": 20}})
+    mini.rollback(storage)
+    assert mini.content(storage) == before == {("a", "k1"): 1, ("a", "k2"): 2}
