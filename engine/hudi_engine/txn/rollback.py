@@ -64,7 +64,7 @@ def rollback_instant(
     Raises:
         TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
             completed one, saved by a savepoint, built upon by a planned compaction, or the files before it
-            are gone.
+            are gone or about to go.
     """
     timeline = Timeline.load(storage, config)
     plan = plan_rollback(storage, config, timeline, instant)
@@ -156,8 +156,13 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
         raise TimelineError(
             f"{action} {time_} cannot be rolled back: a savepoint keeps it. Delete the savepoint first"
         )
-    if not instant.is_completed:
-        return
+    if instant.is_completed:
+        _check_on_top(timeline, instant)
+
+
+def _check_on_top(timeline: Timeline, instant: Instant) -> None:
+    """Refuse to undo a completed write that a later one, or a plan, stands on, or below which a clean is at work."""
+    time_, action = instant.requested_time, instant.action
     newest = timeline.completed_writes[-1]
     if newest.requested_time != time_:
         raise TimelineError(
@@ -168,6 +173,11 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
     for pending in timeline.pending:
         if pending.requested_time < time_:
             continue
+        if pending.action == "clean" and timeline.clean_bound(pending).oldest >= time_:
+            raise TimelineError(
+                f"{action} {time_} cannot be rolled back: clean {pending.requested_time}, which is under way or was cut off, "
+                "deletes what the table had before it. Wait for its end, or run clean to finish it, and try again"
+            )
         if pending.action in _SERVICES:
             raise TimelineError(
                 f"{action} {time_} cannot be rolled back: {pending.action} {pending.requested_time} is "

@@ -5,16 +5,61 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hudi_engine.config.options import Options
 from hudi_engine.errors import TimelineError
 from hudi_engine.filegroup.log_file import log_file_name
 from hudi_engine.logformat.format import BlockType, HeaderKey
 from hudi_engine.logformat.writer import encode_block
+from hudi_engine.services.clean.execute import clean
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR
-from tests.unit.txn.rollback_records import refusal
+from tests.helpers.fault import SimulatedCrash
+from tests.unit.txn.rollback_records import refusal, timeline
+
+
+def newest_version_only() -> Options:
+    return mini.options(
+        hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__clean__fileversions__retained=1
+    )
+
+
+class Interrupted(LocalStorage):
+    """Dies at the first data file that it is to delete."""
+
+    def delete(self, path: str) -> bool:
+        if path.endswith(".parquet"):
+            raise SimulatedCrash
+        return super().delete(path)
+
+
+def test_a_commit_is_not_rolled_back_while_a_clean_deletes_what_was_there_before_it(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    for number in range(3):
+        mini.write(storage, {"a": {"k": number}})
+    with pytest.raises(SimulatedCrash):
+        clean(Interrupted(storage.base), newest_version_only())
+    (pending,) = timeline(storage).pending
+    with pytest.raises(TimelineError, match=f"clean {pending.requested_time}, which is under way.*run clean"):
+        mini.rollback(storage)
+    assert mini.content(storage) == {("a", "k"): 2}
+    clean(storage, newest_version_only())
+    later = mini.write(storage, {"a": {"k": 3}})
+    assert mini.rollback(storage).instant == later
+    assert mini.content(storage) == {("a", "k"): 2}
+
+
+def test_a_commit_after_a_clean_that_was_cut_off_is_rolled_back(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path))
+    for number in range(3):
+        mini.write(storage, {"a": {"k": number}})
+    with pytest.raises(SimulatedCrash):
+        clean(Interrupted(storage.base), newest_version_only())
+    mini.write(storage, {"a": {"k": 3}})
+    mini.rollback(storage)
+    assert mini.content(storage) == {("a", "k"): 2}
 
 
 def write_base_files(storage: LocalStorage, rows: mini.Rows) -> None:
