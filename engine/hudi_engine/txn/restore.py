@@ -10,6 +10,7 @@ from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.storage.base import Storage
 from hudi_engine.telemetry.services import Done, measured
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.gaps import check_none_hidden
 from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import recovered
@@ -39,7 +40,8 @@ def restore(storage: Storage, options: Options, publication: Publication, instan
 
     Raises:
         TimelineError: when there is no such write, a later one has a savepoint, or a clean has removed what
-            the table needs, or a file group would be left without the slice it had.
+            the table needs, a file group would be left without the slice it had, or archived writes would
+            count no more.
         WriteConflictError: when the table's lock is not free in time.
         StorageError: when the storage failed; the next write finishes the restore.
     """
@@ -79,6 +81,8 @@ def plan_restore(storage: Storage, config: TableConfig, timeline: Timeline, inst
         check_saved_state(storage, config, read_savepoint(storage, timeline, target))
     else:
         check_not_cleaned(timeline, target)
+    left = timeline.without({instant.requested_time for instant in later})
+    check_none_hidden(timeline, left, f"the table at {storage.base!r} cannot be restored to {target}")
     check_slices_remain(storage, timeline, target, later)
     view = FileSystemView.build(storage, config, timeline, as_of=target)
     check_nothing_missing(storage, config, timeline, view, target)

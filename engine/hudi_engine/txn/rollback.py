@@ -17,6 +17,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.gaps import check_none_hidden
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.clustered import is_clustering
@@ -63,8 +64,8 @@ def rollback_instant(
 
     Raises:
         TimelineError: when the instant cannot be rolled back: it is not there, not a write, not the newest
-            completed one, saved by a savepoint, built upon by a planned compaction, or the files before it
-            are gone or about to go.
+            completed one, saved by a savepoint, built upon by a planned compaction, the files before it are gone
+            or about to go, or archived writes would count no more.
     """
     timeline = Timeline.load(storage, config)
     plan = plan_rollback(storage, config, timeline, instant)
@@ -158,6 +159,8 @@ def _check_allowed(timeline: Timeline, instant: Instant) -> None:
         )
     if instant.is_completed:
         _check_on_top(timeline, instant)
+        left = timeline.without({time_})
+        check_none_hidden(timeline, left, f"{action} {time_} cannot be rolled back")
 
 
 def _check_on_top(timeline: Timeline, instant: Instant) -> None:
