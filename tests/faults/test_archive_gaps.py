@@ -1,13 +1,15 @@
-"""Archived commits count by a younger one on the active timeline; nothing takes that away."""
+"""Archived commits count by a younger one on the active timeline; nothing takes that away, and no clone goes without it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hudi_engine.clone import clone_table
 from hudi_engine.errors import TimelineError
 from hudi_engine.services import archive, drop_savepoint
 from hudi_engine.storage.base import Storage
+from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 
 import tests.faults.mini_table as mini
@@ -71,3 +73,61 @@ def test_a_restore_that_would_leave_saved_commits_around_archived_ones_is_refuse
     drop_savepoint(storage, mini.options(), instants[1])
     mini.restore(storage, instants[5])
     assert len(mini.content(storage)) == 6
+
+
+def cloned(storage: Storage, at: str | None = None) -> Storage:
+    return open_storage(clone_table(storage, f"{storage.base}_clone_{at}", at=at).path)
+
+
+def test_a_clone_of_a_saved_commit_has_the_rows_of_the_archived_ones_before_it(tmp_path: Path) -> None:
+    storage, instants = made(tmp_path / "t", 9, 1, 4)
+    archive_to(storage, 3)
+    assert active(storage) == [instants[1], instants[4], instants[8]]
+    clone = cloned(storage, instants[4])
+    rows = {(f"part={number}", "k"): number for number in range(5)}
+    assert mini.content(clone) == rows == mini.content(storage, as_of=instants[4])
+    timeline = TableState.load(clone).timeline
+    assert [each.requested_time for each in timeline.savepoints] == active(clone) == [instants[4]]
+    assert [each.requested_time for each in timeline.archived.instants] == [instants[n] for n in (0, 2, 3)]
+    drop_savepoint(clone, mini.options(), instants[4])
+    assert mini.content(clone) == rows
+    mini.write(clone, {"part=9": {"k": 9}})
+    assert mini.content(clone) == {**rows, ("part=9", "k"): 9} and mini.leftovers(clone) == []
+    whole = cloned(storage)
+    assert active(whole) == active(storage) and mini.content(whole) == mini.content(storage)
+
+
+def test_what_a_saved_commit_replaced_stays_out_of_a_clone_that_it_stays_out_of(tmp_path: Path) -> None:
+    storage, _ = made(tmp_path / "t", 1, 0)
+    mini.write(storage, {"part=0": {"k": 10}}, "INSERT_OVERWRITE")
+    mini.savepoint(storage)
+    mini.write(storage, {"part=1": {"k": 1}})
+    last = mini.write(storage, {"part=2": {"k": 2}})
+    mini.savepoint(storage)
+    for number in range(3, 6):
+        mini.write(storage, {f"part={number}": {"k": number}})
+    archive_to(storage, 4)
+    assert len(active(storage)) == 4
+    clone = cloned(storage, last)
+    assert active(clone) == [last]
+    assert mini.content(clone) == {("part=0", "k"): 10, ("part=1", "k"): 1, ("part=2", "k"): 2}
+
+
+def test_a_commit_that_is_archived_between_saved_ones_is_not_cloned(tmp_path: Path) -> None:
+    storage, instants = made(tmp_path / "t", 9, 1, 4)
+    archive_to(storage, 3)
+    with pytest.raises(TimelineError, match=f"{instants[3]}, which is archived"):
+        cloned(storage, instants[3])
+    assert [each.name for each in tmp_path.iterdir()] == ["t"]
+
+
+def test_the_only_commit_stays_when_its_savepoint_goes_whatever_the_archive_says(tmp_path: Path) -> None:
+    storage, instants = made(tmp_path / "t", 6, 1)
+    archive_to(storage, 2)
+    clone = cloned(storage, instants[1])
+    rows = {("part=0", "k"): 0, ("part=1", "k"): 1}
+    assert mini.content(clone) == rows
+    (archived,) = storage.list(".hoodie/archived")
+    clone.replace(archived.path, storage.read(archived.path))
+    drop_savepoint(clone, mini.options(), instants[1])
+    assert mini.content(clone) == rows and active(clone) == [instants[1]]

@@ -17,11 +17,15 @@ from hudi_engine.publish.manifest_file import CATALOG_FOLDER
 from hudi_engine.services.archive.entries import files_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.archive_files import list_archive_files
+from hudi_engine.timeline.archive_files import entry_key, list_archive_files
+from hudi_engine.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.timeline.gaps import hidden_writes
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 
 _SCHEMA_FOLDER = ".hoodie/.schema"
 _NOTES = f"{CATALOG_FOLDER}/entry.json"
+_BATCH = 10
+"""Entries a block of the archive, as Apache Hudi writes them."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +37,15 @@ class Content:
         view: Its slices.
         later: The timeline, from after that.
         as_of: Newest requested time that counts, None for now.
+        gap: Newest archived write by then that counts by later commits alone, ``""`` without one. The saved commits before it
+            stay behind, as if they had been archived too.
     """
 
     state: TableState
     view: FileSystemView
     later: Timeline
     as_of: str | None
+    gap: str = ""
 
     @classmethod
     def of(cls, state: TableState, as_of: str | None) -> Content:
@@ -56,10 +63,16 @@ class Content:
                 f"the oldest write on the active timeline of {state.storage.base!r} is {writes[0].requested_time}, so it cannot be "
                 f"cloned as of {as_of}; name that write or a later one"
             )
+        gap = _gap(timeline, as_of)
+        if gap and not any(gap < each.requested_time <= str(as_of) for each in writes):
+            raise TimelineError(
+                f"the newest write of {state.storage.base!r} as of {as_of} is {gap}, which is archived, so it cannot be cloned as "
+                "of then; name a write on the active timeline"
+            )
         for write in writes if as_of is None else ():
             timeline.commit_metadata(write)
         view = state.whole_view(as_of=as_of)
-        return cls(state, view, Timeline.load(state.storage, state.config), as_of)
+        return cls(state, view, Timeline.load(state.storage, state.config), as_of, gap)
 
     @property
     def newest(self) -> str | None:
@@ -100,8 +113,28 @@ class Content:
             )
         return data if end == len(places) else data[: places[end].offset]
 
+    def archives(self) -> list[str]:
+        """Return the paths of the archive's files."""
+        files = list_archive_files(self.state.storage, self.state.config.archive_folder)
+        return [each.path for each in files]
+
+    def archive_bytes(self, path: str) -> bytes:
+        """Return what of a file of the archive belongs to the table: later cleans too, as they tell which files are gone."""
+        data = self.state.storage.read(path)
+        if self.as_of is None:
+            return data
+        entries = list(read_archive_log(data, path))
+        kept = []
+        for entry in entries:
+            time, action, _ = entry_key(entry)
+            if self._is_in_time(time) or action == "clean":
+                kept.append(entry)
+        if len(kept) == len(entries):
+            return data
+        return b"".join(encode_archive_block(kept[at : at + _BATCH]) for at in range(0, len(kept), _BATCH))
+
     def other_files(self) -> list[str]:
-        """Return paths of small files: of partitions, schemas, comments, the archive, and of the timeline.
+        """Return paths of small files: of partitions, schemas, comments, and of the timeline.
 
         Raises:
             FileNotFoundError: An instant has left the timeline since it was listed.
@@ -114,7 +147,6 @@ class Content:
             if each.name in PARTITION_METADATA_NAMES
         ]
         found += [each.path for each in storage.list(_SCHEMA_FOLDER) if not each.is_dir]
-        found += [each.path for each in list_archive_files(storage, config.archive_folder)]
         found += [_NOTES] if storage.exists(_NOTES) else []
         files = files_of(storage, config, self._instants)
         done = {
@@ -127,11 +159,18 @@ class Content:
 
     @cached_property
     def _instants(self) -> list[Instant]:
-        return [each for each in self.state.timeline.completed if self._is_in_time(each.requested_time)]
+        return [
+            each
+            for each in self.state.timeline.completed
+            if self._is_in_time(each.requested_time) and not self._stays_behind(each)
+        ]
 
     @cached_property
     def _slices(self) -> list[FileSlice]:
-        return list(self.view.every_slice())
+        timeline = self.state.timeline
+        behind = [each for each in timeline.completed_writes if self._stays_behind(each)]
+        gone = {group for write in behind for group in timeline.replaced_by(write)}
+        return [each for each in self.view.every_slice() if (each.partition, each.file_id) not in gone]
 
     @cached_property
     def _is_still(self) -> bool:
@@ -153,6 +192,9 @@ class Content:
             return self.state.timeline.committed(self.as_of)(time)
         return self._is_in_time(time) and (time in self._done or (first is not None and time < first))
 
+    def _stays_behind(self, instant: Instant) -> bool:
+        return instant.requested_time < self.gap and instant.action in (*WRITE_ACTIONS, "savepoint")
+
     def _is_in_time(self, requested_time: str) -> bool:
         return self.as_of is None or requested_time <= self.as_of
 
@@ -162,3 +204,12 @@ class Content:
             if each.action == "compaction" and self._is_in_time(each.requested_time):
                 name = timeline_file_name(each.requested_time, each.action, State.REQUESTED)
                 yield f"{self.state.config.timeline_path}/{name}"
+
+
+def _gap(timeline: Timeline, as_of: str | None) -> str:
+    """Return the newest archived write by an instant that counts by a later one than that, ``""`` without one."""
+    if as_of is None:
+        return ""
+    later = {each.requested_time for each in timeline.instants if each.requested_time > as_of}
+    hidden = hidden_writes(timeline, timeline.without(later))
+    return max((time for time in hidden if time <= as_of), default="")

@@ -151,8 +151,7 @@ def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> Clon
     for folder in FOLDERS if clone.renames_folders else ():
         clone.make_dirs(folder)
 
-    def copy_log(path: str) -> int:
-        data = content.log_bytes(path)
+    def put(path: str, data: bytes) -> int:
         if data:
             clone.create(path, data)
         return len(data)
@@ -161,6 +160,8 @@ def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> Clon
     bases = list(zip(is_shared, (size for _, size in content.base_files), strict=True))
     shared = [size for was_shared, size in bases if was_shared]
     copied = [size for was_shared, size in bases if not was_shared]
-    copied += [size for size in on_threads(copy_log, content.logs) if size]
+    logs = on_threads(lambda path: put(path, content.log_bytes(path)), content.logs)
+    copied += [size for size in logs if size]
+    on_threads(lambda path: put(path, content.archive_bytes(path)), content.archives())
     on_threads(sharing.copy, content.other_files())
     return CloneResult(path, content.newest, len(shared), sum(shared), len(copied), sum(copied))

@@ -1,7 +1,8 @@
 """Deleting a savepoint that archiving has left behind (``hoodie.archive.beyond.savepoint``).
 
 The saved commit then stands alone before a gap. Once nothing saves it, a reader takes it for the first write,
-and the archived ones after it for uncommitted. So it goes to the archive before its savepoint goes.
+and the archived ones after it for uncommitted. So it goes to the archive before its savepoint goes, unless no
+younger one is left: then the archived ones after it are none of the table's (a clone of the saved commit once had them).
 """
 
 from __future__ import annotations
@@ -40,13 +41,15 @@ def drop_savepoint(storage: Storage, options: Options, instant_time: str) -> Non
 
 
 def _archive_left_behind(state: TableState, saved: str, options: Options) -> None:
-    writes = [each for each in state.timeline.completed_writes if each.requested_time == saved]
+    """Archive a saved commit before whose younger ones others are archived; nothing happens to any other."""
+    active = state.timeline.completed_writes
+    writes = [each for each in active if each.requested_time == saved]
     files = list_archive_files(state.storage, state.config.archive_folder)
     passed = any(
         time > saved and action in WRITE_ACTIONS
         for time, action, _ in archived_since(state.storage, files, saved)
     )
-    if not writes or not passed:
+    if not passed or not writes or writes[-1] is active[-1]:
         return
     replaced = ReplacedGroups(state)
     if any(replaced.may_show_again(write) for write in writes):
