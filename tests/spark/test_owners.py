@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 
 import pyarrow as pa
 import pytest
@@ -181,3 +182,36 @@ def test_two_keys_with_one_hash_stay_two(spark, tmp_path, kind):
     assert stored() == model
     assert table.delete(rows(1, 0).select("id")).rows_deleted == len(pairs)
     assert stored() == {key: n for key, n in model.items() if n != 4}
+
+
+@pytest.mark.parametrize(("kind", "hive_style"), in_turn(("cow", "mor"), ("false", "true")))
+def test_partitions_whose_names_have_one_checksum_keep_their_rows_apart(spark, tmp_path, kind, hive_style):
+    here, there = "plumless", "buckeroo"
+    for prefix in ("", "dt="):
+        assert len({zlib.crc32(f"{prefix}{name}".encode()) for name in (here, there)}) == 1
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        precombine_field="at",
+        partition_by=["dt"],
+        table_type=kind,
+        options={**WIDE, "hoodie.datasource.write.hive_style_partitioning": hive_style},
+    )
+    stored = [(key, key, 1, here) for key in range(400)]
+    for part in range(4):
+        table.upsert(spark.createDataFrame(stored[part::4], COLUMNS))
+    model = {(row[0], row[3]): row[1] for row in stored}
+    for comes in (
+        [(500, 5, 2, here), (3, 33, 2, there)],
+        [(7, 70, 3, here), (7, 71, 3, there), (3, 34, 3, there), (501, 51, 3, there)],
+        [(9, 90, 4, here), (9, 91, 4, there), (7, 72, 4, here), (600, 60, 4, here), (600, 61, 4, there)],
+    ):
+        assert table.upsert(spark.createDataFrame(comes, COLUMNS)).path_taken == "joined"
+        model |= {(row[0], row[3]): row[1] for row in comes}
+        assert shown(table) == model
+        assert table.snapshot().where("not endswith(_hoodie_partition_path, dt)").count() == 0
+    gone = {(3, there): 0, (9, there): 0}
+    table.delete(spark.createDataFrame([*gone, (4, there), (500, here)], "id int, dt string"))
+    assert shown(table) == {place: n for place, n in model.items() if place not in {*gone, (500, here)}}

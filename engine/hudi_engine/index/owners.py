@@ -2,8 +2,8 @@
 
 Three passes: tasks hash the keys of the batch; a task a file slice reads the keys that are stored there and says which of those
 hashes it meets; the rows of the batch then find their file by their hash. Whether a key is really stored in that file is left
-to the task that writes it. Only a hash that two slices meet is not decided here: a key that is stored twice, or two keys with one
-hash.
+to the task that writes it; that it is a file of the row's partition is not, as partitions can have one hash. Only a hash that two
+slices meet is not decided here: a key that is stored twice, or two keys with one hash.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
@@ -117,16 +118,21 @@ class Owners:
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.functions import pandas_udf
 
-        shared = spark.sparkContext.broadcast((self.keys, self.numbers, pa.array(names, pa.string())))
+        homes = pa.array([each.partition for each in self.slices], pa.string())
+        texts = pa.array(names, pa.string())
+        shared = spark.sparkContext.broadcast((self.keys, self.numbers, texts, homes))
 
         def owner(keys: pandas.Series, partitions: pandas.Series) -> pandas.Series:
             try:
-                own_keys, numbers, texts = shared.value
+                own_keys, numbers, texts, homes = shared.value
+                paths = pa.array(partitions, pa.string())
                 found = np.full(len(keys), _NOBODY, np.int32)
-                there, hashes = _hashed(pa.array(keys, pa.string()), pa.array(partitions, pa.string()))
+                there, hashes = _hashed(pa.array(keys, pa.string()), paths)
                 places = own_keys.places(hashes)
                 found[there[places >= 0]] = numbers[places[places >= 0]]
-                return texts.take(pa.array(found, mask=found < 0)).to_pandas()
+                slices = pa.array(found, mask=found < 0)
+                at_home = pc.equal(homes.take(slices), paths)
+                return pc.if_else(at_home, texts.take(slices), pa.scalar(None, pa.string())).to_pandas()
             except HudiError as error:
                 raise WorkerError(error) from error
 
