@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from datetime import datetime, timezone
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, DataError, HudiTable, InvalidKeyError, WriteConflictError
 from hudi_engine.write.rows.replacement import EventWindow
@@ -295,3 +297,28 @@ def test_beside_keys_a_column_without_a_qualifier_is_the_tables(spark, tmp_path,
     table.replace(batch(spark, [row(1, 45, "a", "new"), row(2, 55, "a", "new")]), keys=["id"], where=where)
     found = sorted((each[0], each[1]) for each in rows_of(table))
     assert found == sorted([*((1, ts) for ts in left), (1, 45), (2, 55), (3, 60)])
+
+
+@pytest.mark.parametrize("small", ["0", "100"], ids=["executors", "driver"])
+def test_a_refused_replacement_leaves_nothing_of_its_rows_in_the_session(spark, tmp_path, small):
+    """Rows that stayed cached would be those of the next run too, though their files hold others by then."""
+    options = {"hoodie.engine.small.batch.rows": small}
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], options=options)
+    table.insert(spark.createDataFrame([(1, "a"), (2, "b")], "id int, g string"))
+    (tmp_path / "rows").mkdir()
+
+    def source(*keys):
+        rows = pa.table({"id": pa.array(keys, pa.int32()), "g": pa.array(["a"] * len(keys))})
+        pq.write_table(rows, tmp_path / "rows" / "one.parquet")
+        return spark.read.parquet(str(tmp_path / "rows"))
+
+    before = set(spark.sparkContext._jsc.getPersistentRDDs())
+    with pytest.raises(InvalidKeyError):
+        table.replace(source(None, 3), keys="g")
+    with pytest.raises(ConfigError, match="nix"):
+        table.replace(source(5, 6), keys="g", where="nix = 1")
+    assert set(spark.sparkContext._jsc.getPersistentRDDs()) == before
+    table.replace(source(7, 8), keys="g")
+    found = sorted((row.id, row.g) for row in table.snapshot().collect())
+    assert found == [(2, "b"), (7, "a"), (8, "a")]
+    assert set(spark.sparkContext._jsc.getPersistentRDDs()) == before

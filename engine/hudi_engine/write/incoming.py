@@ -75,7 +75,7 @@ def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Option
 
     Args:
         batch: The rows.
-        rows: The same, with key columns; freed when they are here.
+        rows: The same, with key columns; freed when they are here, or cannot be fetched.
         options: Options of the write.
 
     Returns:
@@ -83,7 +83,11 @@ def fetch_evaluated(batch: AlignedBatch, rows: DistributedBatch, options: Option
     """
     if rows.rows is None or not rows.kept:
         return None
-    table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
+    try:
+        table = fetch_counted(batch, rows.frame, sum(rows.rows.values()), options)
+    except BaseException:
+        rows.release()
+        raise
     if table is not None:
         rows.release()
     return table

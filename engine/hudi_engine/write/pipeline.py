@@ -291,6 +291,23 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
     if request.prepped:
         # The rows know their places: there is nothing left to look up beyond their partitions.
         index = replace(index, is_global=False)
+    try:
+        return _fetched(state, request, index, batch, frame_batch)
+    except BaseException:
+        frame_batch.release()
+        raise
+
+
+def _fetched(
+    state: TableState,
+    request: WriteRequest,
+    index: IndexKind,
+    batch: AlignedBatch,
+    frame_batch: AlignedBatch,
+) -> Incoming:
+    """Give the rows their keys, on the driver when they are few."""
+    options, operation = request.options, request.operation
+    schema = _table_schema(state, batch, request)
     table = fetch_small(frame_batch, options)
     if OPERATION in batch.carried:
         if table is None:
@@ -311,17 +328,9 @@ def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, ind
             reads_once=not (index.is_global and operation.lookup),
         )
         table = fetch_evaluated(frame_batch, distributed, options)
-    if table is None:
-        return Incoming(
-            _table_schema(state, batch, request),
-            batch.schema,
-            distributed=distributed,
-            index=index,
-            cached=frame_batch.cached,
-        )
-    table = _with_keys(table, state, request, index)
-    schema = _table_schema(state, batch, request)
-    return Incoming(schema, batch.schema, table=table, index=index, cached=frame_batch.cached)
+    if table is not None:
+        table, distributed = _with_keys(table, state, request, index), None
+    return Incoming(schema, batch.schema, table, distributed, index, frame_batch.cached)
 
 
 def _without_bulk(operation: Operation, index: IndexKind) -> Operation:

@@ -52,6 +52,11 @@ class AlignedBatch:
         """The column that marks deletes and is not stored, if the rows have it."""
         return tuple(name for name in self.carried if name == DELETES)
 
+    def release(self) -> None:
+        """Free every cache."""
+        for frame in self.cached:
+            frame.unpersist()
+
 
 def align(
     frame: DataFrame,

@@ -174,12 +174,30 @@ class Replacement:
         Raises:
             ConfigError: A column or condition that Spark cannot resolve.
         """
-        from pyspark.sql import functions as F
-
         incoming = keyed(state, batch, options)
+        cached: tuple[DataFrame, ...] = ()
         if self.keys:
             # They are read twice, and have to be the same rows.
             incoming = incoming.persist()
+            cached = (incoming,)
+        made = AlignedBatch(incoming, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks), cached)
+        try:
+            return replace(made, frame=self._both(spark, state, batch, options, incoming))
+        except BaseException:
+            made.release()
+            raise
+
+    def _both(
+        self,
+        spark: SparkSession,
+        state: TableState,
+        batch: AlignedBatch,
+        options: Options,
+        incoming: DataFrame,
+    ) -> DataFrame:
+        """Return rows that delete, and those that come."""
+        from pyspark.sql import functions as F
+
         with resolving(
             "the rows to replace" + (f" where {self.where}" if self.where else "") + " cannot be told",
             f"Use columns of the table, as {TARGET}.column or column"
@@ -199,8 +217,7 @@ class Replacement:
                 if self.brings_back:
                     kept = _beside(going, self._staying(stored, incoming), nothing)
                     both = both.unionByName(flagged(kept, batch, delete=False, insert=True))
-        cached = (incoming,) if self.keys else ()
-        return AlignedBatch(both, batch.schema, (RECORD_KEY, PARTITION_PATH, *batch.marks), cached)
+        return both
 
     def _going(self, stored: DataFrame, incoming: DataFrame) -> DataFrame:
         if self.window is not None:
