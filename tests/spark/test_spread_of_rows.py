@@ -48,6 +48,16 @@ def test_rows_of_one_partition_are_written_by_as_many_tasks_as_they_fill_files(s
     assert table.snapshot().select("id").distinct().count() == table.snapshot().count() == 9000
 
 
+def test_rows_that_replace_others_are_shared_by_tasks_also_where_the_table_makes_their_keys(spark, tmp_path):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t")
+    rows = spark.range(0, 6000, 1, 4).selectExpr("id", "sha2(string(id), 256) as v")
+    options = {**EXECUTORS, "hoodie.parquet.max.file.size": "100000"}
+    for step in (0, 3000):
+        result = table.replace(rows.selectExpr(f"id + {step} as id", "v"), keys="id", options=options)
+        assert len(tasks_of(name for name in file_names(table) if result.instant in name)) > 1
+    assert table.snapshot().select("id").distinct().count() == table.snapshot().count() == 9000
+
+
 @pytest.mark.parametrize("kept", [False, True], ids=["files", "computed"])
 def test_rows_that_only_add_files_to_one_partition_stay_in_the_tasks_that_read_them(spark, tmp_path, kept):
     rows = spark.range(0, 6000, 1, 8).selectExpr("id", "sha2(string(id), 256) as v")

@@ -30,7 +30,8 @@ def spread_new_rows(
         frame: Rows with their bucket; other buckets stay.
         parts: The buckets by partition path; one that is named several times takes as many shares of the rows. However many
             partitions there are, the plan stays small: they are joined.
-        spread: A number of each row that decides where it goes, modulo the shares; None for a hash of the key.
+        spread: A number of each row that decides where it goes, modulo the shares; None for a hash of the key, and any number
+            where a row has none yet.
     """
     from pyspark.sql import functions as F
 
@@ -45,7 +46,10 @@ def spread_new_rows(
         targets = frame.sparkSession.createDataFrame(own, f"{_OF} string, {_PARTS} array<string>")
         frame = frame.join(F.broadcast(targets), F.col(BUCKET) == F.col(_OF), "left")
         if spread is None:
-            spread = F.xxhash64(RECORD_KEY) if RECORD_KEY in columns else F.monotonically_increasing_id()
+            spread = F.monotonically_increasing_id()
+            if RECORD_KEY in columns:
+                # null is the key of rows that get theirs when they are written
+                spread = F.when(F.col(RECORD_KEY).isNotNull(), F.xxhash64(RECORD_KEY)).otherwise(spread)
         place = F.pmod(spread.cast("long"), F.size(_PARTS).cast("long")).cast("int")
         target = F.coalesce(F.col(_PARTS)[place], target)
     bucket = F.when(F.col(BUCKET).startswith(NEW_ROWS), target).otherwise(F.col(BUCKET))
