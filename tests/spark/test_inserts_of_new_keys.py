@@ -97,3 +97,14 @@ def test_what_it_left_out_of_an_overwritten_partition_is_a_conflict(spark, make,
     with pytest.raises(WriteConflictError, match="overwrote partition"):
         WRITES[_NEW](table, rows(spark, (0, "a", "mine"), (1, "a", "mine")))
     assert content(table) == [(7, "theirs")]
+
+
+@pytest.mark.parametrize("mark", ["_hoodie_is_deleted", "__hudi_is_deleted"])
+@pytest.mark.parametrize("shape", forms(tuple(SHAPES), ("cow", "cow buckets", "mor buckets")))
+def test_rows_marked_as_deleted_are_no_new_ones(spark, make, shape, mark):
+    table = make(shape)
+    table.upsert(rows(spark, *[(key, "a", "stored") for key in range(10)]), options=OWN_FILES)
+    marked = [(1, "a", "x", True), (11, "a", "x", True), (12, "a", "new", False), (13, "a", "new", None)]
+    batch = spark.createDataFrame(marked, f"id int, dt string, v string, {mark} boolean")
+    table.insert(batch, options=NEW_ONLY)
+    assert content(table) == [*((key, "stored") for key in range(10)), (12, "new"), (13, "new")]

@@ -89,13 +89,13 @@ def _run_bucket(
     known = np.zeros(rows.num_rows, dtype=bool)
     if tag is not None:
         known[np.asarray(tag.matched)] = True
+    fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
     if plan.skip_existing:
-        rows, tag, deletes = rows.filter(pa.array(~known)), None, None
-        known = np.zeros(rows.num_rows, dtype=bool)
+        rows, tag, deletes = rows.filter(pa.array(fresh)), None, None
+        known, fresh = np.zeros(rows.num_rows, dtype=bool), np.ones(rows.num_rows, dtype=bool)
     if _goes_to_log(task, plan, unit, file_slice, rows, tag):
         yield from _append_bucket(task, plan, unit, file_slice, rows, known, deletes)
         return
-    fresh = ~known if deletes is None else ~known & ~np.asarray(deletes.fill_null(False))
     inserts = None if plan.delete_only else rows.filter(pa.array(fresh))
     changes = FileChanges(
         None if tag is None else tag.batch_rows, rows, deletes, plan.delete_only, inserts, plan.update_columns
