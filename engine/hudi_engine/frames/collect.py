@@ -20,6 +20,8 @@ from hudi_engine.worker import settle_worker
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+_RESULT_LIMIT = "spark.driver.maxResultSize"
+"""The setting that Spark names when it stops a job whose results are too large for the driver."""
 _REPORT_SCHEMA = pa.schema([("stat", pa.string()), ("failure", pa.string())])
 
 
@@ -30,6 +32,18 @@ def to_arrow(frame: DataFrame) -> pa.Table:
     if batches:
         return pa.Table.from_batches(batches)
     return spark_to_arrow(frame.schema).empty_table()
+
+
+def to_arrow_within_limit(frame: DataFrame) -> pa.Table | None:
+    """Collect a DataFrame as an Arrow table; None when it is more than Spark lets through to the driver."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return to_arrow(frame)
+    except Py4JJavaError as error:
+        if _RESULT_LIMIT in str(error):
+            return None
+        raise
 
 
 def current_task(context: WriteContext) -> WriteTask:

@@ -13,7 +13,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
-from hudi_engine.frames.collect import to_arrow
+from hudi_engine.frames.collect import to_arrow_within_limit
 from hudi_engine.frames.small_plans import interpreted, is_small
 from hudi_engine.publish.reserved import refuse_reserved
 from hudi_engine.schema.any_case import spellings
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 UNKNOWN_SIZE = 1 << 60
-_RESULT_LIMIT = "spark.driver.maxResultSize"
-"""The setting that Spark names when it stops a job whose results are too large for the driver."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def fetch_small(batch: AlignedBatch, options: Options) -> pa.Table | None:
     if not reads_little and not _may_be_small(batch.frame, options):
         return None
     with interpreted(limited.sparkSession, when=reads_little):
-        table = _collected(limited)
+        table = to_arrow_within_limit(limited)
     return _if_small(batch, table, options)
 
 
@@ -151,7 +149,8 @@ def fetch_counted(batch: AlignedBatch, kept: DataFrame, rows: int, options: Opti
     """
     if rows > options[EngineOptions.SMALL_BATCH_ROWS]:
         return None
-    return _if_small(batch, _collected(kept.select(*[quoted(name) for name in batch.frame.columns])), options)
+    columns = [quoted(name) for name in batch.frame.columns]
+    return _if_small(batch, to_arrow_within_limit(kept.select(*columns)), options)
 
 
 def _reads_little(frame: DataFrame, options: Options) -> bool:
@@ -176,18 +175,6 @@ def _if_small(batch: AlignedBatch, table: pa.Table | None, options: Options) -> 
     if table is None or table.num_rows > most or table.nbytes > options[EngineOptions.SMALL_BATCH_BYTES]:
         return None
     return cast_batch(table, batch.schema)
-
-
-def _collected(frame: DataFrame) -> pa.Table | None:
-    """Return the rows as an Arrow table, None when they are more than Spark lets through to the driver."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        return to_arrow(frame)
-    except Py4JJavaError as error:
-        if _RESULT_LIMIT in str(error):
-            return None
-        raise
 
 
 def _check_unique(names: Sequence[str]) -> None:

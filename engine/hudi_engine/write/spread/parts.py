@@ -13,7 +13,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import HudiError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.frames.collect import to_arrow
+from hudi_engine.frames.collect import to_arrow_within_limit
 from hudi_engine.handles.sizing import SAMPLE_ROWS
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.buckets import bucket_ids, bucket_of_file
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 
 SEVERAL_TASKS_BYTES = 64 * 1024 * 1024
 """Base files that are worth several tasks where partitions are too few for the machine."""
+SAMPLE_BYTES = 16 * 1024 * 1024
+"""Rows that come to the driver to be measured are no more than make a file of this size, as far as commits tell."""
 
 
 def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, int]) -> int:
-    """Return the rows of a new file, measured where what commits tell would cut a partition's rows.
+    """Return the rows of a new file, measured where what commits tell would cut a partition's rows, and they fit the driver.
 
     Args:
         context: The write.
@@ -44,7 +46,8 @@ def rows_of_a_file(context: WriteContext, frame: DataFrame, rows: Mapping[str, i
     per_file = context.file_size.rows_per_file()
     if max(rows.values(), default=0) <= per_file:
         return per_file
-    return context.file_size.rows_per_file(to_arrow(frame.drop(ORDER).limit(SAMPLE_ROWS)))
+    most = min(SAMPLE_ROWS, max(1, SAMPLE_BYTES // context.file_size.row_bytes))
+    return context.file_size.rows_per_file(to_arrow_within_limit(frame.drop(ORDER).limit(most)))
 
 
 def is_wide(
