@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine import ConfigError, DataError, HudiTable, SchemaError
+from hudi_engine import ConfigError, DataError, HudiTable, SchemaError, build_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 
@@ -64,6 +64,26 @@ def test_a_write_to_more_partitions_than_it_may_touch_is_refused(spark, table, s
     assert table.timeline() == []
     table.upsert(frame(spark, ROWS[0], ROWS[2]), options=options)
     assert rows_of(table) == [ROWS[0], ROWS[2]]
+
+
+@pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])
+def test_a_bulk_load_that_is_to_drop_duplicates_is_refused(spark, tmp_path, table, small):
+    options = {
+        "hoodie.datasource.write.insert.drop.duplicates": "true",
+        "hoodie.engine.small.batch.rows": small,
+    }
+    table.bulk_insert(frame(spark, *ROWS))
+    before = table.timeline()
+    with pytest.raises(
+        ConfigError, match=r"drop\.duplicates is true, but a bulk_insert looks up no keys.*use insert"
+    ):
+        table.bulk_insert(frame(spark, ROWS[0]), options=options)
+    assert table.timeline() == before
+    table.insert(frame(spark, ROWS[0], (8, "a", "n8")), options=options)
+    assert rows_of(table) == [*ROWS, (8, "a", "n8")]
+    definition = {"name": "b", "record_key": ["id"], "partition_by": ["dt"], "options": options}
+    build_table(spark, str(tmp_path / "b"), frame(spark, *ROWS), **definition)
+    assert rows_of(HudiTable.open(spark, str(tmp_path / "b"))) == ROWS
 
 
 def test_a_column_that_a_batch_lacks_is_null_or_refused(spark, table):

@@ -127,11 +127,7 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
                 f"the batch names its changes in {OPERATION!r}, which cannot be combined with {', '.join(found)}; leave the "
                 "column or the other out"
             )
-    if skips_existing(request) and not config.record_key_fields:
-        raise ConfigError(
-            f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
-            "no row is a duplicate; leave the option out, or make the table with record_key"
-        )
+    _check_drop_of_duplicates(config, request)
     if index.buckets is not None and skips_unchanged(request):
         raise ConfigError(
             "hoodie.engine.skip.unchanged is true and hoodie.index.type is BUCKET, whose rows are written without a look at what "
@@ -145,6 +141,21 @@ def check_request(config: TableConfig, request: WriteRequest, index: IndexKind) 
     if index.buckets is not None and not config.record_key_fields:
         raise ConfigError(
             "hoodie.index.type is BUCKET, which needs a record key; make the table with record_key"
+        )
+
+
+def _check_drop_of_duplicates(config: TableConfig, request: WriteRequest) -> None:
+    """Refuse to leave out what no key tells, or what a load looks up no keys for; a build has no rows to look up."""
+    if skips_existing(request) and not config.record_key_fields:
+        raise ConfigError(
+            f"hoodie.datasource.write.insert.drop.duplicates is true, but table {config.name!r} has generated record keys, so "
+            "no row is a duplicate; leave the option out, or make the table with record_key"
+        )
+    loads = request.operation.name is WriteOperation.BULK_INSERT and not request.new_schema
+    if loads and request.options[WriteOptions.INSERT_DROP_DUPLICATES]:
+        raise ConfigError(
+            "hoodie.datasource.write.insert.drop.duplicates is true, but a bulk_insert looks up no keys and adds every row; use "
+            "insert (in dbt insert_new), or leave the option out"
         )
 
 

@@ -45,7 +45,7 @@ class WriteOptions:
         "hoodie.datasource.write.insert.drop.duplicates",
         False,
         WRITE,
-        "An insert drops the rows whose key is already in the table.",
+        "An insert drops the rows whose key is already in the table; a bulk_insert, which looks up no keys, is refused.",
     )
     BULK_INSERT_SHUFFLE_BY_PARTITION = bool_option(
         "hoodie.bulkinsert.shuffle.by.partition",
