@@ -66,6 +66,23 @@ def test_a_write_to_more_partitions_than_it_may_touch_is_refused(spark, table, s
     assert rows_of(table) == [ROWS[0], ROWS[2]]
 
 
+@pytest.mark.parametrize("tasks", [1, 4], ids=["one task meets all", "each task meets few"])
+@pytest.mark.parametrize("operation", ["bulk_insert", "insert_overwrite", "insert_overwrite_table"])
+def test_a_load_or_overwrite_of_more_partitions_than_it_may_touch_is_refused(spark, table, operation, tasks):
+    table.upsert(frame(spark, (9, "z", "stays")))
+    before = table.timeline()
+    many = frame(spark, *[(number, f"p{number // 2}", "x") for number in range(8)]).coalesce(1)
+    if tasks > 1:
+        many = many.repartitionByRange(tasks, "id")
+    options = {**BY_EXECUTORS, GATHERS: "false", "hoodie.engine.max.partitions.per.commit": 3}
+    with pytest.raises(DataError, match=r"max\.partitions\.per\.commit=3"):
+        getattr(table, operation)(many, options=options)
+    assert rows_of(table) == [(9, "z", "stays")]
+    assert [each for each in table.timeline() if each.action != "rollback"] == before
+    getattr(table, operation)(many.where("id < 6"), options=options)
+    assert set(rows_of(table)) >= {(number, f"p{number // 2}", "x") for number in range(6)}
+
+
 @pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])
 def test_a_bulk_load_that_is_to_drop_duplicates_is_refused(spark, tmp_path, table, small):
     options = {

@@ -21,7 +21,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, DataError, RepeatedKeyError
+from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
@@ -89,7 +89,7 @@ from hudi_engine.write.schema_change import refuse_new_columns, still_with_colum
 from hudi_engine.write.spread.bulk_order import bulk_layout
 from hudi_engine.write.spread.distributed import prepare_distributed, write_distributed
 from hudi_engine.write.spread.driver_path import run_on_driver
-from hudi_engine.write.spread.executor_path import run_small_batch
+from hudi_engine.write.spread.executor_path import check_partition_count, run_small_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -365,12 +365,7 @@ def _with_keys(table: pa.Table, state: TableState, request: WriteRequest, index:
             table = table.append_column(RECORD_KEY, keys)
         table = table.append_column(PARTITION_PATH, partitions)
     distinct = pc.unique(table.column(PARTITION_PATH))
-    limit = request.options[EngineOptions.MAX_PARTITIONS]
-    if len(distinct) > limit:
-        raise DataError(
-            f"the batch touches {len(distinct)} partitions, more than hoodie.engine.max.partitions.per.commit={limit}; "
-            "check partition_by, or raise the limit"
-        )
+    check_partition_count(distinct, request.options)
     for partition in distinct.to_pylist():
         check_new_partition(partition)
     return table

@@ -15,7 +15,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import DataError, InvalidKeyError
+from hudi_engine.errors import InvalidKeyError
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.index.joins import combine_by_key, locate, tag_files
 from hudi_engine.index.lookup.unit import ORDER, PartitionUnit, UnitPlan
@@ -31,7 +31,7 @@ from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import rows_by_partition, with_key_columns
 from hudi_engine.write.rows.source_plan import asks_for_the_time, is_parquet_scan
 from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk, tasks_of
-from hudi_engine.write.spread.executor_path import run_buckets, run_bulk
+from hudi_engine.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
 from hudi_engine.write.spread.parts import (
     is_wide,
     parts_by_bucket,
@@ -179,19 +179,15 @@ def _rows_by_partition(
     counted = count(schema)
     if len(counted) > limit and schema is not None:
         counted = count(None)  # there may have been several of one path
-    _check_profile(counted, limit, config)
+    _check_profile(counted, options, config)
     found: Counter[str] = Counter()
     for row in counted:
         found[row[PARTITION_PATH]] += row["rows"]
     return dict(found)
 
 
-def _check_profile(counted: list[Row], limit: int, config: TableConfig) -> None:
-    if len(counted) > limit:
-        raise DataError(
-            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
-            "check partition_by, or raise the limit"
-        )
+def _check_profile(counted: list[Row], options: Options, config: TableConfig) -> None:
+    check_partition_count(counted, options)
     keyless = sum(row["keyless"] for row in counted)
     if keyless:
         fields = ", ".join(config.record_key_fields)

@@ -6,7 +6,7 @@ incoming batch does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.declared.engine_options import EngineOptions
-from hudi_engine.errors import InvalidKeyError
+from hudi_engine.config.options import Options
+from hudi_engine.errors import DataError, InvalidKeyError
 from hudi_engine.filegroup.partition_metadata import begin_partition
 from hudi_engine.frames.collect import collect_stats, current_task, stats_batch
 from hudi_engine.handles.create import create_files
@@ -164,9 +165,11 @@ def run_bulk(
         yield stats_batch(buffer.stats)
 
     try:
-        return collect_stats(frame, write)
+        stats = collect_stats(frame, write)
     finally:
         shared.unpersist()
+    check_partition_count({stat.partition_path for stat in stats}, context.options)
+    return stats
 
 
 class _PartitionBuffer:
@@ -177,14 +180,17 @@ class _PartitionBuffer:
         self._keys = keys
         self._held: dict[str, list[pa.Table]] = {}
         self._bytes: dict[str, int] = {}
+        self._met: set[str] = set()
         self._most = rows_at_once(task.context.options[EngineOptions.TASK_BYTES])
         self.stats: list[WriteStat] = []
 
     def add(self, rows: pa.Table) -> None:
         check_keys(rows, self._task.context)
         for partition, part in split_by_partition(rows, PARTITION_PATH):
-            if partition not in self._held:
+            if partition not in self._met:
                 check_new_partition(partition)
+                self._met.add(partition)
+                check_partition_count(self._met, self._task.context.options)
             self._held.setdefault(partition, []).append(part)
             self._bytes[partition] = self._bytes.get(partition, 0) + part.nbytes
         while sum(self._bytes.values()) > self._most:
@@ -210,6 +216,16 @@ class _PartitionBuffer:
             return
         begin_partition(context.storage, context.config, partition, context.instant)
         self.stats += create_files(self._task, partition, rows)
+
+
+def check_partition_count(partitions: Sized, options: Options) -> None:
+    """Refuse rows of more partitions than one write may touch; raises DataError."""
+    limit = options[EngineOptions.MAX_PARTITIONS]
+    if len(partitions) > limit:
+        raise DataError(
+            f"the batch touches more than hoodie.engine.max.partitions.per.commit={limit} partitions; "
+            "check partition_by, or raise the limit"
+        )
 
 
 def check_keys(rows: pa.Table, context: WriteContext) -> None:
