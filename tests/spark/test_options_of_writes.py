@@ -8,6 +8,8 @@ from hudi_engine import ConfigError, DataError, HudiTable, SchemaError, build_ta
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 
+from tests.helpers.forms import in_turn
+
 COLUMNS = "id int, dt string, name string"
 ROWS = [(number, "ab"[number % 2], f"n{number}") for number in range(8)]
 MODE = "hoodie.bulkinsert.sort.mode"
@@ -54,6 +56,44 @@ def test_a_sorted_bulk_load_has_its_rows_in_the_order_of_their_keys(spark, table
     for mode in ("GLOBAL_SORT", "PARTITION_SORT"):
         table.insert_overwrite_table(mixed, options={**BY_EXECUTORS, MODE: mode})
         assert sorted(files_of(table).values()) == [[0, 2, 4, 6], [1, 3, 5, 7]]
+
+
+@pytest.mark.parametrize(("small", "index"), in_turn(("1000", "0"), ("BUCKET", "SIMPLE")))
+def test_a_load_is_ordered_whatever_its_size_and_index(spark, tmp_path, small, index):
+    table = HudiTable.create(
+        spark,
+        str(tmp_path / "t"),
+        name="t",
+        record_key=["id"],
+        partition_by=["dt"],
+        options={"hoodie.index.type": index, "hoodie.bucket.index.num.buckets": "1"},
+    )
+    mixed = frame(spark, *[(key, "ab"[key % 2], f"n{9 - key}") for key in (6, 1, 4, 3, 0, 7, 2, 5)]).coalesce(
+        1
+    )
+    options = {"hoodie.engine.small.batch.rows": small}
+    by_name = {"hoodie.bulkinsert.user.defined.partitioner.sort.columns": "name"}
+    for order, found in (
+        ({MODE: "GLOBAL_SORT"}, [[0, 2, 4, 6], [1, 3, 5, 7]]),
+        (by_name, [[6, 4, 2, 0], [7, 5, 3, 1]]),
+        ({MODE: "PARTITION_SORT"}, [[0, 2, 4, 6], [1, 3, 5, 7]]),
+        ({MODE: "GLOBAL_SORT", **by_name}, [[6, 4, 2, 0], [7, 5, 3, 1]]),
+    ):
+        table.insert_overwrite_table(mixed, options={**options, **order})
+        assert sorted(files_of(table).values()) == found
+    keyless = HudiTable.create(spark, str(tmp_path / "keyless"), name="t", partition_by=["dt"])
+    keyless.bulk_insert(mixed, options={**options, MODE: "GLOBAL_SORT"})
+    assert keyless.snapshot().count() == 8
+
+
+@pytest.mark.parametrize("mode", ["GLOBAL_SORT", "PARTITION_SORT"])
+def test_a_sorted_load_has_as_many_tasks_as_are_asked_for(spark, table, mode):
+    options = {**BY_EXECUTORS, MODE: mode, "hoodie.bulkinsert.shuffle.parallelism": 4}
+    table.bulk_insert(frame(spark, *reversed(ROWS)).coalesce(1), options=options)
+    files = files_of(table)
+    assert len({path.rpartition("/")[2].split("_")[1].split("-")[0] for path in files}) > 2
+    assert all(keys == sorted(keys) for keys in files.values())
+    assert rows_of(table) == ROWS
 
 
 @pytest.mark.parametrize("small", ["0", "1000"], ids=["executors", "driver"])

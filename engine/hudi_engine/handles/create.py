@@ -37,10 +37,10 @@ def create_files(
     Returns:
         One write stat a file, ``prevCommit`` being the string ``null``.
     """
-    if file_id is not None:
-        return [create_file(task, partition, rows, file_id)]
     context = task.context
     rows = context.layout.sort(rows)
+    if file_id is not None:
+        return [create_file(task, partition, rows, file_id)]
     per_file = context.file_size.rows_per_file(rows)
     return [create_file(task, partition, part, task.new_file_id()) for part in _even_parts(rows, per_file)]
 

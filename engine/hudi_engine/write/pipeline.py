@@ -383,7 +383,8 @@ def _context(
     context = state.write_context(
         options, data_schema, read, instant=instant, action=action, operation=operation.name.value
     )
-    return replace(context, layout=bulk_layout(options, data_schema) if operation.bulk else RowLayout())
+    layout = bulk_layout(options, state.config, data_schema) if operation.bulk else RowLayout()
+    return replace(context, layout=layout)
 
 
 def _units(

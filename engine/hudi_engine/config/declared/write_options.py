@@ -61,7 +61,7 @@ class WriteOptions:
         BulkSortMode.NONE,
         BulkSortMode,
         WRITE,
-        "Order of the rows in a bulk_insert; sorted files prune better and load slower.",
+        "Order of the rows in a bulk_insert or overwrite, also of few rows; sorted files prune better and load slower.",
     )
     BULK_INSERT_SORT_COLUMNS = text_option(
         "hoodie.bulkinsert.user.defined.partitioner.sort.columns",

@@ -12,6 +12,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import BulkSortMode
 from hudi_engine.config.options import Options
+from hudi_engine.config.table_config import TableConfig
 from hudi_engine.frames.layout import sorted_frame
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.layout.layout import RowLayout
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 KEY_SORTS = (BulkSortMode.GLOBAL_SORT, BulkSortMode.PARTITION_SORT)
 """Values of ``hoodie.bulkinsert.sort.mode`` that need the record key."""
+BY_KEY = RowLayout((RECORD_KEY,))
+"""The order of those within a partition."""
 
 UNSHUFFLED_FILE_BYTES = 8 * 1024 * 1024
 """Files at least this big are left as the tasks of the source give them, when nobody asks for a shuffle."""
@@ -33,18 +36,21 @@ _MOST_PARTITIONS = 100
 """With rows of more partitions a task is not asked to write files of each."""
 
 
-def bulk_layout(options: Options, schema: pa.Schema) -> RowLayout:
-    """Return the order in which a bulk load writes rows, none when no sort columns are given.
+def bulk_layout(options: Options, config: TableConfig, schema: pa.Schema) -> RowLayout:
+    """Return the order in which a bulk load writes rows of a partition: that of the sort columns, else by key if asked for.
 
     Args:
-        options: Sort columns of bulk loads, ``hoodie.layout.optimize.*``.
+        options: Sort columns and sort mode of bulk loads, ``hoodie.layout.optimize.*``.
+        config: The table's settings.
         schema: Columns of the table.
 
     Raises:
         ConfigError: A column is not there, or has no order.
     """
     columns = WriteOptions.BULK_INSERT_SORT_COLUMNS
-    return RowLayout.from_options(options, columns=columns).fitted(schema, columns.key)
+    layout = RowLayout.from_options(options, columns=columns).fitted(schema, columns.key)
+    by_key = options[WriteOptions.BULK_INSERT_SORT_MODE] in KEY_SORTS and config.record_key_fields
+    return BY_KEY if by_key and not layout.columns else layout
 
 
 def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame | None) -> DataFrame:
@@ -55,18 +61,15 @@ def ordered_for_bulk(frame: DataFrame, context: WriteContext, source: DataFrame 
         context: The write.
         source: The rows without key columns, None when they are not at hand.
     """
-    from pyspark.sql import functions as F
-
-    options = context.options
+    options, layout = context.options, context.layout
     mode = options[WriteOptions.BULK_INSERT_SORT_MODE]
     tasks = options[WriteOptions.BULK_INSERT_PARALLELISM]
-    if context.layout.columns:
-        return sorted_frame(frame, context.layout, tasks, first=(PARTITION_PATH,))
-    order = [F.col(PARTITION_PATH), *([F.col(RECORD_KEY)] if RECORD_KEY in frame.columns else [])]
-    if mode is BulkSortMode.GLOBAL_SORT:
-        return frame.sort(*order)
+    by_columns = bool(layout.columns) and layout != BY_KEY
+    if by_columns or mode is BulkSortMode.GLOBAL_SORT:
+        return sorted_frame(frame, layout, tasks, first=(PARTITION_PATH,))
     if mode is BulkSortMode.PARTITION_SORT:
-        return frame.sortWithinPartitions(*order)
+        dealt = frame.repartition(tasks) if tasks else frame
+        return dealt.sortWithinPartitions(PARTITION_PATH, *layout.columns)
     if mode is BulkSortMode.NONE:
         left = _left_where_they_are(frame, context, source)
         if left is not None:

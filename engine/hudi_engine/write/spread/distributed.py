@@ -21,6 +21,7 @@ from hudi_engine.index.joins import combine_by_key, locate, tag_files
 from hudi_engine.index.lookup.unit import ORDER, PartitionUnit, UnitPlan
 from hudi_engine.keygen.generator import KeyGenerator, build_key_generator
 from hudi_engine.keygen.partition_path import check_new_partition
+from hudi_engine.layout.layout import RowLayout
 from hudi_engine.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
@@ -30,7 +31,7 @@ from hudi_engine.write.place.profile import partition_profile
 from hudi_engine.write.rows.batch import AlignedBatch
 from hudi_engine.write.rows.key_columns import rows_by_partition, with_key_columns
 from hudi_engine.write.rows.source_plan import asks_for_the_time, is_parquet_scan
-from hudi_engine.write.spread.bulk_order import KEY_SORTS, ordered_for_bulk, tasks_of
+from hudi_engine.write.spread.bulk_order import BY_KEY, KEY_SORTS, ordered_for_bulk, tasks_of
 from hudi_engine.write.spread.executor_path import check_partition_count, run_buckets, run_bulk
 from hudi_engine.write.spread.parts import (
     is_wide,
@@ -260,7 +261,10 @@ def _write_bulk(
         frame, keys = combine_by_key(frame, context, plan), None
     if batch.rows is not None:
         frame = without_keys(frame, keys)
-    return run_bulk(spark, context, ordered_for_bulk(frame, context, batch.source), keys)
+    ordered = ordered_for_bulk(frame, context, batch.source)
+    if context.layout == BY_KEY:
+        context = replace(context, layout=RowLayout())  # tasks get them in that order
+    return run_bulk(spark, context, ordered, keys)
 
 
 def _tasks(context: WriteContext) -> int:
