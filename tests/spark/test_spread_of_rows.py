@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hudi_engine import HudiTable
 from hudi_engine.index.lookup.unit import BUCKET
@@ -296,3 +298,15 @@ def test_the_rows_that_are_measured_on_the_driver_are_few_where_rows_are_large(
     assert len(measured) == 1 and 1 < measured[0] < 250
     assert len(file_names(table)) > 2
     assert table.snapshot().count() == 3000
+
+
+def test_a_write_leaves_nothing_behind_that_it_sent_to_its_tasks(spark, tmp_path):
+    table = create(spark, tmp_path)
+    rows = spark.range(0, 400, 1, 2).selectExpr("id", "string(id) as v")
+    sent = Path(spark.sparkContext._temp_dir)
+    before = set(sent.iterdir())
+    table.bulk_insert(rows, options=EXECUTORS)
+    table.upsert(rows, options=EXECUTORS)
+    assert table.upsert(rows, options=WIDE).path_taken == "joined"
+    assert set(sent.iterdir()) <= before
+    assert table.snapshot().count() == 400

@@ -162,7 +162,7 @@ def locate(
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
     frame: DataFrame,
-    kept: list[DataFrame],
+    kept: list[Callable[[], object]],
 ) -> tuple[DataFrame, dict[str, int]]:
     """Global index: give every row its final partition, and add deletes for the partitions keys move away from.
 
@@ -173,7 +173,7 @@ def locate(
         plan: How rows are treated.
         units: Every partition of the table.
         frame: The rows, one a key.
-        kept: Frames that are cached here are added to it.
+        kept: What frees the frames that are cached here is added to it.
 
     Returns:
         The rows with a delete flag, and their number by partition.
@@ -191,12 +191,12 @@ def locate(
         elsewhere = elsewhere & ~F.col(INSERT_FLAG)
     pairs = frame.join(stored, elsewhere)
     pairs = pairs.repartition(RECORD_KEY).persist()
-    kept.append(pairs)
+    kept.append(pairs.unpersist)
     settled = _settled(pairs, frame, context, plan, wanted)
     known = pairs.select(key.alias(_SETTLED)).distinct()
     rest = frame.join(known, F.col(RECORD_KEY) == F.col(_SETTLED), "left_anti")
     final = rest.withColumn(DELETE_FLAG, F.lit(False)).unionByName(settled).persist()
-    kept.append(final)
+    kept.append(final.unpersist)
     rows = {row[PARTITION_PATH]: row["count"] for row in final.groupBy(PARTITION_PATH).count().collect()}
     return final, rows
 
@@ -233,7 +233,7 @@ def tag_files(
     context: WriteContext,
     plan: UnitPlan,
     units: Mapping[str, PartitionUnit],
-    batch: tuple[DataFrame, Mapping[str, int], list[DataFrame]],
+    batch: tuple[DataFrame, Mapping[str, int], list[Callable[[], object]]],
     places: PlacesOfNew,
 ) -> tuple[DataFrame, dict[str, PartitionUnit], list[str]]:
     """Wide partitions: a bucket is a file group, and new rows are spread over small files with room and new files.
@@ -243,7 +243,7 @@ def tag_files(
         context: The write.
         plan: How rows are treated.
         units: Every partition of the batch.
-        batch: The rows, their number by partition, and the list that takes frames that are cached here.
+        batch: The rows, their number by partition, and the list that takes what frees all that is kept here.
         places: Where new rows of a partition go.
 
     Returns:
@@ -254,11 +254,11 @@ def tag_files(
     found = owners(spark, context, touched, frame, rows, once=plan.single_rows)
     if found is not None:
         names = [_bucket_of(each) for each in found.slices]
-        tagged = frame.withColumn(BUCKET, _bucket(found.column(spark, frame, names)))
+        tagged = frame.withColumn(BUCKET, _bucket(found.column(spark, frame, names, kept)))
         counts = _counts(found, rows, distinct=plan.combine)
     else:
         tagged = _joined(spark, context, plan, touched, frame).persist()
-        kept.append(tagged)
+        kept.append(tagged.unpersist)
         counts = {row[BUCKET]: row["count"] for row in tagged.groupBy(BUCKET).count().collect()}
     buckets, known, parts = _plan_buckets(units, counts, places)
     return spread_new_rows(tagged, parts), known, buckets

@@ -9,7 +9,7 @@ slices meet is not decided here: a key that is stored twice, or two keys with on
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +106,16 @@ class Owners:
         counted = np.bincount(self.numbers[self.numbers >= 0], minlength=len(self.slices))
         return [(each, int(count)) for each, count in zip(self.slices, counted, strict=True) if count]
 
-    def column(self, spark: SparkSession, frame: DataFrame, names: Sequence[str]) -> Column:
+    def column(
+        self, spark: SparkSession, frame: DataFrame, names: Sequence[str], kept: list[Callable[[], object]]
+    ) -> Column:
         """Return for each row of the batch the name of the slice that owns its key, null for none.
 
         Args:
             spark: The session.
             frame: The batch, with key columns.
             names: A text for each slice.
+            kept: What frees the hashes once the rows are written is added to it.
         """
         import pandas
         from pyspark.sql import functions as F
@@ -121,6 +124,7 @@ class Owners:
         homes = pa.array([each.partition for each in self.slices], pa.string())
         texts = pa.array(names, pa.string())
         shared = spark.sparkContext.broadcast((self.keys, self.numbers, texts, homes))
+        kept.append(shared.destroy)
 
         def owner(keys: pandas.Series, partitions: pandas.Series) -> pandas.Series:
             try:
@@ -252,7 +256,7 @@ def _met(
         for row in map_slices(spark, tasks, _BLOB, look).collect():
             yield row["number"], np.frombuffer(row["found"], np.int32)
     finally:
-        shared.unpersist()
+        shared.destroy()
 
 
 def _keys_of(read: ReadContext, file_slice: FileSlice, log_keys: bool, once: bool) -> pa.Array:

@@ -54,7 +54,7 @@ def run_large_in_spark(spark: SparkSession) -> RunLarge:
         try:
             return collect_stats(ordered, write_rows)
         finally:
-            shared.unpersist()
+            shared.destroy()
 
     return run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -57,7 +57,7 @@ class DistributedBatch:
         frame: The rows.
         rows: Rows by partition path, None when they are not counted (bulk writes are one pass).
         schema: Data columns.
-        kept: Frames cached while writing.
+        kept: What frees all that is cached while writing.
         generator: The table's key rules where the record key can also be made of the data columns, after a shuffle.
         source: The rows as they came, for bulk writes.
     """
@@ -65,14 +65,14 @@ class DistributedBatch:
     frame: DataFrame
     rows: Mapping[str, int] | None
     schema: pa.Schema
-    kept: list[DataFrame] = field(default_factory=list)
+    kept: list[Callable[[], object]] = field(default_factory=list)
     generator: KeyGenerator | None = None
     source: DataFrame | None = None
 
     def release(self) -> None:
         """Free every cache."""
-        for frame in self.kept:
-            frame.unpersist()
+        while self.kept:
+            self.kept.pop()()
 
 
 def prepare_distributed(
@@ -132,7 +132,7 @@ def prepare_distributed(
         if keeps:
             frame.unpersist()
         raise
-    return DistributedBatch(frame, rows, batch.schema, [frame] if keeps else [], generator)
+    return DistributedBatch(frame, rows, batch.schema, [frame.unpersist] if keeps else [], generator)
 
 
 def _places_of(frame: DataFrame) -> DataFrame:

@@ -83,7 +83,7 @@ def run_buckets(
     try:
         return collect_stats(frame, write)
     finally:
-        shared.unpersist()
+        shared.destroy()
 
 
 def _by_bucket(context: WriteContext, held: list[pa.RecordBatch]) -> list[tuple[str, pa.Table]]:
@@ -167,7 +167,7 @@ def run_bulk(
     try:
         stats = collect_stats(frame, write)
     finally:
-        shared.unpersist()
+        shared.destroy()
     check_partition_count({stat.partition_path for stat in stats}, context.options)
     return stats
 
