@@ -14,6 +14,12 @@ BUCKET = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "256
 NOTED = ("hoodie.index.type", "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field")
 PACKAGE = "org.apache.hudi.keygen"
 COMPLEX = {"hoodie.table.keygenerator.class": f"{PACKAGE}.ComplexKeyGenerator"}
+OF_RELEASE_1 = {
+    "hoodie.record.merge.strategy.id": "eeb8d96f-b1e4-49fd-bbf8-28ac514178e5",
+    "hoodie.timeline.path": "timeline",
+    "hoodie.table.format": "native",
+}
+"""What Hudi 1.2 gives a table of version 6; there is no merge mode among it."""
 TIME = "2024-01-01T10:00:00"
 
 
@@ -72,6 +78,15 @@ def test_a_stored_key_is_found_in_the_bucket_of_its_writer(
     result = table.upsert(rows(spark, key), options=options)
     assert (result.rows_inserted, result.rows_updated) == (0, 1)
     assert groups(folder) == before and table.snapshot().count() == 1
+
+
+@pytest.mark.parametrize(("properties", "bucket"), [({}, 1), (OF_RELEASE_1, 210)], ids=["0.15", "1.2"])
+def test_where_no_stored_key_tells_it_buckets_are_of_the_release_that_made_the_table(
+    spark, tmp_path, properties, bucket
+):
+    table = made_by_hudi(spark, tmp_path / "t", ("k", "x"), 138, properties=properties)
+    table.upsert(rows(spark, (TIME, "x")), options=BUCKET)
+    assert [name[:8] for name in groups(tmp_path / "t")] == sorted(["00000138", f"{bucket:08d}"])
 
 
 def test_a_key_in_a_bucket_where_nobody_puts_it_is_refused_by_name(spark, tmp_path):

@@ -258,18 +258,26 @@ class TableConfig:
         )
 
     @cached_property
+    def is_of_release_1(self) -> bool:
+        """Whether Hudi 1.x made the table.
+
+        It takes the merge mode out of those of version 6. Tables of releases before 0.14 have the keys of neither.
+        """
+        if TableOptions.MERGE_MODE.key in self.properties:
+            return True
+        by_release_0 = "hoodie.compaction.record.merger.strategy" in self.properties
+        return not by_release_0 and any(key in self.properties for key in _RELEASE_1_KEYS)
+
+    @cached_property
     def merges_as_release_0(self) -> bool:
         """Whether rows are those that Hudi 0.x, which made the table, gives.
 
-        Release 1 merges the same logs otherwise when records or deletes come late. Tables of releases before 0.14 have
-        the keys of neither.
+        Release 1 merges the same logs otherwise when records or deletes come late.
         """
-        by_release_0 = "hoodie.compaction.record.merger.strategy" in self.properties
         return (
             self.version == 6
             and self.table_type is TableType.MERGE_ON_READ
-            and (by_release_0 or not any(key in self.properties for key in _RELEASE_1_KEYS))
-            and TableOptions.MERGE_MODE.key not in self.properties
+            and not self.is_of_release_1
             and not self.is_of_this_engine
         )
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
@@ -81,7 +80,7 @@ def _forms(read: ReadContext, is_noted: bool) -> list[BucketForm]:
     """Return the forms that may be a table's, the likeliest first."""
     if is_noted:
         return [BucketForm.RELEASE_1, BucketForm.EARLIER, BucketForm.RELEASE_0]
-    if TableOptions.MERGE_MODE.key in read.config.properties:
+    if read.config.is_of_release_1:
         return [BucketForm.RELEASE_1, BucketForm.RELEASE_0, BucketForm.EARLIER]
     return [BucketForm.RELEASE_0, BucketForm.RELEASE_1, BucketForm.EARLIER]
 
