@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hudi_engine.changes.source import register_change_source
     from hudi_engine.errors import (
         ConfigError,
+        ConsumedMeanwhileError,
         CorruptTableError,
         DataError,
         HistoryGapError,
@@ -37,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ConfigError",
+    "ConsumedMeanwhileError",
     "CorruptTableError",
     "DataError",
     "DirectoryCatalog",

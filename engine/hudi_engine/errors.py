@@ -16,6 +16,7 @@
     ├── TimelineError            an instant is not there, or is in the wrong state
     │   └── HistoryGapError      clean, archive or a restore took what a window of changes needs
     ├── WriteConflictError       another writer won
+    │   └── ConsumedMeanwhileError   it noted a checkpoint of its own, so that the rows are those of a window that is past
     ├── StorageError             the storage failed or cannot give a needed guarantee
     └── ServiceError             a table service (compaction, clean, ...) failed
 """
@@ -110,6 +111,13 @@ class HistoryGapError(TimelineError):
 
 class WriteConflictError(HudiError):
     """Another writer committed, or is committing, what this write touches."""
+
+
+class ConsumedMeanwhileError(WriteConflictError):
+    """Another writer noted another checkpoint than the one that the rows of this write were taken after.
+
+    To write them again would be no better: they are to be taken anew, after the checkpoint that the table has now.
+    """
 
 
 class StorageError(HudiError):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.changes.checkpoint import format_checkpoint, read_checkpoint
 from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
 from hudi_engine.services import run_compaction, schedule_compaction
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
@@ -18,6 +18,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.conflict import same_schema
 from hudi_engine.txn.publication import UNPUBLISHED
+from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.metadata_only import alter_schema
 
@@ -37,7 +38,12 @@ def storage(tmp_path: Path) -> LocalStorage:
 
 @contextmanager
 def under_way(
-    storage: Storage, key: str, *, schema: str = mini.SCHEMA, checkpoint: dict[str, str] | None = None
+    storage: Storage,
+    key: str,
+    *,
+    schema: str = mini.SCHEMA,
+    checkpoint: dict[str, str] | None = None,
+    follows: dict[str, str] | None = None,
 ) -> Iterator[None]:
     """An insert that has begun, and commits at the end of the block."""
     noted = {} if checkpoint is None else {CHECKPOINT: format_checkpoint(checkpoint)}
@@ -47,7 +53,7 @@ def under_way(
         transaction.inflight(task.profile())
         task.write_files()
         yield
-        transaction.commit(task.metadata)
+        transaction.commit(task.metadata, follows=None if follows is None else format_checkpoint(follows))
 
 
 def insert(
@@ -124,6 +130,36 @@ def test_a_noted_checkpoint_does_not_hide_one_that_came_meanwhile_below_a_commit
         told = {CHECKPOINT: format_checkpoint(C5), "schema": mini.SCHEMA}
         own.commit(CommitMetadata(extra_metadata=told, operation_type="UPSERT"))
     assert noted(storage) == C4
+
+
+def test_a_checkpoint_follows_the_one_that_its_rows_were_taken_after(storage: LocalStorage) -> None:
+    tries = []
+
+    def write() -> None:
+        tries.append(1)
+        with under_way(storage, "mine", checkpoint=C4, follows=C3):
+            insert(storage, "theirs", checkpoint=C5)
+
+    with pytest.raises(ConsumedMeanwhileError, match="after the checkpoint"):
+        retried(write, 2)
+    assert noted(storage) == C5 and len(tries) == 1
+    with pytest.raises(ConsumedMeanwhileError):
+        with under_way(storage, "mine", checkpoint=C4, follows=C3):
+            pass
+    with under_way(storage, "mine", checkpoint=C3, follows=C5):
+        insert(storage, "others")
+    assert noted(storage) == C3
+
+
+def test_a_checkpoint_that_was_taken_back_meanwhile_is_not_followed(tmp_path: Path) -> None:
+    storage = tables.merge_on_read(tmp_path / "t").storage
+    mini.rollback(storage, note(storage, C3))
+    with pytest.raises(ConsumedMeanwhileError, match="the table has {} by now"):
+        with begun(storage) as transaction:
+            told = {CHECKPOINT: format_checkpoint(C4)}
+            metadata = CommitMetadata(extra_metadata=told, operation_type="UPSERT")
+            transaction.commit(metadata, follows=format_checkpoint(C3))
+    assert noted(storage) == {}
 
 
 def test_a_checkpoint_can_be_set_back(storage: LocalStorage) -> None:

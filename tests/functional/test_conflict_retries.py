@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
 from hudi_engine import HudiTable
+from hudi_engine.config.other_keys import CHECKPOINT
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
 from hudi_engine.write import pipeline
 
 MODEL = """
 {{ config(materialized='incremental', unique_key='id', conflict_retries=var('retries')) }}
 select 1 as id, {% if is_incremental() %} (select max(n) from {{ this }}) + 1 {% else %} 1 {% endif %} as n
+"""
+
+
+ORDERS = "{{ config(materialized='table', unique_key='id') }} select cast(id as int) as id from range(3)"
+FOLLOWER = """
+{{ config(materialized='incremental', unique_key='id', conflict_retries=2) }}
+select c.id, c._change_type from {{ hudi_changes(ref('orders')) }} c
 """
 
 
@@ -55,3 +66,37 @@ class TestConflictRetries:
             DbtBaseException, match="conflict_retries is 'often'; legal values: whole numbers"
         ):
             self.run("often")
+
+
+class TestFollowers:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS, "follower.sql": FOLLOWER}
+
+    def test_a_model_whose_changes_another_run_has_taken_meanwhile_fails_and_takes_what_is_left_next_time(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_dbt(["run"])
+        base = str(project.project_root / "warehouse" / project.test_schema / "follower")
+        project.run_sql("insert into {schema}.orders values (10)")
+        taken = json.dumps({f"{project.test_schema}.orders".lower(): self.newest(project)})
+        inspect, others = pipeline.inspect, [11]
+
+        def overtaken(spark: Any, *args: Any) -> None:
+            if others:
+                rows = spark.createDataFrame([(others.pop(),)], "id int")
+                HudiTable.open(spark, base).upsert(rows, options={CHECKPOINT: taken})
+            inspect(spark, *args)
+
+        monkeypatch.setattr(pipeline, "inspect", overtaken)
+        [result] = run_dbt(["run", "--select", "follower"], expect_pass=False)
+        assert "ConsumedMeanwhileError" in str(result.message)
+        assert "the next run takes what comes after them" in str(result.message)
+        project.run_sql("insert into {schema}.orders values (20)")
+        run_dbt(["run", "--select", "follower"])
+        found = project.run_sql("select id from {schema}.follower order by id", fetch="all")
+        assert [row[0] for row in found] == [0, 1, 2, 11, 20]
+
+    def newest(self, project: Any) -> str:
+        storage = open_storage(str(project.project_root / "warehouse" / project.test_schema / "orders"))
+        return TableState.load(storage).timeline.completed_writes[-1].requested_time

@@ -16,6 +16,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
 from hudi_engine.timeline.moments import Moment
+from hudi_engine.txn.last_word import noted_last
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,11 @@ class NextWindow:
 def read_checkpoint(state: TableState) -> dict[str, str]:
     """Return the instant up to which a table has consumed each of its inputs.
 
-    It is in the newest completed write that has one; other writers do not carry it on.
-
     Raises:
         CorruptTableError: The note is no JSON object of texts.
     """
-    for instant in sorted(state.timeline.completed_writes, key=order_of, reverse=True):
-        text = state.timeline.commit_metadata(instant).extra_metadata.get(CHECKPOINT)
-        if text is not None:
-            return _parsed(text, instant)
-    for instant, metadata in state.timeline.archived.writes_newest_first():
-        text = metadata.extra_metadata.get(CHECKPOINT)
-        if text is not None:
-            return _parsed(text, instant)
-    return {}
+    last = noted_last(state.timeline)
+    return {} if last is None else _parsed(last[1], last[0])
 
 
 def format_checkpoint(checkpoint: dict[str, str]) -> str:

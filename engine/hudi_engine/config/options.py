@@ -25,7 +25,7 @@ from hudi_engine.config.declared import (
 )
 from hudi_engine.config.declared.hudi_keys import hudi_keys
 from hudi_engine.config.option import Option, OptionValue, declared_in
-from hudi_engine.config.other_keys import CHECKPOINT, DEFINED_ELSEWHERE, NOT_DONE
+from hudi_engine.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE, DEFINED_ELSEWHERE, NOT_DONE
 from hudi_engine.config.trusted_rules import RULE_PROPERTY, trust_rules
 from hudi_engine.errors import ConfigError
 
@@ -165,7 +165,7 @@ def _archive_limits(given: Mapping[str, OptionValue]) -> list[str]:
 
 def _unknown(key: str, of: str) -> str | None:
     """Return what is wrong with a key that is no option; one that is merely without effect is said once."""
-    if key == CHECKPOINT or key in DEFINED_ELSEWHERE or key in NOT_DONE or key.startswith("_"):
+    if key in (CHECKPOINT, CHECKPOINT_BEFORE, *DEFINED_ELSEWHERE, *NOT_DONE) or key.startswith("_"):
         return None
     if not key.startswith("hoodie."):
         return f"option {key!r} is not a hoodie.* key; see the configuration reference"

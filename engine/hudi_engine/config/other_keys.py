@@ -9,6 +9,10 @@ CHECKPOINT = "dbt_hudi.checkpoint"
 """Key of the extra metadata that says, as JSON, up to which instant of each input a table was made; every later commit
 carries it on."""
 
+CHECKPOINT_BEFORE = "dbt_hudi.checkpoint.before"
+"""Option of a write that notes a checkpoint: the one that its rows were taken after; without it the one that the table has
+when the write begins."""
+
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 DEFINED_ELSEWHERE = frozenset(
     {

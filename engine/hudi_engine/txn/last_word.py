@@ -7,10 +7,11 @@ under way.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
@@ -18,6 +19,23 @@ from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.conflict import same_schema
 from hudi_engine.txn.footprint import Footprint
 from hudi_engine.txn.since import committed_since
+
+
+def noted_last(timeline: Timeline) -> tuple[Instant, str] | None:
+    """Return the checkpoint that counts with the write that has it, None when there is none.
+
+    It is in the newest completed write that has one; other writers do not carry it on.
+    """
+    writes = sorted(timeline.completed_writes, key=lambda each: each.completion_time or each.requested_time)
+    for instant in reversed(writes):
+        text = timeline.commit_metadata(instant).extra_metadata.get(CHECKPOINT)
+        if text is not None:
+            return instant, text
+    for instant, metadata in timeline.archived.writes_newest_first():
+        text = metadata.extra_metadata.get(CHECKPOINT)
+        if text is not None:
+            return instant, text
+    return None
 
 
 def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) -> None:
@@ -42,6 +60,30 @@ def check_last_word(mine: CommitMetadata, *, instant: str, current: Timeline) ->
         raise WriteConflictError(_message(instant, mine, hiding, "it notes what was consumed of its inputs"))
 
 
+def check_follows(mine: CommitMetadata, follows: str, *, instant: str, current: Timeline) -> None:
+    """Raise when the rows of a write were taken after another checkpoint than the one that the table has by now.
+
+    Args:
+        mine: Metadata this write is about to commit.
+        follows: The checkpoint that they were taken after.
+        instant: Its instant time.
+        current: Timeline now, read under the table's lock.
+
+    Raises:
+        ConsumedMeanwhileError: naming both checkpoints.
+    """
+    last = noted_last(current)
+    noted = "{}" if last is None else last[1]
+    if _says_the_same(noted, follows):
+        return
+    where = "" if last is None else f", by {last[0].action} {last[0].requested_time}"
+    raise ConsumedMeanwhileError(
+        f"instant {instant} ({mine.operation_type}) cannot be committed: its rows were taken of the inputs after the checkpoint "
+        f"{follows}, and the table has {noted} by now{where}. They are to be taken anew after that one; the table is as the other "
+        "writer left it"
+    )
+
+
 def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: Timeline) -> None:
     """Raise when a commit is nothing but a checkpoint, and another one was noted since it was made up.
 
@@ -56,10 +98,8 @@ def check_noted(mine: CommitMetadata, *, instant: str, base: Timeline, current: 
     """
     if CHECKPOINT not in mine.extra_metadata or Footprint.of(mine).touched:
         return
-    noted = (
-        base.commit_metadata(each).extra_metadata.get(CHECKPOINT) for each in reversed(base.completed_writes)
-    )
-    known = next((text for text in noted if text is not None), None)
+    last = noted_last(base)
+    known = None if last is None else last[1]
     for other, metadata in committed_since(base, current):
         if metadata.extra_metadata.get(CHECKPOINT) not in (None, known):
             raise WriteConflictError(
@@ -112,6 +152,13 @@ def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current:
         if theirs is not None:
             return None if theirs == noted else each
     return None
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return one == other
 
 
 def _message(instant: str, mine: CommitMetadata, other: Instant, reason: str) -> str:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +29,14 @@ def retried(write: Callable[[], Result], retries: int) -> Result:
 
     Raises:
         WriteConflictError: when the last attempt was overtaken too.
+        ConsumedMeanwhileError: when what is written is to be made anew.
     """
     pause = _FIRST_PAUSE_S
     for left in range(retries, 0, -1):
         try:
             return write()
+        except ConsumedMeanwhileError:
+            raise
         except WriteConflictError as conflict:
             logger.warning("beginning again after a conflict, %d attempt(s) left: %s", left, conflict)
             time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311 - no secret

@@ -31,7 +31,7 @@ from hudi_engine.txn.conflict import (
     merged_schema,
 )
 from hudi_engine.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfWrite, kind_of
-from hudi_engine.txn.last_word import check_last_word, check_noted, with_checkpoint
+from hudi_engine.txn.last_word import check_follows, check_last_word, check_noted, with_checkpoint
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
@@ -177,6 +177,7 @@ class WriteTransaction:
         key_scope: KeyScope = KeyScope.PARTITION,
         reads: ReadsOfWrite | None = None,
         left: frozenset[FileGroup] = frozenset(),
+        follows: str | None = None,
     ) -> None:
         """Make the write visible: one file, created under the table's lock after the conflict check.
 
@@ -189,6 +190,7 @@ class WriteTransaction:
             key_scope: Where a record key must be unique.
             reads: What of the table the rows were made from before begin; None when they come from elsewhere.
             left: File groups with rows that were compared with what came, and left as they are.
+            follows: The checkpoint that its own follows; None when that does not matter.
 
         Raises:
             WriteConflictError: when another writer's commit stands against this one, the instant was rolled back, or the
@@ -203,7 +205,7 @@ class WriteTransaction:
                 self._check_ours(current)
 
                 def check(timeline: Timeline) -> None:
-                    self._check(metadata, timeline, key_scope, reads, left)
+                    self._check(metadata, timeline, key_scope, reads, left, follows)
 
                 check(current)
                 if takes_plans_back(self._options) or self._overwrites_plans(metadata):
@@ -264,6 +266,7 @@ class WriteTransaction:
         key_scope: KeyScope,
         reads: ReadsOfWrite | None,
         left: frozenset[FileGroup],
+        follows: str | None,
     ) -> None:
         """Raise when the write must not be committed on this timeline."""
         check_conflicts(
@@ -275,7 +278,10 @@ class WriteTransaction:
             left=left,
             into_planned_clusterings=updates_allowed(self._options) or self._overwrites_plans(metadata),
         )
-        check_noted(metadata, instant=self.instant, base=self.timeline, current=current)
+        if follows is None:
+            check_noted(metadata, instant=self.instant, base=self.timeline, current=current)
+        else:
+            check_follows(metadata, follows, instant=self.instant, current=current)
         if reads is not None:
             check_reads(metadata, instant=self.instant, reads=reads, current=current)
         living = Liveness(self._storage, self.config, self._options)

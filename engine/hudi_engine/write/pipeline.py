@@ -74,6 +74,7 @@ from hudi_engine.write.request import (
     check_request,
     combines,
     extra_metadata,
+    following,
     names_changes,
     skips_existing,
     skips_unchanged,
@@ -114,6 +115,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     prepare_session(spark)
     check_callback(request.options)
     with under_way(storage.base, "written"), timed("hudi.write", {"hudi.table": storage.base}):
+        request = following(request, storage)
         if request.changes is None:
             return _attempt(spark, storage, request)
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
@@ -223,9 +225,8 @@ def _commit(
         rows_replaced = rows_of_groups(state, replaced) if replaced else 0
         inspect(spark, state, transaction, metadata, options)
         with phase("commit"):
-            transaction.commit(
-                metadata, key_scope=key_scope_of(state.config, request, index), reads=reads, left=left
-            )
+            scope = key_scope_of(state.config, request, index)
+            transaction.commit(metadata, key_scope=scope, reads=reads, left=left, follows=request.follows)
     logger.info("%s %s committed: %d file(s)", operation.name.value, transaction.instant, len(stats))
     result = summarise(transaction.instant, metadata, path, rows_replaced)
     return replace(result, figures=figures, seconds=seconds_so_far(), action=action)

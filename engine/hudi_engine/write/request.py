@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,14 +12,16 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
-from hudi_engine.config.other_keys import CHECKPOINT
+from hudi_engine.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, DataError, InvalidKeyError, SchemaError
 from hudi_engine.index.lookup.kinds import IndexKind
 from hudi_engine.schema.meta_fields import OPERATION, RECORD_KEY
+from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.last_word import noted_last
 from hudi_engine.write.define.problems import ordering_problems
-from hudi_engine.write.operation import Operation
+from hudi_engine.write.operation import WHOLE_TABLE, Operation
 from hudi_engine.write.rows.replacement import Changes
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class WriteRequest:
         held: The table as the caller has read it already, None to read it.
         changes: Makes of the rows, and those of the table, rows that say what becomes of them.
         partitions: Overwrites only: partitions that are replaced even where no row comes; other partitions get no rows.
+        follows: The checkpoint that the one it notes follows; None when it notes none, or that does not matter.
     """
 
     operation: Operation
@@ -61,6 +64,7 @@ class WriteRequest:
     held: TableState | None = None
     changes: Changes | None = None
     partitions: tuple[str, ...] = ()
+    follows: str | None = None
 
     @property
     def single_rows(self) -> bool:
@@ -209,6 +213,25 @@ def check_columns(config: TableConfig, given: Sequence[str], schema: pa.Schema) 
     problems = [problem for name in config.ordering_fields for problem in ordering_problems(schema, name)]
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
+
+
+def following(request: WriteRequest, storage: Storage) -> WriteRequest:
+    """Return a request that says which checkpoint the one it notes follows.
+
+    A write that replaces all rows speaks for them whatever was noted before, unless it says itself what it follows.
+
+    Args:
+        request: What was asked for.
+        storage: The table's storage.
+    """
+    if CHECKPOINT not in request.options.raw:
+        return request
+    said = request.options.raw.get(CHECKPOINT_BEFORE)
+    if said is not None or request.operation.replaces == WHOLE_TABLE:
+        return replace(request, follows=said)
+    held = request.base or request.held or TableState.load(storage)
+    last = noted_last(held.timeline)
+    return replace(request, held=held, follows="{}" if last is None else last[1])
 
 
 def extra_metadata(options: Options) -> dict[str, str]:

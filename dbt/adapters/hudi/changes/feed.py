@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.changes.checkpoint import format_checkpoint
-from hudi_engine.config.other_keys import CHECKPOINT
+from hudi_engine.config.other_keys import CHECKPOINT, CHECKPOINT_BEFORE
 from pyspark.sql import DataFrame
 
 from dbt.adapters.hudi.model.merge import ADDING
@@ -117,7 +117,10 @@ class Feed:
             if taken.end is not None and not self.is_sample and (rebuilds or not taken.is_early)
         }
         checkpoint = consumed if rebuilds else {**self.noted, **consumed}
-        return replace(plan, given_options={**plan.given_options, CHECKPOINT: format_checkpoint(checkpoint)})
+        noted = {CHECKPOINT: format_checkpoint(checkpoint)}
+        if not rebuilds:
+            noted[CHECKPOINT_BEFORE] = format_checkpoint(dict(self.noted))
+        return replace(plan, given_options={**plan.given_options, **noted})
 
     def _check_ends(self, plan: ModelPlan) -> None:
         early = {name: taken.end for name, taken in self.inputs.items() if taken.is_early}

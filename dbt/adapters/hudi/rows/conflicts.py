@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
 from hudi_engine.txn.retry import retried
 
 Result = TypeVar("Result")
@@ -21,6 +21,7 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
 
     Raises:
         WriteConflictError: The last attempt was overtaken too.
+        ConsumedMeanwhileError: Another run has consumed the model's inputs, whose windows are those of when it started.
     """
     tried = False
 
@@ -33,6 +34,11 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
 
     try:
         return retried(attempt, retries)
+    except ConsumedMeanwhileError as error:
+        raise ConsumedMeanwhileError(
+            f"{error}\nAnother run of the model has taken changes of its inputs since this one started; the next run takes what "
+            "comes after them"
+        ) from error
     except WriteConflictError as error:
         if retries:
             raise
