@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hudi_engine import HudiTable
+from hudi_engine import HudiTable, SchemaError
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.table_state import TableState
@@ -145,3 +145,12 @@ def test_a_required_column_becomes_optional_when_a_batch_lacks_it(spark, table):
     assert {name: field["type"] for name, field in fields(table).items()} == {
         **{field["name"]: field["type"] for field in FIELDS}, "color": ["null", FIELDS[3]["type"]],
     }  # fmt: skip
+
+
+def test_times_that_were_dropped_do_not_come_back_in_another_unit(spark, table):
+    table.alter_schema("at timestamp, n int, color string")
+    back = spark.sql(f"select timestamp_millis({FIRST}) at, 1 n, 'red' color, named_struct('at', timestamp_millis(5)) s")
+
+    with pytest.raises(SchemaError, match="'s' was dropped with times in another unit"):
+        table.upsert(back)
+    assert numbers(table) == {str(FIRST): 0, str(FIRST + 1000): 0}

@@ -14,6 +14,7 @@ from hudi_engine.config.enums import WriteOperation
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.evolution import can_change
+from hudi_engine.schema.time_units import in_units_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE
@@ -63,6 +64,12 @@ def _problem(dropped: pa.Field, wanted: pa.Field) -> str | None:
         return (
             f"column {dropped.name!r} was dropped as {dropped.type} and would come back as {wanted.type}, which files "
             "written before cannot be read as"
+        )
+    if not in_units_of(wanted.type, dropped.type).equals(wanted.type):
+        # files of older Hudi are read by the unit that the table says
+        return (
+            f"column {dropped.name!r} was dropped with times in another unit, as {dropped.type}, and would come back as "
+            f"{wanted.type}, by which the times in files written before could be taken for others"
         )
     return None
 
