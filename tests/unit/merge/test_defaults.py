@@ -19,6 +19,7 @@ def _begin(folder: Path, payload: str, default: int | None) -> None:
     fields = [
         {"name": "id", "type": ["null", "string"], "default": None},
         {"name": "a", "type": kind, "default": default},
+        {"name": "_hoodie_is_deleted", "type": "boolean", "default": False},
     ]
     schema = {"type": "record", "name": "t", "fields": fields}
     known = {"hoodie.timeline.layout.version": "1", "hoodie.table.create.schema": json.dumps(schema)}

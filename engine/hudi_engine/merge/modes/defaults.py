@@ -12,6 +12,7 @@ from typing import Any
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import UnsupportedTableError
+from hudi_engine.schema.meta_fields import IS_DELETED
 
 _FILLED = (MergeMode.PARTIAL_UPDATE, MergeMode.OVERWRITE_NON_DEFAULTS)
 
@@ -28,8 +29,11 @@ def refuse_defaults(config: TableConfig, avro_schema: Mapping[str, Any]) -> None
     """
     if config.merge_mode not in _FILLED:
         return
+    # a row that is stored is no delete, so there is no other value it could keep
     found = {
-        field["name"]: field["default"] for field in avro_schema["fields"] if field.get("default") is not None
+        field["name"]: field["default"]
+        for field in avro_schema["fields"]
+        if field.get("default") is not None and field["name"] != IS_DELETED
     }
     if found:
         named = ", ".join(f"{name}={value!r}" for name, value in sorted(found.items()))
