@@ -46,12 +46,14 @@ class TableState:
         config: Its properties.
         timeline: Its timeline at that moment.
         columns: The data columns that a write under way gives it, None for those it has.
+        is_written_anew: Whether that write leaves nothing of what it had.
     """
 
     storage: Storage
     config: TableConfig
     timeline: Timeline
     columns: pa.Schema | None = None
+    is_written_anew: bool = False
 
     @classmethod
     def load(cls, storage: Storage) -> TableState:
@@ -99,7 +101,7 @@ class TableState:
 
     def avro_schema(self, data_schema: pa.Schema) -> dict[str, Any]:
         """Return Avro record of ``data_schema``; of the table's own text is kept what does not change."""
-        text = self.schema_json()
+        text = None if self.is_written_anew else self.schema_json()
         if text is None:
             return arrow_to_avro(data_schema, self.config.name)
         return avro_with_columns(text, data_schema, self.config.name)

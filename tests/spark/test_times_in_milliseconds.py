@@ -13,6 +13,7 @@ from hudi_engine import HudiTable, SchemaError
 from hudi_engine.merge.table_reader import read_table
 from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.table_state import TableState
+from hudi_engine.write.operation import INSERT_OVERWRITE_TABLE
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -149,8 +150,32 @@ def test_a_required_column_becomes_optional_when_a_batch_lacks_it(spark, table):
 
 def test_times_that_were_dropped_do_not_come_back_in_another_unit(spark, table):
     table.alter_schema("at timestamp, n int, color string")
-    back = spark.sql(f"select timestamp_millis({FIRST}) at, 1 n, 'red' color, named_struct('at', timestamp_millis(5)) s")
+    back = spark.sql(
+        f"select timestamp_millis({FIRST}) at, 1 n, 'red' color, named_struct('at', timestamp_millis(5)) s"
+    )
 
     with pytest.raises(SchemaError, match="'s' was dropped with times in another unit"):
         table.upsert(back)
     assert numbers(table) == {str(FIRST): 0, str(FIRST + 1000): 0}
+
+
+@pytest.mark.parametrize(
+    ("write", "small_rows"),
+    [("upsert", "1000"), ("upsert", "0"), ("bulk_insert", "0")],
+    ids=["driver", "tasks", "bulk"],
+)
+def test_a_text_that_is_no_symbol_of_its_enum_is_refused(spark, table, write, small_rows):
+    rows = spark.sql(
+        f"select timestamp_millis({FIRST}) at, 1 n, named_struct('at', timestamp_millis(5)) s, 'green' color"
+    )
+
+    with pytest.raises(Exception, match="'green' is none of them"):
+        getattr(table, write)(rows, options={"hoodie.engine.small.batch.rows": small_rows})
+    assert numbers(table) == {str(FIRST): 0, str(FIRST + 1000): 0}
+
+
+def test_a_table_that_is_written_anew_has_a_schema_of_its_own(spark, table):
+    table.write_anew(INSERT_OVERWRITE_TABLE, spark.sql(f"select timestamp_millis({FIRST}) at, 'green' color"))
+
+    assert fields(table)["color"] == {"name": "color", "type": ["null", "string"], "default": None}
+    assert [row["color"] for row in table.snapshot().collect()] == ["green"]

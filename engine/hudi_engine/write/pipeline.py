@@ -381,6 +381,7 @@ def _context(
 ) -> WriteContext:
     options, operation = request.options, request.operation
     read = state.read_context(data_schema, options)
+    state = replace(state, is_written_anew=request.new_schema)
     context = state.write_context(
         options, data_schema, read, instant=instant, action=action, operation=operation.name.value
     )

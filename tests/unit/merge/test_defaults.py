@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hudi_engine.table_state import TableState
 from slices import DATA, DEFAULT, NON_DEFAULTS, PARTIAL, config
 
 
-def _begin(folder: Path, payload: str, default: int | None) -> None:
+def _begin(folder: Path, payload: str, default: int | None, *, anew: bool = False) -> None:
     kind = ["null", "long"] if default is None else ["long", "null"]
     fields = [
         {"name": "id", "type": ["null", "string"], "default": None},
@@ -25,7 +26,7 @@ def _begin(folder: Path, payload: str, default: int | None) -> None:
     known = {"hoodie.timeline.layout.version": "1", "hoodie.table.create.schema": json.dumps(schema)}
     storage = open_storage(str(folder))
     TableConfig.from_properties({**config(payload).properties, **known}).save(storage)
-    state, options = TableState.load(storage), resolve_options({})
+    state, options = replace(TableState.load(storage), is_written_anew=anew), resolve_options({})
     data = state.data_schema()
     assert data is not None and data.field("a").type == DATA.field("a").type
     read = state.read_context(data, options)
@@ -45,3 +46,7 @@ def test_a_default_that_is_not_null_is_refused_where_rows_are_filled_by_it(
 @pytest.mark.parametrize(("payload", "default"), [(DEFAULT, 0), (PARTIAL, None), (NON_DEFAULTS, None)])
 def test_other_defaults_are_written_with(tmp_path: Path, payload: str, default: int | None) -> None:
     _begin(tmp_path, payload, default)
+
+
+def test_a_table_that_is_written_anew_has_no_defaults_of_before(tmp_path: Path) -> None:
+    _begin(tmp_path, NON_DEFAULTS, 0, anew=True)

@@ -16,6 +16,7 @@ from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.write.place.by_bucket import write_buckets
 from hudi_engine.write.place.by_key import write_keys
 from hudi_engine.write.place.left import stat_of_left
+from hudi_engine.write.place.symbols import check_symbols
 from hudi_engine.write.place.unchanged import without_unchanged
 
 
@@ -26,6 +27,8 @@ def write_unit(task: WriteTask, plan: UnitPlan, tagged: TaggedUnit) -> list[Writ
     if plan.skip_unchanged and OPERATION not in tagged.batch.column_names:
         tagged = without_unchanged(task.context, plan, tagged)
     unit, batch = tagged.unit, tagged.batch
+    if not plan.delete_only:
+        check_symbols(batch, task.context.avro_schema)
     if not unit.exists and batch.num_rows and not plan.delete_only:
         begin_partition(task.context.storage, task.context.config, unit.partition, task.context.instant)
     left = [] if tagged is found else stat_of_left(found, tagged)

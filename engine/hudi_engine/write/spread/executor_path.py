@@ -34,6 +34,7 @@ from hudi_engine.schema.meta_fields import META_FIELDS, PARTITION_PATH, RECORD_K
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.worker import rows_at_once
 from hudi_engine.write.place.shares import shares_of
+from hudi_engine.write.place.symbols import check_symbols
 from hudi_engine.write.place.unit import write_unit
 
 if TYPE_CHECKING:
@@ -214,6 +215,7 @@ class _PartitionBuffer:
         if not rows.num_rows:
             self.stats.append(WriteStat(partition_path=partition))
             return
+        check_symbols(rows, context.avro_schema)
         begin_partition(context.storage, context.config, partition, context.instant)
         self.stats += create_files(self._task, partition, rows)
 
