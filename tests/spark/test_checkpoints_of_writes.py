@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hudi_engine import ConsumedMeanwhileError, HudiTable
+from hudi_engine import ConsumedMeanwhileError, HudiTable, rebuild_table
 from hudi_engine.changes.checkpoint import read_checkpoint
 from hudi_engine.table_state import TableState
 from hudi_engine.write import pipeline
 
 NOTED = "dbt_hudi.checkpoint"
+DEFINITION = {"name": "t", "record_key": ["id"], "partition_by": ["part"]}
 RETRIES = {"hoodie.write.num.retries.on.conflict.failures": "2"}
 
 
 @pytest.fixture
 def table(spark, tmp_path):
-    made = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"], partition_by=["part"])
+    made = HudiTable.create(spark, str(tmp_path / "t"), **DEFINITION)
     made.upsert(rows(spark, 1, "a"), options=noting(10))
     return made
 
@@ -76,4 +77,13 @@ def test_another_writer_that_consumes_nothing_is_no_conflict(spark, table, monke
 def test_a_table_that_is_written_anew_may_begin_where_it_likes(spark, table, monkeypatch):
     table.upsert(rows(spark, 3, "c"), options=noting(30))
     table.insert_overwrite_table(rows(spark, 2, "b"), options=noting(20))
+    assert noted(table) == {"s.in": "20"}
+
+
+def test_a_table_that_is_built_anew_has_consumed_what_its_own_write_says_or_nothing(spark, table):
+    rebuild_table(spark, table.path, rows(spark, 2, "b").limit(0), **DEFINITION)
+    assert noted(table) == {}
+    table.upsert(rows(spark, 3, "c"))
+    assert noted(table) == {}
+    rebuild_table(spark, table.path, rows(spark, 2, "b"), **DEFINITION, options=noting(20))
     assert noted(table) == {"s.in": "20"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.schema.meta_fields import meta_fields
 from hudi_engine.table_state import commit_schema_text
@@ -12,6 +13,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.txn.column_ids import column_ids
 from hudi_engine.txn.footprint import NEW_KEYS_ONLY, ROWS_LEFT
 from hudi_engine.txn.replaced import REPLACED
+from hudi_engine.write.operation import WHOLE_TABLE
 from hudi_engine.write.request import WriteRequest, extra_metadata, skips_existing
 
 
@@ -35,6 +37,8 @@ def told_by_commit(
     told = {} if request.changes is None else {REPLACED: request.changes.replaced.to_text()}
     told |= {NEW_KEYS_ONLY: "true"} if skips_existing(request) else {}
     told |= {ROWS_LEFT: "true"} if left else {}
+    # a commit takes over the checkpoint of the one before, so that of a table built anew says that nothing was consumed
+    anew = request.new_schema and request.operation.replaces == WHOLE_TABLE
     by_partition: dict[str, list[WriteStat]] = {}
     for stat in stats:
         by_partition.setdefault(stat.partition_path or "", []).append(stat)
@@ -43,6 +47,7 @@ def told_by_commit(
         extra_metadata={
             "schema": _schema_text(context),
             **column_ids(context.read.schema_history, context.instant),
+            **({CHECKPOINT: "{}"} if anew else {}),
             **extra_metadata(request.options),
             **told,
         },
