@@ -198,7 +198,8 @@ def is_switched(base: str, side: str) -> bool:
         return False
     if place.parent.renames_folders:
         # between the two renames: whoever opens the table next does the second one
-        return not place.parent.exists(place.name) and place.parent.exists(_name(side).replace(_BUILD, _OLD))
+        is_there = place.parent.exists(f"{place.name}/{PROPERTIES_PATH}")
+        return not is_there and place.parent.exists(_name(side).replace(_BUILD, _OLD))
     record = _read_record(place)
     return record is not None and record.new == _name(side)
 

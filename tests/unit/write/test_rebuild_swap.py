@@ -108,13 +108,16 @@ def test_a_table_that_is_removed_after_its_swap_does_not_come_back_as_the_old_on
     assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
 
 
-def test_a_swap_whose_renames_fail_both_ways_is_finished_by_the_next(tmp_path, monkeypatch):
+@pytest.mark.parametrize("waits", [False, True], ids=["alone", "beside-a-writer"])
+def test_a_swap_whose_renames_fail_both_ways_is_finished_by_the_next(tmp_path, monkeypatch, waits):
     base, side = old_and_new(tmp_path)
     real, calls = LocalStorage.rename, []
 
     def rename(storage, source, target):
         calls.append(source)
         if len(calls) > 1:
+            if waits and not base.exists():
+                LocalStorage(str(base)).create(".hoodie/lock", b"of a writer that waits")
             raise OSError("the disk is gone")
         real(storage, source, target)
 
