@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import itertools
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import TableNotFoundError, WriteConflictError
 from hudi_engine.storage.base import Storage
+from hudi_engine.txn.publication import UNPUBLISHED
+from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR, SECOND, Bench, Scenario, upsert_first
@@ -204,3 +208,29 @@ def test_a_write_that_has_read_the_first_commit_is_refused_when_that_was_rolled_
     with pytest.raises(WriteConflictError, match="was rolled back meanwhile"), transaction:
         transaction.commit(task.metadata)
     assert mini.content(storage) == {("b", "x"): 1}
+
+
+def test_a_writer_that_begins_while_a_rebuilt_table_is_put_in_place_is_told_of_a_conflict(
+    tmp_path: Path,
+) -> None:
+    storage = mini.create_table(str(tmp_path / "t"))
+    mini.create_table(str(tmp_path / ".t.rebuild-1"))
+    config = TableConfig.load(storage)
+    (tmp_path / "t").rename(tmp_path / ".t.replaced-1")
+    with pytest.raises(WriteConflictError, match="a rebuilt table was being put in the place"):
+        WriteTransaction.begin(
+            storage, config, mini.options(), UNPUBLISHED, action="commit", operation="INSERT"
+        )
+    assert [entry.name for entry in tmp_path.iterdir()] == ["t"]
+    with mini.begin(storage, "INSERT"):
+        pass
+
+
+def test_a_writer_whose_table_was_removed_is_told_that_there_is_none(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "t"))
+    config = TableConfig.load(storage)
+    shutil.rmtree(tmp_path / "t")
+    with pytest.raises(TableNotFoundError):
+        WriteTransaction.begin(
+            storage, config, mini.options(), UNPUBLISHED, action="commit", operation="INSERT"
+        )

@@ -9,11 +9,20 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from hudi_engine.config.options import Options
+from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, HudiError, TimelineError, WriteConflictError
+from hudi_engine.errors import (
+    ConfigError,
+    HudiError,
+    TableNotFoundError,
+    TimelineError,
+    WriteConflictError,
+)
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
@@ -41,6 +50,7 @@ from hudi_engine.txn.recovery import Recovery, pending_writes, recover, table_lo
 from hudi_engine.txn.rollback import rollback_instant
 from hudi_engine.txn.rollback_plan import RollbackPlan
 from hudi_engine.txn.storage_errors import storage_errors
+from hudi_engine.txn.swap import table_storage
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +116,8 @@ class WriteTransaction:
         Raises:
             ConfigError: for another action.
             UnsupportedTableError: when the table has become one that this engine must not write.
-            WriteConflictError: when the table's lock is not free in time.
+            WriteConflictError: when the table's lock is not free in time, or a rebuilt table was being put in its place.
+            TableNotFoundError: when there is no table any more.
             CorruptTableError, PathEscapeError: when what a dead writer left cannot be cleaned up safely.
         """
         if action not in WRITE_ACTIONS:
@@ -116,7 +127,11 @@ class WriteTransaction:
         body = encode_avro_file(REQUESTED_REPLACE_METADATA, {}) if action == "replacecommit" else b""
         transaction: WriteTransaction | None = None
         try:
-            with storage_errors(storage, "begin a write"), table_lock(storage, options):
+            with (
+                storage_errors(storage, "begin a write"),
+                _swap_is_conflict(storage),
+                table_lock(storage, options),
+            ):
                 config = TableConfig.load(storage)
                 config.check_writable()
                 recovery = recover(storage, config, options, publication)
@@ -376,3 +391,17 @@ class WriteTransaction:
 
     def _rolled_back_message(self) -> str:
         return rolled_back(self._storage, self.instant, self.action)
+
+
+@contextmanager
+def _swap_is_conflict(storage: Storage) -> Iterator[None]:
+    """Turn the error that there is no table into a conflict where a rebuilt one is being put in its place."""
+    try:
+        yield
+    except TableNotFoundError as error:
+        if not table_storage(storage.base).exists(PROPERTIES_PATH):
+            raise
+        raise WriteConflictError(
+            f"a rebuilt table was being put in the place of the one at {storage.base} when this write was to begin; run this "
+            "write again"
+        ) from error
