@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.keygen.generator import KeyGenerator, field_type, resolve_field
 from hudi_engine.keygen.text import key_text
+from hudi_engine.schema.casting import cast_array
 from hudi_engine.schema.fit import quoted
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class FieldText:
 
     def convert(self, values: pa.Array) -> pa.Array:
         """Return the text of the values, by the rules of `hudi_engine.keygen`."""
-        typed = values if values.type == self.kind else pc.cast(values, self.kind, safe=False)
+        typed = cast_array(values, self.kind, self.name)
         consistent = self.generator.consistent_logical_timestamp
         if self.dated and self.generator.timestamp_format is not None:
             return self.generator.timestamp_format.partition_values(
