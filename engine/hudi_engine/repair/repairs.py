@@ -26,7 +26,7 @@ from hudi_engine.services.compaction.pending import check_droppable
 from hudi_engine.services.opening import open_locked
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.instant import State
+from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.timeline.writer import TimelineWriter
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.recovery import table_lock
@@ -81,7 +81,6 @@ def repair(
 
     Raises:
         ConfigError: An unknown kind or partition.
-        CorruptTableError: A damaged plan of a compaction cannot go, as logs of later writes are named after it.
         WriteConflictError: The table's lock is not free in time, or another writer changed the same file groups.
     """
     unknown = [kind for kind in kinds or () if kind not in KINDS]
@@ -181,13 +180,24 @@ def _damaged_plans(state: TableState, dry_run: bool) -> list[Repair]:
             whole = False
         if whole:
             continue
-        if instant.action == "compaction":
-            check_droppable(state, instant)
-        if not dry_run:
-            writer.delete(instant.requested_time, instant.action, State.INFLIGHT, State.REQUESTED)
-        done = f"dropped {instant.action} {instant.requested_time}, whose plan was cut short"
+        done = _kept(state, instant)
+        if done is None:
+            done = f"dropped {instant.action} {instant.requested_time}, whose plan was cut short"
+            if not dry_run:
+                writer.delete(instant.requested_time, instant.action, State.INFLIGHT, State.REQUESTED)
         found.append(Repair("damaged_plans", f"{state.config.timeline_path}/{instant.file_name}", done))
     return found
+
+
+def _kept(state: TableState, instant: Instant) -> str | None:
+    """Say why a damaged plan must stay; None for one that may go."""
+    if instant.action != "compaction":
+        return None
+    try:
+        check_droppable(state, instant)
+    except CorruptTableError as error:
+        return f"kept: {error}"
+    return None
 
 
 _OF_FILES: Mapping[str, _OfFiles] = MappingProxyType(
