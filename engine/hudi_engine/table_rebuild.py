@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_engine.write.define.definition import TableArguments
+
+logger = logging.getLogger(__name__)
 
 RawOptions = Mapping[str, object]
 
@@ -97,8 +100,40 @@ def build_table(
     return _rebuild(spark, path, df, definition, begins=True)
 
 
-class _OnlyBesideError(StorageError):
-    """What was there may be gone, and the new table is not in its place yet: its folder must stay."""
+class _Instead:
+    """Puts a table in the place of a folder that something else has."""
+
+    def __init__(self, storage: Storage, make_room: Callable[[], None]) -> None:
+        self._storage = storage
+        self._make_room = make_room
+        self._known: list[str] | None = None
+
+    def put(self, base: str, side: str) -> None:
+        """Make room for the table built in ``side`` and put it there."""
+        self._known = self._paths()
+        try:
+            self._make_room()
+            place_new(base, side)
+        except Exception as error:
+            if not self.is_only(base, side):
+                raise
+            raise StorageError(
+                f"the table is built at {side}, and could not be put in the place of what was at {base}: {error}. Move that folder "
+                "there, or run this again"
+            ) from error
+
+    def is_only(self, base: str, side: str) -> bool:
+        """Tell whether some of what was there may be gone, so that the table built beside must stay."""
+        if self._known is None:
+            return False
+        try:
+            return self._paths() != self._known
+        except OSError as error:
+            logger.warning("%s is kept, as it cannot be told what is left at %s: %s", side, base, error)
+            return True
+
+    def _paths(self) -> list[str]:
+        return sorted(each.path for each in self._storage.list("", recursive=True))
 
 
 def build_instead(
@@ -118,25 +153,17 @@ def build_instead(
         definition: As in rebuild_table.
 
     Raises:
-        StorageError: The table is built and could not be put there; it stays in the folder beside that the message names.
+        StorageError: The table is built and could not be put there, and some of what was there has gone; it stays in the
+            folder beside that the message names.
         HudiError: As create and upsert do; what is there stands.
     """
     rows = as_frame(spark, df)
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
-
-    def put(base: str, side: str) -> None:
-        # from here on the new table is the only one, wherever it is
-        try:
-            make_room()
-            place_new(base, side)
-        except BaseException as error:
-            raise _OnlyBesideError(
-                f"the table is built at {side}, and could not be put in the place of what was at {base}: {error}. Move that folder "
-                "there, or run this again"
-            ) from error
-
     storage = open_storage(public_location(path))
-    return _build_beside(spark, storage, wanted, rows, definition.get("options"), put)
+    instead = _Instead(storage, make_room)
+    return _build_beside(
+        spark, storage, wanted, rows, definition.get("options"), instead.put, instead.is_only
+    )
 
 
 def _rebuild(
@@ -187,8 +214,12 @@ def _build_beside(
     df: DataFrame,
     options: RawOptions | None,
     put: Callable[[str, str], None],
+    must_stay: Callable[[str, str], bool] = is_switched,
 ) -> WriteResult:
-    """Make a table in a folder beside and put it in the place of what is there; it is shown to nobody before."""
+    """Make a table in a folder beside and put it in the place of what is there; it is shown to nobody before.
+
+    After an error, or when it is interrupted, the folder goes, unless nothing else would be left.
+    """
     resolved = resolve_options(options)
     if resolved[SyncOptions.ENABLED]:
         check_sync(spark, storage, wanted, resolved)
@@ -209,10 +240,8 @@ def _build_beside(
         )
         result = table.write_anew(operations.BULK_INSERT, df)
         put(storage.base, side)
-    except _OnlyBesideError:
-        raise
     except BaseException:
-        if not is_switched(storage.base, side):
+        if not must_stay(storage.base, side):
             remove_side(side)
         raise
     table = HudiTable(spark, storage.base, storage, options)
