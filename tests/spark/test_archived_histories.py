@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hudi_engine import HudiTable, read
-from hudi_engine.changes.checkpoint import next_window
+from hudi_engine.changes.checkpoint import next_window, read_checkpoint
+from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import HistoryGapError, TimelineError, UnsupportedTableError
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
@@ -129,3 +131,24 @@ def test_a_savepoint_that_archiving_left_behind_has_the_rows_of_its_commit(spark
         found = sorted(each["v"] for each in table.changes(None, end).collect())
         assert found == list(range(number + 1)) == sorted(each["v"] for each in table.as_of(end).collect())
         assert next_window(state, None, end=end).end == end
+
+
+def test_a_checkpoint_in_the_archive_counts_before_one_that_a_savepoint_holds_back(
+    spark, tmp_path: Path
+) -> None:
+    table, _ = made(spark, tmp_path / "t", 1)
+    saved, newest = (
+        str(table.upsert(row(number), options={CHECKPOINT: f'{{"s.in":"{number}"}}'}).instant)
+        for number in (1, 2)
+    )
+    table.savepoint(saved)
+    for number in range(3, 9):
+        commit = tmp_path / "t" / ".hoodie" / f"{table.upsert(row(number)).instant}.commit"
+        told = json.loads(commit.read_text())
+        # as other writers do
+        told["extraMetadata"].pop(CHECKPOINT, None)
+        commit.write_text(json.dumps(told))
+    table.archive(3, 4, options={"hoodie.archive.beyond.savepoint": "true"})
+    active = {each.requested_time for each in table.timeline()}
+    assert saved in active and newest not in active
+    assert read_checkpoint(TableState.load(table.storage)) == {"s.in": "2"}

@@ -8,10 +8,11 @@ under way.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, TimelineError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
@@ -26,12 +27,7 @@ def noted_last(timeline: Timeline) -> tuple[Instant, str] | None:
 
     It is in the newest completed write that has one; other writers do not carry it on.
     """
-    writes = sorted(timeline.completed_writes, key=lambda each: each.completion_time or each.requested_time)
-    for instant in reversed(writes):
-        text = timeline.commit_metadata(instant).extra_metadata.get(CHECKPOINT)
-        if text is not None:
-            return instant, text
-    for instant, metadata in timeline.archived.writes_newest_first():
+    for instant, metadata in _newest_first(timeline):
         text = metadata.extra_metadata.get(CHECKPOINT)
         if text is not None:
             return instant, text
@@ -152,6 +148,23 @@ def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current:
         if theirs is not None:
             return None if theirs == noted else each
     return None
+
+
+def _newest_first(timeline: Timeline) -> Iterator[tuple[Instant, CommitMetadata]]:
+    """Yield writes with what they say; those that savepoints hold back from archiving have their place among the archived."""
+    first = timeline.first_write_time or ""
+    held = [each for each in timeline.completed_writes if each.requested_time < first]
+    recent = [each for each in timeline.completed_writes if each.requested_time >= first]
+    for instant in sorted(recent, key=_place, reverse=True):
+        yield instant, timeline.commit_metadata(instant)
+    for instant in sorted([*held, *timeline.archived.completed_writes], key=_place, reverse=True):
+        # another writer may have archived it without what it says
+        with suppress(TimelineError):
+            yield instant, (timeline if instant in held else timeline.archived).commit_metadata(instant)
+
+
+def _place(instant: Instant) -> str:
+    return instant.completion_time or instant.requested_time
 
 
 def _says_the_same(one: str, other: str) -> bool:
