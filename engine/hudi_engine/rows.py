@@ -99,7 +99,8 @@ def read(
 class Rows:
     """Rows of a table as one reader finds it; nothing is read before it is asked for.
 
-    It can be handed to whatever takes Arrow data (``pa.table(rows)``, ``pl.DataFrame(rows)``).
+    It can be handed to whatever takes Arrow data (``pa.table(rows)``, ``pl.DataFrame(rows)``). The table's files are listed when
+    rows or files are first asked for; where a clean or a restore may have taken some of them by then, that is a TimelineError.
     """
 
     _state: TableState
@@ -164,9 +165,7 @@ class Rows:
 
     @cached_property
     def _slices(self) -> list[FileSlice]:
-        state, as_of = self._state, self._context.as_of
-        view = state.whole_view(as_of=as_of)
-        slices = view.latest_slices()
+        slices = self._state.still_view(as_of=self._context.as_of).latest_slices()
         if self._filters is None:
             return slices
         partitions = _possible_partitions(

@@ -16,6 +16,7 @@ from hudi_engine.config.enums import KeyGeneratorType, MergeMode
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import RULE_PROPERTY
+from hudi_engine.errors import TimelineError
 from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_options import BaseFileOptions
@@ -30,6 +31,7 @@ from hudi_engine.schema.avro_change import avro_with_columns
 from hudi_engine.schema.meta_fields import with_meta_columns, without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import still_shows
 from hudi_engine.timeline.schema_commits import LATEST_SCHEMA, load_schema_history
 
 logger = logging.getLogger(__name__)
@@ -196,6 +198,29 @@ class TableState:
         view = self.view(as_of=as_of)
         check_nothing_missing(self.storage, self.config, self.timeline, view, as_of)
         return view
+
+    def still_view(self, *, as_of: str | None = None) -> FileSystemView:
+        """Return what `whole_view` does, for readers that cannot look again when files go while they are listed.
+
+        Raises:
+            CorruptTableError: As `whole_view` does.
+            TimelineError: As `check_still` does.
+        """
+        view = self.whole_view(as_of=as_of)
+        self.check_still(as_of)
+        return view
+
+    def check_still(self, as_of: str | None = None) -> None:
+        """Refuse what was listed of this state when files of it may have gone before; asked after the listing.
+
+        Raises:
+            TimelineError: The table was cleaned or restored since the look at its timeline.
+        """
+        if not still_shows(self.storage, self.config, self.timeline, as_of):
+            raise TimelineError(
+                f"the table at {self.storage.base!r} was cleaned, restored or replaced after its timeline was read and before its "
+                "files were listed, so some of their rows may be gone. Read again"
+            )
 
     def average_row_bytes(self, options: Options) -> int:
         """Return bytes a row takes in a base file, from the newest commit that wrote enough (more than the small file limit)."""

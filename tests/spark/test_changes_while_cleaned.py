@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable
-from hudi_engine.errors import HistoryGapError
+from hudi_engine.errors import HistoryGapError, TimelineError
 from hudi_engine.services import clean
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 
+from dbt.adapters.hudi.spark.earlier import rows_as_of
 from tests.faults.scenarios import copy_of, killed
 from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.forms import in_turn
@@ -81,3 +82,15 @@ def test_changes_are_all_told_or_a_gap_is(spark, tmp_path: Path, table_type: str
                 assert found in (None, rows), f"killed after call {call}: {counting.calls[call - 1]}"
                 seen.add("gap" if found is None else "told")
     assert seen == {"gap", "told"}
+
+
+def test_an_earlier_state_whose_files_went_before_they_were_listed_is_refused(spark, tmp_path: Path) -> None:
+    table = make(spark, tmp_path / "t", **MANUAL)
+    first = table.upsert(frame(spark, (1, 1, "a", "one"))).instant
+    state = TableState.load(table.storage)
+    table.upsert(frame(spark, (1, 2, "a", "uno")))
+    table.upsert(frame(spark, (1, 3, "a", "un")))
+    assert [row["name"] for row in rows_as_of(spark, state, first).collect()] == ["one"]
+    cleaned(table.storage)
+    with pytest.raises(TimelineError, match="was cleaned, .* before its files were listed.*Read again"):
+        rows_as_of(spark, state, first)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, SchemaError
+from hudi_engine.services import clean
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from tests.golden.stories import STORIES
 from tests.helpers.handmade import HandmadeTable, file_id
 from tests.judge.arrow_rows import rows_of_arrow
 from tests.judge.rows import difference
+from tests.unit.services.tables import options
 
 DISPUTED = {story.name: story.disputed for story in STORIES}
 SCHEMA = pa.schema([("id", pa.string()), ("amount", pa.int64()), ("dt", pa.string())])
@@ -251,6 +253,21 @@ def test_case_makes_no_difference_in_names(partitioned: str) -> None:
     found = hudi_engine.read(partitioned, columns=["ID"], filters=[("Dt", "=", "x")])
 
     assert ids(found) == ["a", "b"]
+
+
+def test_files_that_a_clean_took_before_they_were_listed_are_an_error_and_not_fewer_rows(tmp_path: Path) -> None:
+    table, group = HandmadeTable(tmp_path / "t", SCHEMA), file_id()
+    table.commit({"": {group: rows(("a", 1, "x"))}})
+    listed, early = hudi_engine.read(table.path), hudi_engine.read(table.path)
+    table.commit({"": {group: rows(("a", 2, "x"))}})
+    assert listed.to_arrow()["amount"].to_pylist() == [1], "writes alone take nothing"
+    table.commit({"": {group: rows(("a", 3, "x"))}})
+    clean(table.storage, options(), retain_commits=1)
+
+    for late in (early.to_arrow, early.files, lambda: list(early.batches())):
+        with pytest.raises(hudi_engine.TimelineError, match="was cleaned, .* before its files were listed.*Read again"):
+            late()
+    assert hudi_engine.read(table.path).to_arrow()["amount"].to_pylist() == [3]
 
 
 def test_a_table_without_a_commit_has_columns_and_no_rows(tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ def slices_of_whole(state: TableState, point: Point) -> list[FileSlice]:
 
     Raises:
         CorruptTableError: A file of a commit that is in the state is lost.
+        TimelineError: Files of the state may have gone while they were listed.
     """
-    listed = None if point.newest is None else state.whole_view(as_of=point.newest).listed
+    listed = None if point.newest is None else state.still_view(as_of=point.newest).listed
     return StatesOfGroups(state, listed=listed).live_slices(point)
 
 

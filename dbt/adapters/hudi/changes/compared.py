@@ -29,6 +29,7 @@ def compared_with(
 
     Raises:
         DbtRuntimeError: The model has no key, or the input lacks a column of it.
+        TimelineError: Files of the model or of its input may have gone while they were listed.
     """
     options = resolve_options({})
     rows = changes_between(session, source, options, Span(None, end))
@@ -43,6 +44,7 @@ def compared_with(
             "model with --full-refresh"
         )
     stored = snapshot_frame(session, target, options)
+    target.check_still()
     known = spellings(stored.columns)
     same = [F.col(f"stored.`{known[key]}`") == F.col(f"given.`{given[key]}`") for key in keys]
     gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")

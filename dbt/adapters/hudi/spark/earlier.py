@@ -16,7 +16,10 @@ def rows_as_of(session: SparkSession, state: TableState, instant: str | None) ->
         session: The session.
         state: The table.
         instant: Newest requested time that counts, None for now.
+
+    Raises:
+        TimelineError: Files of the state have gone, or may have while they were listed.
     """
-    return snapshot_frame(session, state, resolve_options({}), as_of=instant).drop(
-        *meta_fields(operation=True)
-    )
+    rows = snapshot_frame(session, state, resolve_options({}), as_of=instant)
+    state.check_still(instant)
+    return rows.drop(*meta_fields(operation=True))
