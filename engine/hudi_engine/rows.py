@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyarrow.fs import LocalFileSystem
 
-from hudi_engine.config.enums import KeyGeneratorType
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
@@ -187,7 +186,7 @@ def _possible_partitions(
     config: TableConfig, schema: pa.Schema, partitions: set[str], filters: pc.Expression
 ) -> set[str]:
     """Return the partitions that a filter does not rule out by the values in their folder names."""
-    if not config.is_partitioned or config.key_generator is KeyGeneratorType.TIMESTAMP:
+    if not config.is_partitioned or not config.folders_say_values:
         return partitions
     form, nowhere = ds.ParquetFileFormat(), LocalFileSystem()
     fragments = [

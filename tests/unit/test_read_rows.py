@@ -174,6 +174,45 @@ def test_the_folder_of_nulls_is_not_taken_for_a_value(tmp_path: Path) -> None:
     assert ids(hudi_engine.read(tmp_path / "t", filters=[("dt", "=", "")])) == ["a"]
 
 
+BY_HUDI = {"hoodie.partition.metafile.use.base.format": "false"}
+SLASHED = {
+    "hoodie.datasource.write.slash.separated.date.partitioning": "true",
+    "hoodie.datasource.write.hive_style_partitioning": "false",
+}
+
+
+@pytest.mark.parametrize(
+    ("properties", "folder", "value"),
+    [
+        (
+            {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator", **BY_HUDI},
+            "dt=202403",
+            "1709251200000",
+        ),
+        ({"hoodie.table.keygenerator.class": "com.acme.OwnKeyGenerator"}, "dt=whatever", "x"),
+        (SLASHED, "2024/03/15", "2024-03-15"),
+    ],
+    ids=["a time of a custom generator", "somebody's own generator", "slashes for dashes"],
+)
+def test_folders_that_may_not_say_the_values_rule_out_no_partition(
+    properties: dict[str, str], folder: str, value: str, tmp_path: Path
+) -> None:
+    table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",), properties=properties)
+    table.commit({folder: {file_id(): rows(("a", 1, value))}})
+
+    assert ids(hudi_engine.read(table.path, filters=[("dt", "=", value)])) == ["a"]
+    assert ids(hudi_engine.read(table.path, filters=[("dt", "!=", value)])) == []
+
+
+def test_slashes_that_stand_for_dashes_are_told_as_dashes(tmp_path: Path) -> None:
+    left_out = {**SLASHED, "hoodie.datasource.write.drop.partition.columns": "true"}
+    stored = pa.schema([SCHEMA.field("id"), SCHEMA.field("amount")])
+    table = HandmadeTable(tmp_path / "t", stored, ("dt",), properties=left_out)
+    table.commit({"2024/03/15": {file_id(): pa.table({"id": ["a"], "amount": [1]}, stored)}})
+
+    assert hudi_engine.read(table.path).to_arrow()["dt"].to_pylist() == ["2024-03-15"]
+
+
 def test_logs_are_merged_before_a_filter_looks_at_the_rows(tmp_path: Path) -> None:
     table = HandmadeTable(tmp_path / "t", SCHEMA, merge_on_read=True)
     group = file_id()
@@ -255,7 +294,9 @@ def test_case_makes_no_difference_in_names(partitioned: str) -> None:
     assert ids(found) == ["a", "b"]
 
 
-def test_files_that_a_clean_took_before_they_were_listed_are_an_error_and_not_fewer_rows(tmp_path: Path) -> None:
+def test_files_that_a_clean_took_before_they_were_listed_are_an_error_and_not_fewer_rows(
+    tmp_path: Path,
+) -> None:
     table, group = HandmadeTable(tmp_path / "t", SCHEMA), file_id()
     table.commit({"": {group: rows(("a", 1, "x"))}})
     listed, early = hudi_engine.read(table.path), hudi_engine.read(table.path)
@@ -265,7 +306,9 @@ def test_files_that_a_clean_took_before_they_were_listed_are_an_error_and_not_fe
     clean(table.storage, options(), retain_commits=1)
 
     for late in (early.to_arrow, early.files, lambda: list(early.batches())):
-        with pytest.raises(hudi_engine.TimelineError, match="was cleaned, .* before its files were listed.*Read again"):
+        with pytest.raises(
+            hudi_engine.TimelineError, match="was cleaned, .* before its files were listed.*Read again"
+        ):
             late()
     assert hudi_engine.read(table.path).to_arrow()["amount"].to_pylist() == [3]
 

@@ -25,6 +25,7 @@ _CLASSES = {
 }
 """Hudi's classes; the first is the one that a new table names."""
 _BY_CLASS = {name: kind for kind, names in _CLASSES.items() for name in names}
+_WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
 
 
 def key_generator_class(kind: KeyGeneratorType) -> str:
@@ -57,7 +58,7 @@ def resolve_key_generator(
     declared = declared_key_generator(properties)
     if declared is not None:
         return declared
-    named = properties.get(TYPE_KEY, "").strip() or properties.get(CLASS_KEY, "").strip()
+    named = _named(properties)
     if named:
         raise UnsupportedTableError(
             f"table {properties.get('hoodie.table.name')!r} uses the key generator {named!r}; legal are "
@@ -66,6 +67,30 @@ def resolve_key_generator(
         )
     if partition_fields == 0:
         return KeyGeneratorType.NON_PARTITION
-    if ":" in properties.get("hoodie.table.partition.fields", ""):
+    if _says_kinds(properties):
         return KeyGeneratorType.CUSTOM
     return KeyGeneratorType.SIMPLE if partition_fields == 1 and key_fields <= 1 else KeyGeneratorType.COMPLEX
+
+
+def folders_have_values(properties: Mapping[str, str], *, keeps_kinds: bool) -> bool:
+    """Return whether a table's key generator names partition folders by the values of simple fields, as far as that is known.
+
+    Args:
+        properties: The table's properties.
+        keeps_kinds: Whether who made the table would have stored which fields of a custom key generator are formatted times;
+            Hudi stores the names alone for tables of version 6.
+    """
+    kind = declared_key_generator(properties)
+    if kind is None:
+        return not _named(properties)
+    if kind is KeyGeneratorType.CUSTOM:
+        return keeps_kinds or _says_kinds(properties)
+    return kind not in _WITHOUT_VALUES
+
+
+def _named(properties: Mapping[str, str]) -> str:
+    return properties.get(TYPE_KEY, "").strip() or properties.get(CLASS_KEY, "").strip()
+
+
+def _says_kinds(properties: Mapping[str, str]) -> bool:
+    return ":" in properties.get("hoodie.table.partition.fields", "")

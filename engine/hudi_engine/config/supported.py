@@ -9,7 +9,6 @@ from hudi_engine.errors import UnsupportedTableError
 if TYPE_CHECKING:
     from hudi_engine.config.table_config import TableConfig
 
-_SLASHED_DATES = "hoodie.datasource.write.slash.separated.date.partitioning"
 LAYOUT_OF_VERSION = {6: 1, 8: 2, 9: 2}
 """Table versions that are read, and the timeline layout of each."""
 
@@ -52,7 +51,7 @@ def check_writable(config: TableConfig) -> None:
         "hoodie.datasource.write.drop.partition.columns=true": config.drop_partition_columns,
         "hoodie.populate.meta.fields=false": not config.populate_meta_fields,
         "hoodie.partition.metafile.use.base.format=true": config.partition_metafile_use_base_format,
-        f"{_SLASHED_DATES}=true": config.properties.get(_SLASHED_DATES, "").strip().lower() == "true",
+        "hoodie.datasource.write.slash.separated.date.partitioning=true": config.slashed_dates,
     }
     found = [feature for feature, present in features.items() if present]
     if found:

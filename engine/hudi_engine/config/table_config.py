@@ -15,7 +15,11 @@ from typing import Any
 
 from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.config.enums import CdcLogging, KeyGeneratorType, MergeMode, TableType
-from hudi_engine.config.key_generator import declared_key_generator, resolve_key_generator
+from hudi_engine.config.key_generator import (
+    declared_key_generator,
+    folders_have_values,
+    resolve_key_generator,
+)
 from hudi_engine.config.merge_mode import resolve_merge_mode, unavailable_value
 from hudi_engine.config.properties import format_properties, table_checksum
 from hudi_engine.config.properties_file import (
@@ -188,10 +192,18 @@ class TableConfig:
             partition_fields=len(self.partition_fields),
         )
 
+    @cached_property
+    def folders_say_values(self) -> bool:
+        """Whether partition folders are named by the values of fields whose kind is ``simple``, as far as the table says it."""
+        named_by_values = folders_have_values(self.properties, keeps_kinds=self.is_of_this_engine)
+        return named_by_values and not self.slashed_dates
+
     hive_style = _flag(TableOptions.HIVE_STYLE_PARTITIONING.key)
     """Whether partition folders are named ``column=value``."""
     url_encode = _flag(TableOptions.URL_ENCODE_PARTITIONS.key)
     """Whether partition values are escaped as Hive does."""
+    slashed_dates = _flag("hoodie.datasource.write.slash.separated.date.partitioning")
+    """Whether slashes stand for dashes in the folders of a lone partition column that are not ``column=value``."""
     drop_partition_columns = _flag(TableOptions.DROP_PARTITION_COLUMNS.key)
     """Whether partition columns are left out of the data files."""
     populate_meta_fields = _flag(TableOptions.POPULATE_META_FIELDS.key, default=True)
@@ -379,6 +391,7 @@ class TableConfig:
             "table_type",
             "hive_style",
             "url_encode",
+            "slashed_dates",
             "drop_partition_columns",
             "populate_meta_fields",
         ):

@@ -77,7 +77,9 @@ def partition_values(config: TableConfig, partition: str) -> dict[str, str | Non
         partition, fields, hive_style=config.hive_style, url_encode=config.url_encode
     )
     if values is None and len(fields) == 1 and partition:
-        # One column whose value holds slashes: the whole path is the value.
+        # One column whose value holds slashes, or dashes that the folders have as slashes: the whole path is the value.
+        if config.slashed_dates and not config.hive_style:
+            return {fields[0]: partition.replace("/", "-")}
         prefix = f"{fields[0]}=" if config.hive_style else ""
         return {fields[0]: partition[len(prefix) :]} if partition.startswith(prefix) else {}
     return values or {}

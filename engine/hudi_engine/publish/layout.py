@@ -1,9 +1,9 @@
 """Whether Spark may take partition values from folder names.
 
 With hive-style folders Spark prunes partitions before it opens a file, but it believes the text. Where
-that text is not the stored value (timestamp key generators, folders that are not ``column=value``, values
-that Spark would unescape, an empty string in the folder of nulls), the table is published flat: values come
-from the files and pruning is left to Parquet statistics.
+that text is not the stored value (timestamp key generators, and those of which it is not known; folders that
+are not ``column=value``, values that Spark would unescape, an empty string in the folder of nulls), the table is published flat:
+values come from the files and pruning is left to Parquet statistics.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hudi_engine.config.enums import KeyGeneratorType
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.keygen.partition_path import DEFAULT_PARTITION_VALUE, unescape_partition_value
 from hudi_engine.publish.manifest_file import Layout
@@ -23,8 +22,6 @@ from hudi_engine.storage.damage import damaged_parquet
 _FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32(), pa.bool_())
 """Types whose text in a folder name Spark parses back to the stored value."""
 
-_WITHOUT_VALUES = (KeyGeneratorType.TIMESTAMP, KeyGeneratorType.NON_PARTITION, KeyGeneratorType.GLOBAL_DELETE)
-
 
 def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
     """Return whether the table's settings make folder names that say each partition value truly.
@@ -33,7 +30,7 @@ def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
         config: The table's settings.
         schema: Its data columns, None while it has none.
     """
-    if not config.is_partitioned or not config.hive_style or config.key_generator in _WITHOUT_VALUES:
+    if not config.is_partitioned or not config.hive_style or not config.folders_say_values:
         return False
     if schema is None:
         return True

@@ -9,6 +9,8 @@ from hudi_engine.publish.layout import choose_layout, column_is_null
 from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.storage import open_storage
 
+BY_HUDI = {"hoodie.partition.metafile.use.base.format": "false"}
+CUSTOM = {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator"}
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("dt", pa.string()), ("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))]
 )
@@ -78,6 +80,8 @@ def test_numbers_have_no_empty_string():
         table("missing"),
         table(**{"hoodie.datasource.write.hive_style_partitioning": "false"}),
         table(**{"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator"}),
+        table("n", **CUSTOM, **BY_HUDI),
+        table(**{"hoodie.table.keygenerator.class": "com.acme.OwnKeyGenerator"}),
     ],
     ids=[
         "not partitioned",
@@ -86,10 +90,19 @@ def test_numbers_have_no_empty_string():
         "no such column",
         "plain folders",
         "formatted",
+        "custom fields without kinds",
+        "somebody's own",
     ],
 )
 def test_other_folders_do_not_say_the_value(config):
     assert layout(config) is Layout.FLAT
+
+
+def test_fields_of_a_custom_key_generator_say_their_values_where_kinds_would_be_stored():
+    zone = {"hoodie.table.timeline.timezone": "UTC"}
+    assert layout(table("n", **CUSTOM, **zone), "n=1") is Layout.HIVE, "made by this engine"
+    assert layout(table("n:simple", **CUSTOM, **zone, **BY_HUDI), "n=1") is Layout.HIVE
+    assert layout(table("n", **CUSTOM, **zone, **BY_HUDI), "n=1") is Layout.FLAT
 
 
 @pytest.mark.parametrize(
