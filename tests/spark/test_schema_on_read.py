@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError, rebuild_table
+from hudi_engine.changes.source import ChangeSource
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
@@ -157,6 +158,37 @@ def test_a_compaction_that_was_planned_before_a_rename_keeps_the_values(spark, t
     rename(table)
     assert table.compact().instant == planned
     assert _titles(table) == {1: "uno", 2: "two", 3: "three"}
+
+
+CHANGE_DATA = "hoodie.table.cdc.enabled", "hoodie.table.cdc.supplemental.logging.mode"
+
+
+@pytest.mark.parametrize("logging", [None, "OP_KEY_ONLY", "DATA_BEFORE", "DATA_BEFORE_AFTER"])
+def test_changes_of_before_a_rename_are_told_under_either_name(spark, tmp_path, logging):
+    keeps = {} if logging is None else dict(zip(CHANGE_DATA, ("true", logging)))
+    table = create(spark, tmp_path, options=keeps)
+    first = table.upsert(frame(spark, *FIRST)).instant
+    second = table.upsert(frame(spark, (1, 20, "a", "uno"), (4, 20, "a", "four"))).instant
+    source = ChangeSource({"path": table.path, "mode": "all"})
+    stale = source.columns()
+    rename(table)
+    for end, name in ((second, "name"), (None, "title")):
+        told = {(row["_change_type"], row[name]) for row in table.changes(first, end, "all").collect()}
+        assert told == {("update_before", "one"), ("update_after", "uno"), ("insert", "four")}
+        assert {row[name] for row in table.changes(first, end, "latest").collect()} == {"uno", "four"}
+        images = {
+            tuple(json.loads(text)[name] if text else None for text in (row["before"], row["after"]))
+            for row in table.cdc(first, end).collect()
+        }
+        assert images == {("one", "uno"), (None, "four")}
+        everything = {row[name] for row in table.changes(None, end).collect()}
+        assert everything == {"uno", "two", "three", "four"}
+    pieces = [piece.rows() for piece in source.pieces(first, second, source.columns())]
+    assert {title for rows in pieces for title in rows["title"].to_pylist()} == {"one", "uno", "four"}
+    with pytest.raises(
+        SchemaError, match="column 'name' .* was renamed or dropped since the reader was made"
+    ):
+        list(source.pieces(first, second, stale))
 
 
 def test_a_rebuild_gives_it_other_columns(spark, tmp_path):

@@ -16,7 +16,7 @@ from hudi_engine.logformat.change_records import AFTER, BEFORE, KEY, OPERATION, 
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.record_keys import made_keys
 from hudi_engine.merge.slice_reader import read_slice
-from hudi_engine.schema.casting import cast_table
+from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.meta_fields import COMMIT_TIME, PARTITION_PATH, RECORD_KEY
 
 
@@ -74,7 +74,8 @@ def _rows(
         return _looked_up(read, records.column(KEY), file_slice)
     images = records.column(image)
     values = pa.table({field.name: pc.struct_field(images, field.name) for field in images.type})
-    rows = cast_table(values, read.schema)
+    names = stored_names(read, values.schema, place[1], read.schema)
+    rows = fit_columns(read, values, names, place[1], place[0], read.schema)
     keys = records.column(KEY) if KEY in records.column_names else made_keys(rows, read.config)
     for name, column in (
         (RECORD_KEY, keys),

@@ -21,7 +21,7 @@ from hudi_engine.changes.columns import (
 )
 from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.group import Comparison, meet
-from hudi_engine.changes.plan import ChangePlan, context_at
+from hudi_engine.changes.plan import ChangePlan, context_at, context_of_end
 from hudi_engine.changes.slices import StatesOfGroups, slices_of_whole
 from hudi_engine.changes.touched import Step
 from hudi_engine.changes.window import Point
@@ -58,11 +58,11 @@ class Reading:
     def of(cls, spark: SparkSession, state: TableState, options: Options, last: Point) -> Reading | None:
         """Prepare a read of the columns at the last state; None when the table has none yet."""
         prepare_session(spark)
-        data_schema = state.data_schema(last.newest)
-        if data_schema is None:
+        read = context_of_end(state, options, last)
+        if read is None:
             return None
-        check_names(data_schema)
-        return cls(spark, state, state.read_context(data_schema, options))
+        check_names(read.schema)
+        return cls(spark, state, read)
 
     def at(self, point: Point) -> ReadContext:
         """Return how the slices of a state are read."""

@@ -14,6 +14,7 @@ from hudi_engine.changes.slices import StatesOfGroups
 from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
 from hudi_engine.changes.window import Point, window_of
 from hudi_engine.config.enums import CdcLogging
+from hudi_engine.config.options import Options
 from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.missing import check_slice_whole
@@ -28,7 +29,7 @@ class ChangePlan:
     """The comparisons that tell the changes of a window; can be sent to executors.
 
     Args:
-        read: How slices are read, in the columns of the end of the window.
+        read: How slices are read, in the columns that changes are told in.
         points: State before, state after and the writes of each step.
         units: File groups to compare.
         mode: ``net`` or ``all``.
@@ -62,6 +63,18 @@ class ChangePlan:
             parts.append(meet(pa.concat_tables(found[True]), self.mode))
         told = pa.concat_tables(parts).sort_by([(STEP, "ascending"), (COMMITTED, "ascending")])
         return told.select(told_columns(self.read.schema))
+
+
+def context_of_end(state: TableState, options: Options, last: Point) -> ReadContext | None:
+    """Return how slices are read in the columns that a table has at the end of a window, None while it has none."""
+    data_schema = state.data_schema(last.newest)
+    if data_schema is None:
+        return None
+    read = state.read_context(data_schema, options)
+    if read.schema_history is None or last.newest is None:
+        return read
+    # By the ids of today a column that was renamed since would not be found under its name of then.
+    return replace(read, schema_history=read.schema_history.up_to(last.newest))
 
 
 def context_at(read: ReadContext, point: Point) -> ReadContext:

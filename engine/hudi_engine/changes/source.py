@@ -30,7 +30,7 @@ from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
 from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
-from hudi_engine.errors import ConfigError, UnsupportedTableError
+from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
@@ -154,11 +154,13 @@ class ChangeSource:
 
         Raises:
             HistoryGapError: They cannot be told in full any more.
+            SchemaError: A column has been renamed or dropped by its id since the reader was made.
         """
         if start == end:
             return
         state = self.state()
         plan = _plan(state, start, end, ALL if self.mode == ALL else NET)
+        _check_columns(state, plan, columns)
         bare = replace(plan, units=())
         together: dict[str, list[Comparison]] = {}
         for unit in plan.units:
@@ -172,7 +174,8 @@ class ChangeSource:
 
 def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     last = state_at(state, end)
-    data = state.data_schema(last.newest)
+    # in the columns of now, as the reader is, whatever they were called at the end
+    data = state.data_schema()
     assert data is not None, "a table with commits has columns"
     read = state.read_context(data, resolve_options({}))
     if start:
@@ -182,6 +185,16 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     slices = slices_of_whole(state, last)
     units = tuple(Comparison(0, each.partition, None, each, end, meets_others=False) for each in slices)
     return ChangePlan(read, ((last, last, _written(state)),), units, mode)
+
+
+def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema) -> None:
+    """Refuse a reader whose columns have other names by now; those of tables without column ids are null where they are gone."""
+    gone = [name for name in columns.names if name not in told_schema(plan.read.schema).names]
+    if gone and plan.read.schema_history is not None:
+        raise SchemaError(
+            f"{FORMAT}: column {gone[0]!r} of table {state.config.name!r} was renamed or dropped since the reader was made; load "
+            "it anew (a stream: start it again)"
+        )
 
 
 def _written(state: TableState) -> frozenset[str]:

@@ -51,19 +51,20 @@ class SchemaHistory:
 
     def version_at(self, instant: str) -> ColumnNode:
         """Return the schema with which a file of ``instant`` was written."""
-        number = int(instant)
+        number = _number(instant)
         at_most = [root for version, root in self.versions if version <= number]
         return at_most[-1] if at_most else self.versions[0][1]
 
     def text_at(self, instant: str) -> str:
         """Return the text of the version with which a file of ``instant`` is written."""
-        number = int(instant)
+        number = _number(instant)
         at_most = [text for (version, _), text in zip(self.versions, self.texts) if version <= number]
         return at_most[-1] if at_most else self.texts[0]
 
     def up_to(self, instant: str) -> SchemaHistory:
         """Return the history as it was at ``instant``."""
-        count = max(1, sum(version <= int(instant) for version, _ in self.versions))
+        number = _number(instant)
+        count = max(1, sum(version <= number for version, _ in self.versions))
         return SchemaHistory(self.versions[:count], self.texts[:count])
 
     def newest(self, as_of: str | None = None) -> ColumnNode:
@@ -165,6 +166,11 @@ def _rename_struct(array: pa.StructArray, written: ColumnNode, wanted: ColumnNod
     if not children:
         return pa.nulls(len(array), pa.struct([]))
     return pa.StructArray.from_arrays(children, labels, mask=_nulls(array))
+
+
+def _number(instant: str) -> int:
+    """Return what tells an instant's place among versions, which have 17 digits; of one with 14, what its text does."""
+    return int(f"{instant}000" if len(instant) == 14 else instant)
 
 
 def _nulls(array: pa.Array) -> pa.Array | None:

@@ -51,6 +51,16 @@ def test_a_file_has_the_newest_version_not_younger_than_itself() -> None:
     }
 
 
+@pytest.mark.parametrize(("instant", "name"), [("20260301120000", "old"), ("20260301120001", "new")])
+def test_an_instant_of_14_digits_stands_before_those_of_its_second(instant: str, name: str) -> None:
+    versions = [_version(0, _column(1, "old", "int")), _version(20260301120000500, _column(1, "new", "int"))]
+    history = parse_history(json.dumps({"schemas": versions}), "h")
+
+    assert history.version_at(instant).children[0].name == name
+    assert history.up_to(instant).newest() == history.newest(instant)
+    assert f'"{name}"' in history.text_at(instant)
+
+
 def test_a_renamed_column_is_found_under_its_old_name() -> None:
     history = parse_history(HISTORY, "h")
     wanted = pa.schema([("id", pa.string()), ("amount", pa.int32())])
