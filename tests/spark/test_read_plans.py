@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName, refresh_table, register_table
 from hudi_engine.config.options import resolve_options
+from hudi_engine.frames import spark_read
 from hudi_engine.frames.spark_read import map_slices, snapshot_frame
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 from hudi_engine.write.rows.source_plan import asks_for_the_time, estimated_rows, is_parquet_scan
 from pyspark.sql import functions as F
 
+from tests.helpers.handmade import HandmadeTable, file_id
 from tests.helpers.keyed import keyed_table
 
 
@@ -96,6 +99,40 @@ class Counted:
 def pruned_by(frame):
     plan = plan_of(frame)
     return plan.partition("PartitionFilters: [")[2].partition("]")[0]
+
+
+def test_files_of_one_name_in_two_partitions_lose_their_own_rows_alone(spark, tmp_path):
+    schema = pa.schema([("id", pa.int64()), ("v", pa.string()), ("dt", pa.string())])
+    table, group = HandmadeTable(tmp_path / "t", schema, ("dt",), merge_on_read=True), file_id()
+
+    def rows(dt, *values):
+        return pa.Table.from_pylist([{"id": n, "v": v, "dt": dt} for n, v in values], schema)
+
+    first = table.commit(
+        {f"dt={dt}": {group: rows(dt, *((n, "old") for n in range(4)))} for dt in ("a", "b")}
+    )
+    later = table.next_instant()
+    logs = {"a": rows("a", (0, "new")), "b": rows("b", (3, "new"))}
+    blocks = {dt: table.data_blocks(f"dt={dt}", group, each, later) for dt, each in logs.items()}
+    table.complete(
+        later, [table.append_log(f"dt={dt}", group, first, each, later) for dt, each in blocks.items()]
+    )
+
+    found = HudiTable.open(spark, str(table.path)).snapshot()
+
+    expected = {(n, "new" if (n, dt) in ((0, "a"), (3, "b")) else "old", dt) for n in range(4) for dt in "ab"}
+    assert {(row.id, row.v, row.dt) for row in found.collect()} == expected
+    assert "MapInArrow" in plan_of(found) and "FileScan parquet" in plan_of(found)
+
+
+def test_places_of_very_many_replaced_rows_are_not_sent_to_every_executor(spark, tmp_path, monkeypatch):
+    table = merge_on_read(spark, tmp_path / "t")
+    broadcast = snapshot_frame(spark, TableState.load(table.storage), resolve_options(None))
+    assert "BroadcastHashJoin" in plan_of(broadcast)
+    monkeypatch.setattr(spark_read, "_MOST_BROADCAST", 0)
+    sorted_ = snapshot_frame(spark, TableState.load(table.storage), resolve_options(None))
+    assert "SortMergeJoin" in plan_of(sorted_) and "Broadcast" not in plan_of(sorted_)
+    assert {tuple(row) for row in sorted_.collect()} == {tuple(row) for row in broadcast.collect()}
 
 
 def test_a_published_snapshot_lists_no_folder_and_opens_no_footer_here(spark, tmp_path, monkeypatch):

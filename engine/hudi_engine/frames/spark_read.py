@@ -7,7 +7,7 @@ schema (renamed columns, widened types on Spark 3.5, dropped partition columns).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -34,6 +34,8 @@ SNAPSHOT, READ_OPTIMIZED, SKIP_MERGE, LOG_ONLY = "payload_combine", "base_only",
 UNMERGED_LOGS = "unmerged_logs"
 _FILE, _ROW = "__hudi_file", "__hudi_row"
 _ROWS_SENT = 65536
+_MOST_BROADCAST = 512 << 20
+"""Bytes of logs; the places of the rows that larger ones replace are joined by sorting, for every executor would hold them."""
 _TASKS_SENT = 32
 """So many tasks go with the function itself; of more a worker reads the list once."""
 _Item = TypeVar("_Item")
@@ -184,34 +186,42 @@ def literal_paths(reader: DataFrameReader) -> DataFrameReader:
 def _merged(
     spark: SparkSession, state: TableState, read: ReadContext, slices: Sequence[FileSlice]
 ) -> DataFrame:
-    """Return base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file."""
+    """Return base rows that no log touches, read natively, plus the rows the logs make; joined by position in the base file.
+
+    Names of base files tell them apart within a partition only, so each is listed with its number as its time of modification.
+    """
     from pyspark.sql import functions as F
 
-    base = _scan(spark, state, read, slices)
+    numbered = list(enumerate(slices))
+    bases = [
+        replace(each.base_file, modified_ms=number) for number, each in numbered if each.base_file is not None
+    ]
+    base = listed_files(spark, state, read.schema, bases)
     names = base.columns
     positioned = base.select(
         *[F.col(f"`{name}`") for name in names],
-        F.col("_metadata.file_name").alias(_FILE),
+        F.unix_millis(F.col("_metadata.file_modification_time")).alias(_FILE),
         F.col("_metadata.row_index").alias(_ROW),
     )
-    delta_schema = read.schema.append(pa.field(_FILE, pa.string())).append(pa.field(_ROW, pa.int64()))
-    delta = map_slices(spark, slices, delta_schema, lambda each: _delta_rows(read, each))
+    delta_schema = read.schema.append(pa.field(_FILE, pa.int64())).append(pa.field(_ROW, pa.int64()))
+    delta = map_slices(spark, numbered, delta_schema, lambda each: _delta_rows(read, *each))
     masked = delta.where(F.col(_ROW).isNotNull()).select(_FILE, _ROW)
-    kept = positioned.join(F.broadcast(masked), [_FILE, _ROW], "left_anti").select(
+    log_bytes = sum(log.size for each in slices for log in each.log_files)
+    by = "broadcast" if log_bytes <= _MOST_BROADCAST else "merge"
+    kept = positioned.join(masked.hint(by), [_FILE, _ROW], "left_anti").select(
         *[f"`{name}`" for name in names]
     )
     return kept.unionByName(delta.where(F.col(_ROW).isNull()).select(*[f"`{name}`" for name in names]))
 
 
-def _delta_rows(read: ReadContext, file_slice: FileSlice) -> pa.Table:
+def _delta_rows(read: ReadContext, number: int, file_slice: FileSlice) -> pa.Table:
     delta = resolve_delta(read, file_slice)
-    name = file_slice.base_file.name if file_slice.base_file is not None else ""
-    live = delta.live.append_column(_FILE, pa.nulls(delta.live.num_rows, pa.string()))
+    live = delta.live.append_column(_FILE, pa.nulls(delta.live.num_rows, pa.int64()))
     live = live.append_column(_ROW, pa.nulls(live.num_rows, pa.int64()))
     count = len(delta.masked_positions)
     columns = {field.name: pa.nulls(count, field.type) for field in read.schema}
     masked = pa.table(
-        {**columns, _FILE: pa.repeat(name, count), _ROW: delta.masked_positions.cast(pa.int64())}
+        {**columns, _FILE: pa.repeat(number, count), _ROW: delta.masked_positions.cast(pa.int64())}
     )
     return pa.concat_tables([live, masked.select(live.column_names).cast(live.schema)])
 
