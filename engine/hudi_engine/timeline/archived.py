@@ -116,11 +116,9 @@ class ArchivedTimeline:
 
     def find_schema(self, as_of: str) -> str | None:
         """Return the Avro schema (JSON) of the newest archived write up to ``as_of`` that carries one."""
-        for instant in reversed(self.completed_writes):
-            if instant.requested_time <= as_of:
-                schema = self.commit_metadata(instant).schema_json
-                if schema is not None:
-                    return schema
+        for instant, metadata in self.writes_newest_first():
+            if instant.requested_time <= as_of and metadata.schema_json is not None:
+                return metadata.schema_json
         return None
 
     def _read_layout_2_metadata(self, instant: Instant) -> CommitMetadata | None:

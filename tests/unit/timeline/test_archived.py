@@ -99,6 +99,21 @@ def test_archive_logs_are_read_in_numeric_order_and_states_collapse(
         archive.commit_metadata(archive.instants[1])
 
 
+def test_columns_are_those_of_the_newest_write_that_says_them(
+    storage: LocalStorage, config_of: MakeConfig
+) -> None:
+    writes = [entry(at(number), "commit", "COMPLETED", "UPSERT") for number in (1, 2)]
+    for number, each in enumerate(writes, 1):
+        each["hoodieCommitMetadata"]["extraMetadata"] = {"schema": f"of {number}"}
+    writes.append(entry(at(3), "commit", "COMPLETED"))
+    storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", block(*writes))
+
+    archive = ArchivedTimeline.load(storage, config_of())
+
+    found = [archive.find_schema(at(number)) for number in (0, 1, 2, 3)]
+    assert found == [None, "of 1", "of 2", "of 2"], "the third was archived without what it wrote"
+
+
 def test_a_block_cut_short_while_it_was_appended_is_skipped(
     storage: LocalStorage, config_of: MakeConfig
 ) -> None:
