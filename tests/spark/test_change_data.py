@@ -120,6 +120,19 @@ def test_images_are_rows_as_json_with_days_for_dates(spark, tmp_path):
     assert set(every) == {"i", "u", "d"}
 
 
+def test_dates_and_times_inside_of_other_values_are_numbers_too(spark, tmp_path):
+    table = keyed_table(spark, tmp_path / "t", precombine_field=None, partition_by=())
+    nested = "named_struct('d', date'2026-01-01', 'l', array(timestamp_micros(id), null))"
+    columns = {"s": nested, "m": "map('k', date'1970-01-02')", "t": "'text'"}
+    some = [f"if(id = 0, {value}, null) as {name}" for name, value in columns.items()]
+    table.upsert(spark.range(2).selectExpr("id", *some))
+    images = sorted((json.loads(row["after"]) for row in table.cdc().collect()), key=lambda each: each["id"])
+    assert images == [
+        {"id": 0, "s": {"d": 20454, "l": [0, None]}, "m": {"k": 1}, "t": "text"},
+        {"id": 1, "s": None, "m": None, "t": None},
+    ]
+
+
 def test_a_window_of_one_commit_opens_its_change_data_and_no_slice(spark, tmp_path):
     table = make(spark, tmp_path / "t", "DATA_BEFORE_AFTER")
     first, second, *_ = story(spark, table)

@@ -30,7 +30,7 @@ BEFORE_ALL = datetime(1970, 1, 1)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 
 def cdc_frame(spark: SparkSession, state: TableState, options: Options, span: Span) -> DataFrame:
@@ -103,14 +103,23 @@ def _json(name: str, columns: StructType) -> Column:
     """Return an image as JSON; dates are days and timestamps microseconds since 1970, as in Hudi's."""
     from pyspark.sql import functions as F
 
-    values = []
-    for field in columns.fields:
-        value = F.col(name).getField(field.name)
-        kind = field.dataType.typeName()
-        if kind == "date":
-            value = F.datediff(value, F.lit("1970-01-01").cast("date"))
-        elif kind == "timestamp":
-            value = F.unix_micros(value)
-        values.append(value.alias(field.name))
-    text = F.to_json(F.struct(*values), {"ignoreNullFields": "false"})
-    return F.when(F.col(name).isNotNull(), text)
+    return F.to_json(_with_numbers(F.col(name), columns), {"ignoreNullFields": "false"})
+
+
+def _with_numbers(value: Column, kind: DataType) -> Column:
+    """Return a value with numbers for the dates and timestamps in it."""
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    if isinstance(kind, T.DateType):
+        return F.datediff(value, F.lit("1970-01-01").cast("date"))
+    if isinstance(kind, T.TimestampType):
+        return F.unix_micros(value)
+    if isinstance(kind, T.ArrayType):
+        return F.transform(value, lambda each: _with_numbers(each, kind.elementType))
+    if isinstance(kind, T.MapType):
+        return F.transform_values(value, lambda _, each: _with_numbers(each, kind.valueType))
+    if isinstance(kind, T.StructType):
+        fields = [_with_numbers(value.getField(each.name), each.dataType).alias(each.name) for each in kind]
+        return F.when(value.isNotNull(), F.struct(*fields))
+    return value
