@@ -40,8 +40,10 @@ _ORIGIN_KEY = "hudiOrigin"
 _ORIGIN_MARK = b'"hudiOrigin": {'
 _NAME = re.compile(r"^(\d+)\.compact$")
 _LINE_START, _LINE_END = b'{"path": "', b"}"
-_FILE = re.compile(rb'"path": "([^"]*)", "size": (\d+), "isDir": false, "modificationTime": (\d+)')
+_FILE = re.compile(rb'\n\{"path": "([^"]*)", "size": (\d+), "isDir": false, "modificationTime": (\d+)')
 _SIZE, _LABEL = re.compile(rb'"size": (\d+)'), re.compile(rb'"modificationTime": (\d+)')
+# What leads out of a folder, and what may become that: the engine encodes neither dots nor slashes.
+_ODD, _OUTWARD = (b"/..", b"%2", b"\\"), re.compile(rb"/\.\.(?:/|$)|%2[ef]|\\", re.IGNORECASE)
 
 
 class Layout(str, Enum):
@@ -218,17 +220,20 @@ def format_line(entry: ManifestEntry) -> bytes:
 
 
 def parse_manifest(number: int, body: bytes) -> Manifest:
-    """Parse a batch file; one that is damaged or of another writer has no stamp and no lines."""
+    """Parse a batch file; one that is damaged, of another writer or of files elsewhere has no stamp and no lines."""
     damaged = Manifest(number, None, ())
     version, *lines = body.split(b"\n")
     if version != _VERSION_LINE or not _are_whole(body, len(lines)):
         return damaged
     try:
-        stamp = _stamp(json.loads(lines[0])[_STAMP_KEY])
+        head = json.loads(lines[0])
+        stamp = _stamp(head[_STAMP_KEY])
+        if stamp is None or head["isDir"] is not True or not _lie_below(stamp, lines[1:]):
+            return damaged
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return damaged
     # In the order in which they are looked up; earlier releases wrote another.
-    return damaged if stamp is None else Manifest(number, stamp, tuple(sorted(lines[1:])))
+    return Manifest(number, stamp, tuple(sorted(lines[1:])))
 
 
 def parse_line(line: bytes) -> ManifestEntry:
@@ -238,7 +243,10 @@ def parse_line(line: bytes) -> ManifestEntry:
         CorruptTableError: It is damaged.
     """
     try:
-        return _entry(json.loads(line))
+        raw = json.loads(line)
+        if raw["path"].encode() != encoded_uri(line):
+            raise ValueError("it names two files")
+        return _entry(raw)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptTableError(
             f"a line of the snapshot manifest in {CATALOG_FOLDER!r} is damaged: {line[:200]!r}; delete that folder, the next "
@@ -248,7 +256,9 @@ def parse_line(line: bytes) -> ManifestEntry:
 
 def files_in(lines: Iterable[bytes]) -> list[tuple[bytes, int, int]]:
     """Return the URI, percent-encoded, the bytes and the modification time of each file, without reading lines whole."""
-    return [(uri, int(size), int(modified)) for uri, size, modified in _FILE.findall(b"\n".join(lines))]
+    return [
+        (uri, int(size), int(modified)) for uri, size, modified in _FILE.findall(b"\n".join([b"", *lines]))
+    ]
 
 
 def encoded_uri(line: bytes) -> bytes:
@@ -276,6 +286,17 @@ def _are_whole(body: bytes, lines: int) -> bool:
     starts = body.count(b"\n" + _LINE_START)
     ends = body.count(_LINE_END + b"\n") + body.endswith(_LINE_END)
     return 0 < lines == starts == ends == body.count(b'"isDir": false') + 1
+
+
+def _lie_below(stamp: Stamp, lines: Sequence[bytes]) -> bool:
+    """Tell whether all files lie where those of the table and those derived from them do."""
+    starts = tuple(_start_of(folder) + b"/" for folder in (stamp.base, stamp.derived_at) if folder)
+    if not all(line.startswith(starts) for line in lines):
+        return False
+    text = b"\n".join(lines)
+    if not any(each in text for each in _ODD):
+        return True
+    return not any(_OUTWARD.search(encoded_uri(line)) for line in lines)
 
 
 def encode_uri(uri: str) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hudi_engine.errors import CorruptTableError
@@ -14,10 +15,12 @@ from hudi_engine.publish.manifest_file import (
     Stamp,
     decode_uri,
     encode_uri,
+    files_in,
     format_line,
     format_manifest,
     is_healthy,
     number_after,
+    parse_line,
     parse_manifest,
 )
 from hudi_engine.storage import open_storage
@@ -67,6 +70,46 @@ def test_every_line_but_the_first_has_the_fields_of_spark_and_the_stamp_looks_li
 )
 def test_a_manifest_that_cannot_be_read_has_no_stamp(body):
     assert parse_manifest(19, body) == Manifest(19, None, ())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "file:/data/other/a",
+        "file:/data/t2/a",
+        "file:/data/t/../other/a",
+        "file:/data/t/dt=x/..",
+        "file:/data/t/%2e%2E/other/a",
+        "file:/data/t/..%2Fother/a",
+        "file:/data/t/\\u002e\\u002e/other/a",
+    ],
+)
+def test_a_manifest_that_lists_a_file_outside_of_the_table_is_damaged(path):
+    files = [format_line(ManifestEntry(f"file:/data/t/{name}", 10, 7)) for name in ("a", "b", "c%20..d e")]
+    body = format_manifest(STAMP, files)
+    assert parse_manifest(9, body).stamp == STAMP
+    assert parse_manifest(9, body.replace(b"file:/data/t/b", path.encode())) == Manifest(9, None, ())
+
+
+def test_derived_files_may_lie_in_their_own_folder_and_nowhere_else():
+    stamp = replace(STAMP, derived_at="file:/cache/1")
+    files = [format_line(ManifestEntry(uri, 10, 7)) for uri in ("file:/cache/1/a", "file:/data/t/b")]
+    assert len(parse_manifest(9, format_manifest(stamp, files)).lines) == 2
+    assert parse_manifest(9, format_manifest(STAMP, files)).stamp is None
+
+
+def test_a_stamp_that_looks_like_a_file_is_none():
+    body = format_manifest(STAMP, []).replace(b'"isDir": true', b'"isDir":false')
+    assert parse_manifest(9, body).stamp is None
+
+
+def test_a_line_that_names_two_files_is_damaged_and_never_the_second():
+    line = format_line(ManifestEntry("file:/data/t/a", 10, 7))
+    twice = line.replace(b'"size"', b'"more": 1, "path": "file:/data/other/a", "size"')
+    (kept,) = parse_manifest(9, format_manifest(STAMP, [twice])).lines
+    with pytest.raises(CorruptTableError, match="delete that folder"):
+        parse_line(kept)
+    assert files_in([line, kept]) == [(b"file:/data/t/a", 10, 7)]
 
 
 @pytest.mark.parametrize(
