@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+from http.client import HTTPException
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 HTTP_CALLBACK = "org.apache.hudi.callback.impl.HoodieWriteCommitHttpCallback"
 _KEY_HEADER = "HUDI_CALLBACK_KEY"
+_NOT_OF_A_URL = re.compile(r"[^\x21-\x7e]")
 
 
 class _NoRedirect(HTTPRedirectHandler):
@@ -36,7 +38,8 @@ def check_callback(options: Options) -> None:
         options: ``hoodie.write.commit.callback.*``.
 
     Raises:
-        ConfigError: No address, one that is not of HTTP, another class than that of HTTP, or headers that are none.
+        ConfigError: No address, one that is not of HTTP or has a login, another class than that of HTTP, or headers that are
+            none.
     """
     if not options[TelemetryOptions.CALLBACK]:
         return
@@ -45,13 +48,26 @@ def check_callback(options: Options) -> None:
         raise ConfigError(
             f"hoodie.write.commit.callback.class is {chosen!r}; only {HTTP_CALLBACK} works here: leave it out"
         )
-    url = urlsplit(options[TelemetryOptions.CALLBACK_URL] or "")
-    if url.scheme not in ("http", "https") or not url.hostname:
+    if not _is_address(options[TelemetryOptions.CALLBACK_URL] or ""):
         raise ConfigError(
             "hoodie.write.commit.callback.on is true, and hoodie.write.commit.callback.http.url is no address of HTTP; "
-            "set it to one such as https://hooks.example.com/hudi"
+            "set it to one such as https://hooks.example.com/hudi, without a login: what the receiver asks for can be sent "
+            "with hoodie.write.commit.callback.http.custom.headers"
         )
     _headers(options)
+
+
+def _is_address(text: str) -> bool:
+    """Tell whether a request can be sent to an address: it has a host, no login, a port that is one, and no blanks."""
+    if _NOT_OF_A_URL.search(text):
+        return False
+    try:
+        url = urlsplit(text)
+        return (
+            url.scheme in ("http", "https") and bool(url.hostname) and "@" not in url.netloc and url.port != 0
+        )
+    except ValueError:
+        return False
 
 
 def call_back(
@@ -82,13 +98,15 @@ def call_back(
     try:
         with build_opener(_NoRedirect).open(request, timeout=seconds) as answer:
             answer.read(1)
-    except (URLError, OSError, ValueError) as error:
+    except (OSError, HTTPException, ValueError) as error:
+        # of these two the text may be a line of the answer, the address or a header
+        told = type(error).__name__ if isinstance(error, (HTTPException, ValueError)) else error
         logger.warning(
             "the commit %s of %s stands, but the callback to %s failed: %s",
             instant,
             place[0],
             urlsplit(url).hostname,
-            error,
+            told,
         )
 
 

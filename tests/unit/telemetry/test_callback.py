@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,6 +90,58 @@ def test_a_receiver_that_does_not_answer_is_left_after_the_time_out(receiver, wa
     call(options(receiver, **{"hoodie.write.commit.callback.http.timeout.seconds": "1"}))
     assert time.monotonic() - started < 4.5
     assert "failed" in warnings[0]
+
+
+def test_an_answer_that_is_not_of_http_is_a_warning_without_its_text(warnings):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            with server.accept()[0] as asked:
+                seen = b""
+                while b"extraMetadata" not in seen:
+                    seen += asked.recv(65536)
+                asked.sendall(b"a-secret line\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        call(
+            resolve_options(
+                {
+                    "hoodie.write.commit.callback.on": "true",
+                    "hoodie.write.commit.callback.http.url": address,
+                }
+            )
+        )
+    assert "the callback to 127.0.0.1 failed: BadStatusLine" in warnings[0]
+    assert "a-secret" not in warnings[0]
+
+
+def test_a_header_that_cannot_be_sent_is_a_warning_without_its_value(receiver, warnings):
+    call(options(receiver, **{"hoodie.write.commit.callback.http.api.key": "a\nsecret"}))
+    assert "failed: ValueError" in warnings[0] and "secret" not in warnings[0]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://user:a-secret@hooks.example.com/",
+        "http://user@hooks.example.com/",
+        "http://hooks.example.com:a-secret/",
+        "http://hooks.example.com:99999/",
+        "http://[hooks.example.com/",
+        "http://hooks.example.com/a b",
+        "http://hooks.example.com/a\nb",
+        "http://hooks.example.com/ü",
+    ],
+)
+def test_an_address_that_no_request_can_be_sent_to_is_refused_without_being_told(address):
+    given = {
+        "hoodie.write.commit.callback.on": "true",
+        "hoodie.write.commit.callback.http.url": address,
+    }
+    with pytest.raises(ConfigError, match="is no address of HTTP") as refused:
+        check_callback(resolve_options(given))
+    assert "a-secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
