@@ -1,12 +1,15 @@
 """Remote file systems through pyarrow's own clients: HDFS, and what else pyarrow knows.
 
-None of them offers to create a file only if it is absent, so :attr:`ArrowStorage.exclusive_create` is False: one
-writer at a time is safe, several are refused by whoever asks :meth:`Storage.require_exclusive_create`.
+A file is written under a temporary name and renamed, so that what is cut off leaves nothing under the file's own name. None of
+them offers to create a file only if it is absent, so :attr:`ArrowStorage.exclusive_create` is False: one writer at a time is
+safe, several are refused by whoever asks :meth:`Storage.require_exclusive_create`.
 """
 
 from __future__ import annotations
 
 import errno
+import io
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from typing import IO
@@ -16,13 +19,14 @@ from pyarrow import fs
 
 from hudi_engine.errors import PathEscapeError, StorageError
 from hudi_engine.storage import paths
-from hudi_engine.storage.base import FileStatus, Listing, crc_path
+from hudi_engine.storage.base import TEMP_PREFIX, FileStatus, Listing, crc_path
 from hudi_engine.storage.given import remember, telling
 from hudi_engine.storage.redact import redacted
 from hudi_engine.storage.spooled import SpooledStorage
 from hudi_engine.storage.uris import RemoteUri
 
 _COPY_BYTES = 8 * 1024 * 1024
+_BACKUP = ".backup"
 
 
 class ArrowStorage(SpooledStorage):
@@ -64,13 +68,16 @@ class ArrowStorage(SpooledStorage):
         return found
 
     def create(self, path: str, data: bytes) -> None:
-        if self.stat(path) is not None:
-            raise FileExistsError(errno.EEXIST, "the file exists already", f"{self.base}/{path}")
-        self._put(path, data)
+        self._refuse_existing(path)
+        self._put(path, io.BytesIO(data), self._give_free_name)
 
     def replace(self, path: str, data: bytes) -> None:
-        self._remove(crc_path(path))
-        self._put(path, data)
+        self._put(path, io.BytesIO(data), self._give_name)
+
+    def refresh(self, path: str, data: bytes) -> None:
+        # In place, as nobody may find it missing meanwhile; cut short it still has an age.
+        with self._filesystem.open_output_stream(self._full(path), compression=None) as sink:
+            sink.write(data)
 
     def delete(self, path: str) -> bool:
         self._remove(crc_path(path))
@@ -93,8 +100,9 @@ class ArrowStorage(SpooledStorage):
         self._filesystem.move(self._full(source), self._full(target))
 
     def copy(self, source: str, target: str) -> None:
-        self._make_parent(target)
-        self._filesystem.copy_file(self._full(source), self._full(target))
+        # pyarrow copies no file within HDFS
+        with self.open_input(source) as file:
+            self._put(target, file, self._give_name)
 
     def make_dirs(self, path: str) -> None:
         self._filesystem.create_dir(self._full(path), recursive=True)
@@ -106,23 +114,56 @@ class ArrowStorage(SpooledStorage):
         return f"{self.base}/{self.checked(path)}" if path else self.base
 
     def _upload(self, path: str, source: IO[bytes], before_publish: Callable[[], None]) -> None:
-        # An upload that has begun appears when it is closed, so nothing is asked after that.
-        before_publish()
-        self._refuse_existing(path)
+        def publish(temporary: str, path: str) -> None:
+            before_publish()
+            self._give_free_name(temporary, path)
+
+        self._put(path, source, publish)
+
+    def _put(self, path: str, source: IO[bytes] | pa.NativeFile, publish: Callable[[str, str], None]) -> None:
+        """Write a file under a temporary name beside its own, and have ``publish`` rename it."""
         self._make_parent(path)
+        temporary = paths.join(paths.parent(path), f"{TEMP_PREFIX}{uuid.uuid4().hex}")
         try:
-            with self._filesystem.open_output_stream(self._full(path), compression=None) as sink:
+            with self._filesystem.open_output_stream(self._full(temporary), compression=None) as sink:
                 while chunk := source.read(_COPY_BYTES):
                     sink.write(chunk)
+            publish(temporary, path)
         except BaseException:
             with suppress(OSError):
-                self._remove(path)
+                self._remove(temporary)
             raise
 
-    def _put(self, path: str, data: bytes) -> None:
-        self._make_parent(path)
-        with self._filesystem.open_output_stream(self._full(path), compression=None) as sink:
-            sink.write(data)
+    def _give_free_name(self, temporary: str, path: str) -> None:
+        self._refuse_existing(path)
+        try:
+            self._filesystem.move(self._full(temporary), self._full(path))
+        except OSError:
+            self._refuse_existing(path)
+            raise
+
+    def _give_name(self, temporary: str, path: str) -> None:
+        """Give a finished file its name, whoever has it.
+
+        HDFS renames onto no file. There the one before is called what Hudi calls the properties of a table while it changes
+        them, so that a change that is cut off loses neither.
+        """
+        self._remove(crc_path(path))
+        full, backup = self._full(path), self._full(path + _BACKUP)
+        try:
+            self._filesystem.move(self._full(temporary), full)
+            return
+        except OSError:
+            if self.stat(path) is None:
+                raise
+        self._remove(path + _BACKUP)
+        self._filesystem.move(full, backup)
+        try:
+            self._filesystem.move(self._full(temporary), full)
+        except OSError:
+            self._filesystem.move(backup, full)
+            raise
+        self._remove(path + _BACKUP)
 
     def _make_parent(self, path: str) -> None:
         self._filesystem.create_dir(self._full(path).rpartition("/")[0], recursive=True)

@@ -19,11 +19,13 @@ from pyarrow import fs
 from tests.helpers.azure_server import AzureServer
 from tests.helpers.fault import FaultInjectingStorage
 from tests.helpers.gcs_server import GcsServer
+from tests.helpers.like_hdfs import LikeHdfs
 from tests.helpers.s3_server import S3Server
 
 KINDS = {
     "local": LocalStorage,
     "arrow": lambda base: ArrowStorage(f"file:{base}", fs.LocalFileSystem(), base),
+    "hdfs": lambda base: ArrowStorage(f"file:{base}", LikeHdfs(), base),
     "fault": lambda base: FaultInjectingStorage(LocalStorage(base)),
 }
 
@@ -113,6 +115,18 @@ def test_replace_overwrites_and_drops_the_stale_checksum(storage: Storage) -> No
 
     assert storage.read("x/p") == b"new"
     assert not storage.exists("x/.p.crc")
+
+
+def test_a_copy_takes_the_place_of_what_was_there(storage: Storage) -> None:
+    storage.create("d/new", b"new")
+    storage.create("d/old", b"old")
+
+    storage.copy("d/new", "d/old")
+
+    assert storage.read("d/old") == storage.read("d/new") == b"new"
+    assert paths_below(storage, "d") == ["d/new", "d/old"]
+    with pytest.raises(FileNotFoundError):
+        storage.copy("nope", "d/old")
 
 
 def test_delete_tells_whether_there_was_a_file_and_drops_its_checksum(storage: Storage) -> None:
