@@ -15,7 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine.spelling import did_you_mean, nearest
 from hudi_engine.storage.given import public_location
-from hudi_engine.storage.redact import HIDDEN, is_secret, shown_settings
+from hudi_engine.storage.redact import shown_settings
 from hudi_engine.storage.uris import KINDS, RemoteUri
 
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
@@ -154,7 +154,7 @@ class HudiCredentials(SparkCredentials):
     def validate(cls, data: Any) -> None:
         """Refuse values of a wrong type and say which keys nothing uses; raises DbtRuntimeError."""
         problems = [
-            f"{key} is {data[key]!r}; give {legal}"
+            f"{key} is {_shown(data[key], kinds)}; give {legal}"
             for key, (kinds, legal) in _KEYS.items()
             if data.get(key) is not None and not isinstance(data[key], kinds)
         ]
@@ -212,7 +212,7 @@ class HudiCredentials(SparkCredentials):
         given = {**self.server_side_parameters, **self.spark_conf}
         master = given.get("spark.master", self.master)
         problems = [
-            f"spark_conf has {key}: {HIDDEN if is_secret(key) else repr(value)}; give one text, number, true or false"
+            f"spark_conf has {key}: {_shown(value)}; give one text, number, true or false"
             for key, value in given.items()
             if value is None or isinstance(value, (Mapping, list))
         ]
@@ -292,6 +292,15 @@ def absolute_location(location: str, project_root: str | None) -> str:
         location = location[len("file:") :]
     path = Path(location).expanduser()
     return str(path if path.is_absolute() else Path(project_root or ".").resolve() / path)
+
+
+def _shown(value: object, legal: tuple[type, ...] = ()) -> str:
+    """Return a value of a wrong type for a message; of one that may hold a secret only what it is."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    return "text" if isinstance(value, str) and Mapping in legal else repr(value)
 
 
 def _texts(given: Mapping[str, Any]) -> dict[str, str]:

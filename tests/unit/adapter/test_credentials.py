@@ -177,8 +177,30 @@ def test_dbt_debug_and_target_show_no_secret_of_sparks_settings() -> None:
 
 
 def test_a_secret_that_is_no_text_is_refused_without_showing_it() -> None:
-    with pytest.raises(
-        DbtRuntimeError, match=r"spark\.hadoop\.fs\.s3a\.secret\.key: \*\*\*; give one text"
-    ) as error:
-        profile(spark_conf={"spark.hadoop.fs.s3a.secret.key": ["hush"]})
+    with pytest.raises(DbtRuntimeError, match=r"spark\.x: a mapping; give one text") as error:
+        profile(
+            spark_conf={"spark.hadoop.fs.s3a.secret.key": ["hush"], "spark.x": {"fs.s3a.secret.key": "hush"}}
+        )
+    assert "spark.hadoop.fs.s3a.secret.key: a list; give one text" in str(error.value)
+    assert "hush" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "told"),
+    [
+        (
+            "storage_options",
+            [{"secret_access_key": "hush"}],
+            "is a list; give a mapping of settings of the store",
+        ),
+        ("storage_options", "secret_access_key=hush", "is text; give a mapping of settings of the store"),
+        ("spark_conf", "spark.hadoop.fs.s3a.secret.key=hush", "is text; give a mapping of Spark settings"),
+        ("location_root", {"s3a://hush:hush@bucket/lake": None}, "is a mapping; give text"),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_refused_without_showing_what_it_holds(
+    key: str, given: object, told: str
+) -> None:
+    with pytest.raises(DbtRuntimeError, match=f"{key} {told}") as error:
+        profile(**{key: given})
     assert "hush" not in str(error.value)
