@@ -13,6 +13,7 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
+from hudi_engine.errors import ConfigError
 from hudi_engine.spelling import did_you_mean, nearest
 from hudi_engine.storage.given import public_location
 from hudi_engine.storage.redact import shown_settings
@@ -270,9 +271,15 @@ def location_problems(location: str) -> list[str]:
     if not location:
         return ["location_root is empty; name a folder or URI, or leave the key out"]
     scheme, _, rest = location.partition("://")
-    if not rest or scheme.lower() in _SCHEMES:
+    if not rest:
         return []
-    place, meant = RemoteUri.parse(location).public, did_you_mean(scheme, _SCHEMES)
+    try:
+        place = RemoteUri.parse(location).public
+    except ConfigError as error:
+        return [f"location_root cannot be read: {error}"]
+    if scheme.lower() in _SCHEMES:
+        return []
+    meant = did_you_mean(scheme, _SCHEMES)
     return [
         f"location_root is {place!r}, and tables cannot be kept at {scheme}://; {meant}"
         f"legal are folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"

@@ -13,6 +13,8 @@ from enum import Enum
 from types import MappingProxyType
 from urllib.parse import parse_qsl, unquote
 
+from hudi_engine.errors import ConfigError
+
 
 class StoreKind(str, Enum):
     """A store whose protocol the engine speaks with conditional writes."""
@@ -68,7 +70,11 @@ class RemoteUri:
 
     @classmethod
     def parse(cls, base: str) -> RemoteUri:
-        """Take a URI apart; percent signs in its path are literal."""
+        """Take a URI apart; percent signs in its path are literal.
+
+        Raises:
+            ConfigError: Where the bucket belongs is a part of credentials, the rest of which would be taken for the path.
+        """
         location, question, query = base.partition("?")
         scheme, _, rest = location.rstrip("/").partition("://")
         scheme = scheme.lower()
@@ -85,6 +91,12 @@ class RemoteUri:
             names = _LOGIN_KEYS.get(KINDS.get(scheme, StoreKind.GCS), ())
             values = (host.partition(".")[0], password) if is_container else (user, password)
             login = dict(zip(names, values, strict=False))
+        if scheme in KINDS and _has_rest_of_login(authority, KINDS[scheme]):
+            raise ConfigError(
+                f"the {scheme}:// URI has no bucket before its first slash, but a ':' or '@' too many. Percent-encode what "
+                "credentials have of : / ? and @ (%3A %2F %3F %40), or give them as settings of the store, as an endpoint is "
+                "(docs/stores.md)"
+            )
         settings = dict(parse_qsl(query, keep_blank_values=True))
         return cls(scheme, authority, path.strip("/"), login, settings, raw, question + query)
 
@@ -121,3 +133,8 @@ class RemoteUri:
     @property
     def _below(self) -> str:
         return f"{self.authority}/{self.path}" if self.path else self.authority
+
+
+def _has_rest_of_login(authority: str, kind: StoreKind) -> bool:
+    """Tell whether credentials were cut at a character of their own, so that a part of them would be shown as a place."""
+    return ":" in authority or authority.count("@") > (kind is StoreKind.AZURE)

@@ -112,6 +112,12 @@ def test_settings_and_credentials_of_the_store_are_shown_to_nobody() -> None:
     assert credentials.storage_options["skip_signature"] == "true"
 
 
+def test_a_place_whose_credentials_cannot_be_told_from_it_is_refused_without_showing_them() -> None:
+    with pytest.raises(DbtRuntimeError, match="location_root cannot be read: .*Percent-encode") as error:
+        profile(location_root="s3a://AKIA:hu/sh@bucket/wh")
+    assert "hu/" not in str(error.value) and "sh@" not in str(error.value)
+
+
 def test_settings_of_a_store_for_a_local_folder_are_refused() -> None:
     with pytest.raises(
         DbtRuntimeError, match="storage_options has region, and location_root 'warehouse' is a local folder"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,30 @@ def test_credentials_in_a_base_path_go_no_further_than_the_client() -> None:
     with pytest.raises(StorageError) as refused:
         open_storage("s3://user:secret@bucket/t?region=us-east-1&nonsense=1")
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        "s3://AKIA:hu/sh@bucket/t",
+        "s3a://AKIA:hu?sh@bucket/t",
+        "s3://AKIA:hu@sh@bucket/t",
+        "gs://me:hu/sh@bucket/t",
+        "abfss://lake:hu/sh@acme.dfs.core.windows.net/wh",
+        "abfss://lake:hu@sh@acme.dfs.core.windows.net/wh",
+    ],
+)
+def test_credentials_that_are_cut_by_their_own_characters_are_refused_and_shown_nowhere(base: str) -> None:
+    with pytest.raises(ConfigError, match="Percent-encode") as refused:
+        open_storage(base)
+    assert not re.search("AKIA|hu|sh@", str(refused.value))
+
+
+def test_percent_encoded_credentials_are_read() -> None:
+    uri = RemoteUri.parse("s3://AKIA:a%2Fb%40c%3Fd@bucket/t")
+
+    assert dict(uri.login) == {"access_key_id": "AKIA", "secret_access_key": "a/b@c?d"}
+    assert uri.public == "s3://bucket/t"
 
 
 @pytest.mark.parametrize(
