@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hudi_engine.config.properties_file import PROPERTIES_PATH
@@ -11,7 +13,8 @@ from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.objects import ObjectStorage
-from hudi_engine.txn.owner import Owner
+from hudi_engine.txn import swap_record
+from hudi_engine.txn.owner import Owner, register, unregister
 from hudi_engine.txn.swap import is_switched, mark_builder, recover_swap, side_folder, swap, table_storage
 
 import tests.faults.mini_table as mini
@@ -187,6 +190,118 @@ def test_a_storage_error_before_the_switch_leaves_the_old_table_and_after_it_the
                 swap(base, side)
         assert is_switched(base, side) == (expected == NEW)
         assert seen(base) == expected
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, base: str, side: str, method: str, path: str) -> None:
+    """Let the process end at the first change of a kind in a swap."""
+    with monkeypatch.context() as patched:
+        real = getattr(ObjectStorage, method)
+
+        def changed(storage, changing, *more):
+            if changing == path:
+                raise Killed
+            return real(storage, changing, *more)
+
+        patched.setattr(ObjectStorage, method, changed)
+        with pytest.raises(Killed):
+            swap(base, side)
+
+
+def record_of(base: str) -> tuple[Storage, bytes]:
+    """The folder above a table, and the record in it."""
+    parent = open_storage(base.rpartition("/")[0])
+    return parent, parent.read(".orders.swap")
+
+
+def test_what_is_committed_after_the_last_file_was_moved_stays_when_the_swap_is_finished(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    killed_at(monkeypatch, base, side, "delete", ".orders.swap")
+    mini.write(open_storage(base), {"a": {"later": 9}})
+
+    assert seen(base) == {**NEW, ("a", "later"): 9}
+    assert names(base) == ["orders"]
+
+
+def test_of_two_that_finish_a_swap_one_does_and_the_other_waits_for_it(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    killed_at(monkeypatch, base, side, "copy", f"{side.rpartition('/')[2]}/{PROPERTIES_PATH}")
+    parent, dead = record_of(base)
+    alive = Owner.current()
+    register(alive)
+    real = ObjectStorage.take_over
+
+    def another_is_faster(storage, path, before, data):
+        real(storage, path, before, alive.to_json(new=side.rpartition("/")[2]))
+        real(storage, path, before, data)
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(ObjectStorage, "take_over", another_is_faster)
+            assert seen(base) == NEW
+        assert not open_storage(base).exists(PROPERTIES_PATH), "the other one is at it"
+        with pytest.raises(WriteConflictError, match="another process"):
+            recover_swap(base)
+    finally:
+        unregister(alive)
+    assert parent.read(".orders.swap") != dead
+    assert seen(base) == mini.content(open_storage(base)) == NEW
+    assert names(base) == ["orders"]
+
+
+def test_whoever_wakes_when_another_has_finished_the_swap_deletes_nothing(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    real, slept = ObjectStorage.list, []
+
+    def sleep_in_the_listing_of_the_old_table(storage, path, *more, **named):
+        found = real(storage, path, *more, **named)
+        if path == "orders" and not slept:
+            slept.append(path)
+            with monkeypatch.context() as patched:
+                patched.setattr(swap_record.SwapRecord, "is_at_work", lambda *_: False)
+                assert seen(base) == NEW
+            mini.write(open_storage(base), {"a": {"later": 9}})
+        return found
+
+    monkeypatch.setattr(ObjectStorage, "list", sleep_in_the_listing_of_the_old_table)
+    swap(base, side)
+    assert seen(base) == {**NEW, ("a", "later"): 9}
+
+
+def test_beats_of_another_machine_are_judged_by_the_clock_of_the_store(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    parent = open_storage(base.rpartition("/")[0])
+    owner = Owner.current()
+    far = replace(owner, process=replace(owner.process, machine="another/1"))
+    open_storage(base).replace(MARK, b"{}")
+    parent.replace(".orders.swap", far.to_json(new=side.rpartition("/")[2]))
+    monkeypatch.setattr("time.time", lambda real=time.time: real() + 24 * 3600)
+    assert seen(base) == NEW and mini.content(open_storage(base)) == OLD
+    with pytest.raises(WriteConflictError, match="another process"):
+        recover_swap(base)
+
+
+def test_a_swap_that_cannot_be_finished_is_named(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, side = tables
+    killed_at(monkeypatch, base, side, "copy", f"{side.rpartition('/')[2]}/{PROPERTIES_PATH}")
+
+    def fails(*_):
+        raise FileNotFoundError("gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ObjectStorage, "copy", fails)
+        with pytest.raises(StorageError, match="was cut off cannot be finished now"):
+            table_storage(base)
+    assert seen(base) == NEW
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"new": "../elsewhere"}', b'{"new": ".other.rebuild-1"}'])

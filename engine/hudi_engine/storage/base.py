@@ -6,6 +6,7 @@ holds no open connection in its pickled form, so it can be sent to the tasks of 
 
 from __future__ import annotations
 
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -125,6 +126,23 @@ class Storage(ABC):
         Raises:
             FileNotFoundError: when it is missing or, where the storage can tell, has another content.
         """
+        self.replace(path, data)
+
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        """Give a file other content.
+
+        Args:
+            path: The file.
+            before: What it must hold.
+            data: What it holds then.
+
+        Raises:
+            FileNotFoundError: when it is missing or has another content; where the storage can tell, in that moment.
+        """
+        if self.read(path) != before:
+            raise FileNotFoundError(
+                errno.ENOENT, "the file has another content by now", f"{self.base}/{path}"
+            )
         self.replace(path, data)
 
     @abstractmethod

@@ -53,6 +53,9 @@ class ForwardingStorage(Storage):
     def refresh(self, path: str, data: bytes) -> None:
         self._storage.refresh(path, data)
 
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        self._storage.take_over(path, before, data)
+
     def delete(self, path: str) -> bool:
         return self._storage.delete(path)
 

@@ -75,13 +75,14 @@ def replace_object(client: ObjectClient, path: str, data: bytes) -> None:
         obstore.put(client.store, path, data, chunk_size=SMALL_BYTES)
 
 
-def renew_object(client: ObjectClient, path: str, data: bytes) -> None:
-    """Write an object's content again, if it is still that.
+def change_object(client: ObjectClient, path: str, before: bytes, data: bytes) -> None:
+    """Write an object again, if it is still what it was.
 
     Args:
         client: Client of the bucket.
         path: Path in the bucket.
-        data: The content it must have.
+        before: The content it must have.
+        data: The content it gets.
 
     Raises:
         FileNotFoundError: when it is missing or has another content, before or in that moment.
@@ -89,7 +90,7 @@ def renew_object(client: ObjectClient, path: str, data: bytes) -> None:
     with client.errors(path):
         found = obstore.get(client.store, path)
         meta, content = found.meta, found.bytes().to_bytes()
-        if content != data:
+        if content != before:
             raise FileNotFoundError
         seen: UpdateVersion = {}
         if meta["e_tag"] is not None:

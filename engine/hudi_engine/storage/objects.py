@@ -21,8 +21,8 @@ from hudi_engine.storage.base import FileStatus, Listing
 from hudi_engine.storage.object_client import ObjectClient
 from hudi_engine.storage.object_put import (
     SMALL_BYTES,
+    change_object,
     create_object,
-    renew_object,
     replace_object,
     upload_object,
 )
@@ -108,9 +108,15 @@ class ObjectStorage(SpooledStorage):
 
     def refresh(self, path: str, data: bytes) -> None:
         if self.exclusive_create:
-            renew_object(self._client, self._full(path), data)
+            change_object(self._client, self._full(path), data, data)
         else:
             self.replace(path, data)
+
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        if self.exclusive_create:
+            change_object(self._client, self._full(path), before, data)
+        else:
+            super().take_over(path, before, data)
 
     def delete(self, path: str) -> bool:
         full = self._full(path)

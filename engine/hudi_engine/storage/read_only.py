@@ -40,6 +40,9 @@ class ReadOnlyStorage(ForwardingStorage):
     def refresh(self, path: str, data: bytes) -> None:
         self._refuse()
 
+    def take_over(self, path: str, before: bytes, data: bytes) -> None:
+        self._refuse()
+
     def delete(self, path: str) -> bool:
         self._refuse()
 

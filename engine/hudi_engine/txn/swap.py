@@ -13,13 +13,10 @@ before the record: where nothing at all is in the folder the table was removed s
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 import time
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass
 
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import (
@@ -31,8 +28,10 @@ from hudi_engine.errors import (
 )
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.storage.read_only import ReadOnlyStorage
-from hudi_engine.txn.owner import Beating, Owner, OwnerState, register, unregister
+from hudi_engine.storage.read_only import ReadOnlyStorage, is_refusal
+from hudi_engine.txn.owner import Beating, Owner, register, unregister
+from hudi_engine.txn.swap_record import SwapRecord, read_swap_record
+from hudi_engine.txn.table_place import TablePlace, place_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,54 +43,19 @@ _STALE_MS = 24 * 3600 * 1000
 """Age at which what a builder on another machine has left counts as abandoned."""
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A table's folder within the one above it."""
-
-    parent: Storage
-    name: str
-
-    @property
-    def record(self) -> str:
-        return f".{self.name}{_RECORD}"
-
-    def sibling(self, name: str) -> Storage:
-        return open_storage(_join(self.parent.base, name))
-
-    def side_folders(self, kind: str) -> list[str]:
-        start = f".{self.name}{kind}"
-        return [each.name for each in self.parent.list("") if each.is_dir and each.name.startswith(start)]
-
-
-@dataclass(frozen=True)
-class _Record:
-    """A swap that has been switched on a flat store."""
-
-    new: str
-    owner: Owner | None
-    modified_ms: int
-
-    @property
-    def is_at_work(self) -> bool:
-        """Whether somebody is finishing it: a process that lives, or elsewhere one that still beats."""
-        if self.owner is None:
-            return False
-        return self.owner.state(self.modified_ms, int(time.time() * 1000)) is OwnerState.ALIVE
-
-
 def side_folder(base: str) -> str:
     """Return a fresh folder beside a table's for building its successor.
 
     Raises:
         StorageError: There is no folder above the table's, as for a bucket.
     """
-    place = _place(base)
+    place = place_of(base)
     if place is None:
         raise StorageError(
             f"a table at {base!r} cannot be rebuilt with another definition, because nothing can be built beside "
             "it; move it into a folder, or drop it and build it again"
         )
-    return _join(place.parent.base, f".{place.name}{_BUILD}{uuid.uuid4().hex[:12]}")
+    return place.beside(f".{place.name}{_BUILD}{uuid.uuid4().hex[:12]}")
 
 
 def mark_builder(side: Storage) -> None:
@@ -109,21 +73,19 @@ def table_storage(path: str) -> Storage:
         ConfigError, StorageError: as :func:`~hudi_engine.storage.factory.open_storage` does.
     """
     storage = open_storage(path)
-    place = _place(storage.base)
+    place = place_of(storage.base)
     if place is None:
         return storage
     if storage.renames_folders:
         _recover_renames(place)
         return storage
-    record = _read_record(place)
+    record = _standing_record(place)
     if record is None:
         return storage
-    if record.is_at_work:
-        return ReadOnlyStorage(
-            place.sibling(record.new), f"a rebuild is putting a new table in the place of {storage.base!r}"
-        )
-    _resume(place, record.new)
-    return storage
+    return ReadOnlyStorage(
+        open_storage(place.beside(record.new)),
+        f"a rebuild is putting a new table in the place of {storage.base!r}",
+    )
 
 
 def recover_swap(base: str) -> None:
@@ -132,19 +94,15 @@ def recover_swap(base: str) -> None:
     Raises:
         WriteConflictError: Another process is putting a rebuilt table in place.
     """
-    place = _place(open_storage(base).base)
+    place = place_of(open_storage(base).base)
     if place is None:
         return
     if place.parent.renames_folders:
         _recover_renames(place)
-    else:
-        record = _read_record(place)
-        if record is not None and record.is_at_work:
-            raise WriteConflictError(
-                f"another process is putting a rebuilt table in the place of {base}; try again when it is done"
-            )
-        if record is not None:
-            _resume(place, record.new)
+    elif _standing_record(place) is not None:
+        raise WriteConflictError(
+            f"another process is putting a rebuilt table in the place of {base}; try again when it is done"
+        )
     _tidy(place)
 
 
@@ -155,7 +113,7 @@ def swap(base: str, side: str) -> None:
         StorageError: The storage failed. The old table stands; or on a flat store, once the switch is made, the
             new one does, and the next to open the table finishes its move.
     """
-    place = _place(base)
+    place = place_of(base)
     assert place is not None, "side_folder has refused it"
     new = _name(side)
     if place.parent.renames_folders:
@@ -165,7 +123,7 @@ def swap(base: str, side: str) -> None:
         _finish(place, new)
     except OSError as error:
         raise StorageError(
-            f"the storage failed while the rebuilt table was put in the place of {base}: {error}. If {place.record!r} "
+            f"the storage failed while the rebuilt table was put in the place of {base}: {error}. If {_record_path(place)!r} "
             "is beside it the new table counts, and the next to open it finishes the move; else the old one stands"
         ) from error
 
@@ -176,7 +134,7 @@ def place_new(base: str, side: str) -> None:
     Raises:
         TableExistsError: Another process has put something there meanwhile.
     """
-    place = _place(base)
+    place = place_of(base)
     assert place is not None, "side_folder has refused it"
     if not place.parent.renames_folders:
         swap(base, side)
@@ -193,7 +151,7 @@ def place_new(base: str, side: str) -> None:
 
 def is_switched(base: str, side: str) -> bool:
     """Return whether the table at ``base`` is by now the one built in ``side``, which must then not be removed."""
-    place = _place(base)
+    place = place_of(base)
     if place is None:
         return False
     if place.parent.renames_folders:
@@ -206,12 +164,12 @@ def is_switched(base: str, side: str) -> bool:
 
 def remove_side(side: str) -> None:
     """Remove a side folder after a failed build."""
-    place = _place(side)
+    place = place_of(side)
     if place is not None:
         _delete_table(place.parent, place.name)
 
 
-def _swap_by_rename(place: _Place, base: str, new: str) -> None:
+def _swap_by_rename(place: TablePlace, base: str, new: str) -> None:
     parent, name = place.parent, place.name
     old = new.replace(_BUILD, _OLD)
     try:
@@ -253,7 +211,7 @@ def _give_name(parent: Storage, folder: str, name: str, old: str) -> None:
     parent.rename(folder, name)
 
 
-def _recover_renames(place: _Place) -> None:
+def _recover_renames(place: TablePlace) -> None:
     """After the first rename the successor is complete, so it takes the place.
 
     Where it has taken it and the old table lies beside it still, the table that is not there was removed since: then
@@ -262,7 +220,7 @@ def _recover_renames(place: _Place) -> None:
     parent, name = place.parent, place.name
     if parent.exists(f"{name}/{PROPERTIES_PATH}"):
         return
-    for old in place.side_folders(_OLD):
+    for old in _side_folders(place, _OLD):
         new = old.replace(_OLD, _BUILD)
         if not parent.exists(new):
             logger.info("%s is the table that %s has replaced; it can be deleted", old, name)
@@ -281,20 +239,20 @@ def _recover_renames(place: _Place) -> None:
         return
 
 
-def _clear(place: _Place, old: str) -> None:
+def _clear(place: TablePlace, old: str) -> None:
     """Remove the old table, and from the new one the mark of its builder."""
     with suppress(OSError):
         place.parent.delete(f"{place.name}/{_BUILDER}")
     _remove_old(place.parent, old)
 
 
-def _tidy(place: _Place) -> None:
+def _tidy(place: TablePlace) -> None:
     """Remove old tables whose successor is in place, and side folders whose builder is gone."""
     parent = place.parent
     if not parent.exists(f"{place.name}/{PROPERTIES_PATH}"):
         return
-    building = set(place.side_folders(_BUILD))
-    for old in place.side_folders(_OLD):
+    building = set(_side_folders(place, _BUILD))
+    for old in _side_folders(place, _OLD):
         if old.replace(_OLD, _BUILD) not in building:
             _remove_old(parent, old)
     for side in building:
@@ -341,72 +299,132 @@ def _delete_table(parent: Storage, folder: str) -> None:
     parent.delete_tree(folder)
 
 
-def _read_record(place: _Place) -> _Record | None:
-    status = place.parent.stat(place.record)
-    if status is None or status.is_dir:
-        return None
+def _record_path(place: TablePlace) -> str:
+    return f".{place.name}{_RECORD}"
+
+
+def _read_record(place: TablePlace) -> SwapRecord | None:
+    return read_swap_record(place.parent, _record_path(place), f".{place.name}{_BUILD}")
+
+
+def _standing_record(place: TablePlace) -> SwapRecord | None:
+    """Return the record of a swap that another process is at work on, None when the table is at its place.
+
+    A swap that was cut off is finished first.
+
+    Raises:
+        StorageError: It cannot be finished.
+    """
+    record = _read_record(place)
+    if record is None or record.is_at_work(place.parent):
+        return record
     try:
-        body = place.parent.read(place.record)
-    except FileNotFoundError:
-        return None
-    try:
-        new = str(json.loads(body)["new"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptTableError(
-            f"{_join(place.parent.base, place.record)} cannot be read: {error!r}. It says which folder holds the "
-            "rebuilt table; look which one is whole, and delete the record"
-        ) from error
-    if not new.startswith(f".{place.name}{_BUILD}") or "/" in new:
-        raise CorruptTableError(
-            f"{_join(place.parent.base, place.record)} names {new!r}, which is no folder of a rebuild of this table; "
-            "delete the record if the table is whole"
+        _resume(place, record)
+    except OSError as error:
+        # Another process may have taken it over, and be done by now; whoever may only read follows the record.
+        record = _read_record(place)
+        taken = (
+            isinstance(error, FileNotFoundError) and record is not None and record.is_at_work(place.parent)
         )
-    return _Record(new, Owner.parse(body), status.modified_ms)
+        if record is None or taken or is_refusal(error):
+            return record
+        raise StorageError(
+            f"a rebuild of {place.base} that was cut off cannot be finished now: {error}. The next to "
+            "open the table tries again"
+        ) from error
+    return None
 
 
-def _write_record(place: _Place, owner: Owner, new: str) -> bytes:
+def _write_record(place: TablePlace, owner: Owner, new: str, before: SwapRecord | None) -> bytes:
+    """Write who puts the new table in place; raises FileNotFoundError where somebody else was faster to take that over."""
     body = owner.to_json(new=new)
-    place.parent.replace(place.record, body)
+    if before is None:
+        place.parent.replace(_record_path(place), body)
+    else:
+        place.parent.take_over(_record_path(place), before.body, body)
     return body
 
 
-def _resume(place: _Place, new: str) -> None:
+def _resume(place: TablePlace, record: SwapRecord) -> None:
     """Finish a swap that was cut off; a table of which nothing is left was removed since, and its successor goes too."""
-    if place.parent.list(place.name, recursive=True):
-        _finish(place, new)
-        return
-    logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
-    place.parent.delete(place.record)
-    _remove_old(place.parent, new)
+    if not place.parent.list(place.name, recursive=True):
+        logger.info("%s was removed after a rebuild that was cut off, so what it left goes too", place.name)
+        place.parent.delete(_record_path(place))
+        _remove_old(place.parent, record.new)
+    elif _is_moved(place, record.new):
+        # The table may have been written to since: only what it came from is left to be removed.
+        place.parent.delete(_record_path(place))
+        _clear(place, record.new)
+    else:
+        _finish(place, record.new, record)
 
 
-def _finish(place: _Place, new: str) -> None:
-    """Move the new table to its place, file by file, under the record; skip what an earlier try has done."""
-    owner = Owner.current()
-    place.parent.replace(f"{place.name}/{_BUILDER}", owner.to_json())
-    register(owner)
-    beating = Beating(place.parent, place.record, owner, _write_record(place, owner, new))
-    beating.start()
+def _is_moved(place: TablePlace, new: str) -> bool:
+    """Tell whether a table's last file, its properties, has been copied to its place after all of its timeline."""
     try:
-        moving = _files(place.parent, new)
-        if PROPERTIES_PATH not in moving:
-            raise CorruptTableError(
-                f"the record {place.record!r} beside {place.name!r} names {new!r}, where there is no whole table; "
-                "delete the record if the table itself is whole"
-            )
-        there = _files(place.parent, place.name)
-        for path in sorted(there, key=_removal_order):
-            if path not in moving or path == PROPERTIES_PATH:
-                place.parent.delete(f"{place.name}/{path}")
-        for path in sorted(moving, key=_copy_order):
-            known = there.get(path)
-            if known is None or path.startswith(f"{_TOP}/") or known.size != moving[path].size:
-                place.parent.copy(f"{new}/{path}", f"{place.name}/{path}")
+        one, other = (place.parent.read(f"{each}/{PROPERTIES_PATH}") for each in (place.name, new))
+    except FileNotFoundError:
+        return False
+    if one != other:
+        return False
+    there, moving = _files(place.parent, place.name), _files(place.parent, new)
+    return all(path in there for path in moving if path.startswith(f"{_TOP}/"))
+
+
+def _finish(place: TablePlace, new: str, before: SwapRecord | None = None) -> None:
+    """Move the new table to its place, file by file, under the record; skip what an earlier try has done.
+
+    Args:
+        place: Where the table belongs.
+        new: Folder of the new table.
+        before: The record of the process that was cut off.
+    """
+    owner = Owner.current()
+    if before is None:
+        place.parent.replace(f"{place.name}/{_BUILDER}", owner.to_json())
+    register(owner)
+    try:
+        beating = Beating(place.parent, _record_path(place), owner, _write_record(place, owner, new, before))
+        beating.start()
+        try:
+            _move(place, new, owner)
+        finally:
+            beating.stop()
     finally:
-        beating.stop()
         unregister(owner)
-    place.parent.delete(place.record)
-    _clear(place, new)
+    if _is_mine(place, owner):
+        place.parent.delete(_record_path(place))
+        _clear(place, new)
+
+
+def _move(place: TablePlace, new: str, owner: Owner) -> None:
+    moving = _files(place.parent, new)
+    if PROPERTIES_PATH not in moving:
+        raise CorruptTableError(
+            f"the record {_record_path(place)!r} beside {place.name!r} names {new!r}, where there is no whole table; "
+            "delete the record if the table itself is whole"
+        )
+    there = _files(place.parent, place.name)
+    if not _is_mine(place, owner):
+        return
+    for path in sorted(there, key=_removal_order):
+        if path not in moving or path == PROPERTIES_PATH:
+            place.parent.delete(f"{place.name}/{path}")
+    for path in sorted(moving, key=_copy_order):
+        known = there.get(path)
+        if known is None or path.startswith(f"{_TOP}/") or known.size != moving[path].size:
+            place.parent.copy(f"{new}/{path}", f"{place.name}/{path}")
+
+
+def _is_mine(place: TablePlace, owner: Owner) -> bool:
+    """Tell whether nobody has taken a swap over from a process that stood still for so long that it counted as dead."""
+    record = _read_record(place)
+    return record is not None and record.owner is not None and record.owner.token == owner.token
+
+
+def _side_folders(place: TablePlace, kind: str) -> list[str]:
+    start = f".{place.name}{kind}"
+    return [each.name for each in place.parent.list("") if each.is_dir and each.name.startswith(start)]
 
 
 def _files(parent: Storage, folder: str) -> dict[str, FileStatus]:
@@ -424,21 +442,5 @@ def _copy_order(path: str) -> tuple[bool, bool, str]:
     return path == PROPERTIES_PATH, path.startswith(f"{_TOP}/"), path
 
 
-def _place(base: str) -> _Place | None:
-    """Return where a folder is; None for one that has no folder above it.
-
-    A symbolic link stays: what takes the table's place does so where the link leads to.
-    """
-    base = base.rstrip("/")
-    parent, _, name = (os.path.realpath(base) if os.path.islink(base) else base).rpartition("/")
-    if not name or parent.endswith((":/", "://")):
-        return None
-    return _Place(open_storage(parent or "/"), name)
-
-
 def _name(base: str) -> str:
     return base.rstrip("/").rpartition("/")[2]
-
-
-def _join(parent: str, name: str) -> str:
-    return f"{parent.rstrip('/')}/{name}"

@@ -1,0 +1,79 @@
+"""The record beside a table of a flat store that says in which folder the table is until it has been moved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from hudi_engine.errors import CorruptTableError
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.read_only import is_refusal
+from hudi_engine.txn.owner import Owner, OwnerState, storage_now_ms
+
+
+@dataclass(frozen=True)
+class SwapRecord:
+    """A swap that has been switched.
+
+    Args:
+        new: Name of the folder with the new table.
+        owner: Who finishes it, None where the file does not say it.
+        modified_ms: Its last beat, epoch ms.
+        body: The file as it was read.
+    """
+
+    new: str
+    owner: Owner | None
+    modified_ms: int
+    body: bytes
+
+    def is_at_work(self, parent: Storage) -> bool:
+        """Tell whether somebody is finishing it: a process that lives, or elsewhere one that still beats.
+
+        Args:
+            parent: The folder of the record; beats of other machines are judged by its clock.
+        """
+        if self.owner is None:
+            return False
+        now_ms = self.modified_ms
+        if not self.owner.process.is_here():
+            try:
+                now_ms = storage_now_ms(parent)
+            except OSError as error:
+                if is_refusal(error):
+                    return True  # whoever may only read follows the record
+                raise
+        return self.owner.state(self.modified_ms, now_ms) is OwnerState.ALIVE
+
+
+def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | None:
+    """Return the record of a table, None when there is none.
+
+    Args:
+        parent: The folder above the table.
+        path: The record within it.
+        start: How names of folders begin in which the table is built anew.
+
+    Raises:
+        CorruptTableError: It is damaged.
+    """
+    status = parent.stat(path)
+    if status is None or status.is_dir:
+        return None
+    try:
+        body = parent.read(path)
+    except FileNotFoundError:
+        return None
+    where = f"{parent.base.rstrip('/')}/{path}"
+    try:
+        new = str(json.loads(body)["new"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptTableError(
+            f"{where} cannot be read: {error!r}. It says which folder holds the rebuilt table; look which one is whole, and "
+            "delete the record"
+        ) from error
+    if not new.startswith(start) or "/" in new:
+        raise CorruptTableError(
+            f"{where} names {new!r}, which is no folder of a rebuild of this table; delete the record if the table is whole"
+        )
+    return SwapRecord(new, Owner.parse(body), status.modified_ms, body)
