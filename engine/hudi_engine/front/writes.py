@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hudi_engine.config.declared.sync_options import SyncOptions
-from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, RepeatedKeyError
 from hudi_engine.frames.expression import expression
@@ -22,10 +21,8 @@ from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import never_older, quoted
 from hudi_engine.schema.meta_fields import META_FIELDS, OPERATION
 from hudi_engine.table_state import TableState
-from hudi_engine.telemetry.callback import call_back
-from hudi_engine.telemetry.metrics import commit_metrics, report
+from hudi_engine.telemetry.announcement import Commit, announce_commit
 from hudi_engine.telemetry.phases import timed
-from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.write import operation as operations
 from hudi_engine.write.metadata_only import alter_schema, delete_partitions
 from hudi_engine.write.operation import Operation
@@ -415,17 +412,11 @@ class Writes(Reads, HiveEntries):
             services = self._services(options).after_commit(made_sidecars(result.metadata)).told
         result = replace(result, services=services, seconds={**result.seconds, **seconds})
         if result.instant is not None and result.metadata is not None:
-            self._told(result, result.instant, result.metadata, options)
+            commit = Commit(result.action, result.instant, result.metadata, result.seconds)
+            announce_commit(options, lambda: self.config, self.storage.base, commit)
         if result.instant is not None and options[SyncOptions.ENABLED]:
             sync_after_commit(self.spark, self.storage, self._resolved(options.raw), result.instant)
         return result
-
-    def _told(self, result: WriteResult, instant: str, metadata: CommitMetadata, options: Options) -> None:
-        config = self.config
-        if options[TelemetryOptions.METRICS]:
-            zone = config.timeline_zone
-            report(options, config, commit_metrics(result.action, instant, metadata, result.seconds, zone))
-        call_back(options, (config.name, self.storage.base), instant, result.action, metadata)
 
     def _rows_where(self, base: TableState, condition: str, named: Sequence[str]) -> DataFrame:
         parts = column_names(named, "named") or ()

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_BEHIND = "the table {!r} is as it was written, but its entries in the Hive metastore are not"
+
 
 @dataclass(frozen=True)
 class SyncedEntry:
@@ -56,7 +58,7 @@ def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, optio
             not to be made.
         TableExistsError: A name belongs to something else.
     """
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError
 
     if options[SyncOptions.IGNORE_ERRORS]:
         return
@@ -70,7 +72,7 @@ def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, optio
                 _own_tables(metastore, options, names, storage.uri())
         finally:
             metastore.close()
-    except Py4JJavaError as error:
+    except Py4JError as error:
         # a metastore that fails now may be well again after the commit; if not, the sync says that the commit stands
         logger.info("the names in the Hive metastore are looked at after the commit only: %s", error)
 
@@ -111,20 +113,20 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
         ConfigError: The session has no metastore, the database is not there and is not to be made, the table has no columns
             yet, the extractor does not fit, or it gives two partitions the same values.
         TableExistsError: A name belongs to something else.
-        ServiceError: The metastore failed.
+        ServiceError: The metastore or the storage failed, or the session has no classes of the metastore.
     """
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
     try:
         return _sync(spark, storage, options)
-    except Py4JJavaError as error:
-        said = str(error.java_exception)
-        problem: HudiError = ServiceError(
-            f"the table {storage.base!r} is as it was written, but its entries in the Hive metastore are not: {said}"
-        )
-        cause: Exception = error
     except HudiError as error:
-        problem = cause = error
+        problem: HudiError = error
+        cause: Exception = error
+    except (OSError, Py4JError, PySparkException, TypeError) as error:
+        # a class that the session has not got is a TypeError
+        said = getattr(error, "java_exception", error)
+        problem, cause = ServiceError(f"{_BEHIND.format(storage.base)}: {said}"), error
     if not options[SyncOptions.IGNORE_ERRORS]:
         raise problem from cause
     logger.warning("no entries in the Hive metastore: %s", problem)

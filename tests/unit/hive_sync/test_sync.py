@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ServiceError
 from hudi_engine.hive_sync.sync import sync_after_commit, sync_hive
 from hudi_engine.storage import open_storage
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -44,3 +46,25 @@ def test_two_partitions_of_the_same_values_are_refused_by_name(tmp_path):
     storage = table_of(tmp_path, "2026/1/2", "2026/01/02")
     with pytest.raises(ValueError, match="'2026/01/02' and '2026/1/2' have the same values '2026-01-02'"):
         sync_hive(SESSION, storage, resolve_options(DAY))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError("no route"),
+        Py4JError("the gateway is gone"),
+        Py4JNetworkError("no answer from the JVM"),
+        TypeError("'JavaPackage' object is not callable"),
+    ],
+)
+def test_whatever_fails_after_a_commit_says_that_it_stands(tmp_path, monkeypatch, error):
+    storage = table_of(tmp_path, "2026/01/02")
+
+    def fails(_):
+        raise error
+
+    monkeypatch.setattr("hudi_engine.hive_sync.sync.Metastore", fails)
+    with pytest.raises(ServiceError, match=f"commit 20260102000000000 stands.*{re.escape(str(error))}"):
+        sync_after_commit(SESSION, storage, resolve_options(DAY), "20260102000000000")
+    quiet = {**DAY, "hoodie.datasource.hive_sync.ignore_exceptions": "true"}
+    assert sync_hive(SESSION, storage, resolve_options(quiet)) == []
