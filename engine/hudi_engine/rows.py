@@ -31,9 +31,9 @@ from hudi_engine.parallel import run_in_threads
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.casting import cast_array
 from hudi_engine.schema.meta_fields import meta_fields
-from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import Moment
+from hudi_engine.txn.swap import table_storage
 
 if TYPE_CHECKING:
     import duckdb
@@ -75,7 +75,7 @@ def read(
         UnsupportedTableError: A version or feature this engine does not read.
     """
     resolved = resolve_options(options)
-    state = TableState.load(open_storage(os.fspath(path)))
+    state = TableState.load(table_storage(os.fspath(path)))
     moment = None if as_of is None else instant_as_of(state, as_of)
     state.timeline.check_readable(moment)
     if isinstance(columns, str):

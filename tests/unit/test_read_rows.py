@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, SchemaError
+from hudi_engine.changes.source import ChangeSource
+from hudi_engine.cli import main
 from hudi_engine.services import clean
 from hypothesis import given
 from hypothesis import strategies as st
@@ -319,3 +322,24 @@ def test_a_table_without_a_commit_has_columns_and_no_rows(tmp_path: Path) -> Non
     assert found.to_arrow().num_rows == 0
     assert found.schema.names == SCHEMA.names
     assert repr(found) == f"hudi_engine.read({str(tmp_path / 't')!r}, columns=['id', 'amount', 'dt'])"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda path: hudi_engine.read(path).to_arrow(),
+        lambda path: main([path, "timeline"]) and pytest.fail("the command found no table"),
+        lambda path: ChangeSource({"path": path}).columns(),
+    ],
+    ids=["rows", "command line", "changes"],
+)
+def test_whoever_looks_at_a_table_whose_rebuild_was_cut_off_finds_it(
+    look: Callable[[str], object], tmp_path: Path
+) -> None:
+    for name, key in ((".t.replaced-1", "old"), (".t.rebuild-1", "new")):
+        HandmadeTable(tmp_path / name, SCHEMA, ("dt",)).commit({"dt=x": {file_id(): rows((key, 1, "x"))}})
+
+    look(str(tmp_path / "t"))
+
+    assert [each.name for each in tmp_path.iterdir()] == ["t"]
+    assert ids(hudi_engine.read(tmp_path / "t")) == ["new"]

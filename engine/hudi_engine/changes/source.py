@@ -32,8 +32,8 @@ from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
-from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.swap import table_storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -105,7 +105,7 @@ class ChangeSource:
 
     def state(self) -> TableState:
         """Read the table's timeline."""
-        return TableState.load(open_storage(self._path))
+        return TableState.load(table_storage(self._path))
 
     def columns(self) -> pa.Schema:
         """Return the columns of changes as of now.

@@ -18,8 +18,8 @@ from hudi_engine.cli.registry import COMMANDS
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, HudiError
-from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.read_only import is_refusal
+from hudi_engine.txn.swap import table_storage
 
 FOUND_SOMETHING, FAILED = 1, 2
 """Exit codes beside 0: the answer is no (``validate`` found harm); the command could not be carried out."""
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Command = given.command
     logging.basicConfig(level=logging.INFO if given.verbose else logging.WARNING, format="%(message)s")
     try:
-        storage = open_storage(given.table)
+        storage = table_storage(given.table)
         options = resolve_options(dict(_option(each) for each in (*given.option_before, *given.option)))
         TableConfig.load(storage)
         answer = command.run(Call(storage, options, given))
