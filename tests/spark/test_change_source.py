@@ -11,6 +11,7 @@ from hudi_engine import register_change_source
 from hudi_engine.changes.checkpoint import WindowLimits
 from hudi_engine.changes.source import ChangeSource
 from hudi_engine.errors import HistoryGapError, UnsupportedTableError
+from hudi_engine.storage import use_settings
 
 from tests.helpers.keyed import keyed_table
 
@@ -26,6 +27,19 @@ def source(spark):
             register_change_source(spark)
         pytest.skip("this Spark has no such sources, and it was said")
     register_change_source(spark)
+
+
+def test_the_processes_that_plan_a_read_know_how_to_get_to_a_table(spark, source, s3_server, monkeypatch):
+    place = f"{s3_server.new_bucket()}/lake/t"
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    login = {"access_key_id": "tester", "secret_access_key": "not-a-secret"}
+    use_settings(place, {"region": "us-east-1", "endpoint": s3_server.endpoint, **login})
+    table = make(spark, place)
+    first = upsert(spark, table, (1, 1, "one"), (2, 1, "two"))
+    register_change_source(spark)
+    frame = spark.read.format("hudi_changes").load(place)
+    assert told(frame) == [("insert", 1, "one", first), ("insert", 2, "two", first)]
+    assert "not-a-secret" not in frame._jdf.queryExecution().toString()
 
 
 def make(spark, path):

@@ -32,6 +32,7 @@ from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
 from hudi_engine.schema.casting import cast_table
+from hudi_engine.storage.given import Told
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.swap import table_storage
 
@@ -76,12 +77,13 @@ class ChangeSource:
 
     Args:
         options: Options of the reader.
+        told: How to get to places of stores, for a process that was not told itself.
 
     Raises:
         ConfigError: Options that are none, or have values that are none.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], told: Told | None = None) -> None:
         """Check what the reader was given, all of it in one error."""
         given = {key.lower(): value for key, value in options.items()}
         problems = [
@@ -101,10 +103,13 @@ class ChangeSource:
         if problems:
             raise ConfigError(f"{FORMAT}: " + "; ".join(problems), tuple(problems))
         self.limits = WindowLimits(*(None if text is None else int(text) for text in found.values()))
+        self._told = told
         self._path, self._start, self._end = given["path"], given.get("start", EARLIEST), given.get("end")
 
     def state(self) -> TableState:
         """Read the table's timeline."""
+        if self._told is not None:
+            self._told.use()
         return TableState.load(table_storage(self._path))
 
     def columns(self) -> pa.Schema:
@@ -204,6 +209,8 @@ def _written(state: TableState) -> frozenset[str]:
 def register_change_source(spark: SparkSession) -> None:
     """Make ``spark.read`` and ``spark.readStream`` know the format ``hudi_changes``.
 
+    What `use_settings` and URIs have said by then of how to get to stores holds for it; register it again after more was said.
+
     Args:
         spark: The session.
 
@@ -211,10 +218,10 @@ def register_change_source(spark: SparkSession) -> None:
         UnsupportedTableError: Spark is older than 4, which knows no sources of Python.
     """
     try:
-        from hudi_engine.changes.spark_source import HudiChanges
+        from hudi_engine.changes.spark_source import source_that_knows
     except ImportError as error:
         raise UnsupportedTableError(
             f"the format {FORMAT} needs Spark 4, this is {spark.version}; use table.changes(start, end), in a loop with "
             "table.next_window(start)"
         ) from error
-    spark.dataSource.register(HudiChanges)
+    spark.dataSource.register(source_that_knows(Told()))

@@ -11,12 +11,15 @@ from pyspark.sql.types import StructType
 from hudi_engine.changes.source import FORMAT, ChangeSource, Piece
 from hudi_engine.errors import UnsupportedTableError
 from hudi_engine.schema.spark_types import arrow_to_spark, spark_to_arrow
+from hudi_engine.storage.given import Told
 
 _BATCH_ROWS = 65_536
 
 
 class HudiChanges(DataSource):
     """``spark.read.format("hudi_changes")``, and ``spark.readStream`` from Spark 4.2 on."""
+
+    _told: Told | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -25,11 +28,11 @@ class HudiChanges(DataSource):
 
     def schema(self) -> StructType:
         """Return the table's columns, then ``_change_type`` and ``_commit_time``."""
-        return arrow_to_spark(ChangeSource(self.options).columns())
+        return arrow_to_spark(ChangeSource(self.options, self._told).columns())
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read once, from option ``start`` to option ``end``."""
-        return _BatchReader(ChangeSource(self.options), spark_to_arrow(schema))
+        return _BatchReader(ChangeSource(self.options, self._told), spark_to_arrow(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """Read on, batch by batch.
@@ -44,7 +47,20 @@ class HudiChanges(DataSource):
                 f"a stream of {FORMAT} needs Spark 4.2 or newer; use table.changes(start, end) in a loop with "
                 "table.next_window(start)"
             ) from error
-        return ChangeStream(ChangeSource(self.options), spark_to_arrow(schema))
+        return ChangeStream(ChangeSource(self.options, self._told), spark_to_arrow(schema))
+
+
+def source_that_knows(told: Told) -> type[HudiChanges]:
+    """Return the source for processes that were told nothing, as those are in which Spark plans.
+
+    Args:
+        told: How to get to places of stores.
+    """
+
+    class KnowingChanges(HudiChanges):
+        _told = told
+
+    return KnowingChanges
 
 
 def partitions_of(source: ChangeSource, start: str, end: str, columns: pa.Schema) -> list[InputPartition]:

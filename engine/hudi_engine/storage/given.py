@@ -76,6 +76,21 @@ def settings_for(uri: RemoteUri) -> Mapping[str, str]:
     return known[_nearest(uri.path, known)] if known else {}
 
 
+class Told:
+    """What this process was told by now, for one that Spark starts; nothing of it is shown."""
+
+    def __init__(self) -> None:
+        self._places = {store: dict(known) for store, known in _PLACES.items()}
+        self._settings = {store: dict(known) for store, known in _SETTINGS.items()}
+
+    def use(self) -> None:
+        """Go by it in this process."""
+        for store, places in self._places.items():
+            _PLACES.setdefault(store, {}).update(places)
+        for store, settings in self._settings.items():
+            _SETTINGS.setdefault(store, {}).update(settings)
+
+
 def _store(uri: RemoteUri) -> tuple[str, str]:
     kind = uri.kind
     return (uri.scheme if kind is None else kind.value, uri.authority)
