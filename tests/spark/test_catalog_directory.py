@@ -274,6 +274,20 @@ def test_a_definition_is_a_small_readable_file(spark, warehouse):
     assert raw["columns"] == [{"name": "n", "comment": ""}]
 
 
+def test_a_definition_of_a_view_that_says_it_is_a_table_is_left_out(spark, warehouse, tmp_path):
+    warehouse.load(spark)
+    spark.sql("create view dirs.v as select 1 as one")
+    warehouse.save_view(spark, "dirs", "v")
+    forget(spark)
+    file = schema_folder(warehouse) / "v.view.json"
+    raw = json.loads(file.read_text())
+    marks = {"hoodie.base.path": f"file:{tmp_path}/another", "hoodie.catalog.role": "snapshot"}
+    file.write_text(json.dumps({**raw, "properties": marks}))
+    (warning,) = warehouse.load(spark).warnings
+    assert "dirs.v was not restored" in warning and "are those of a table" in warning
+    assert list_entries(spark, "dirs") == []
+
+
 def test_dropping_a_database_in_spark_leaves_the_tables_of_the_warehouse(spark, warehouse):
     warehouse.load(spark)
     table = make(warehouse, "made_by_another_process")

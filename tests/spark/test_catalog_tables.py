@@ -258,6 +258,22 @@ def test_comments_and_properties_say_exactly_what_was_given(spark, name, table):
     assert [f.metadata.get("comment") for f in spark.table(name.sql).schema] == [None, None, None]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"note": "1\x1fhoodie.base.path -> file:/another\x1fz -> 1"},
+        {"hoodie.base.path -> file:/another": "1"},
+        {"note -> 1": "2 -> 3", "a\x1fb": "\x1f"},
+    ],
+)
+def test_no_text_of_a_property_is_taken_for_another_property(spark, name, table, told):
+    table.commit({"dt=x": {"f-0": rows(1)}})
+    register_table(spark, name, table.storage, properties=told)
+    entry = find_entry(spark, name)
+    assert entry.base == table.storage.uri() == registered_base(spark, name)
+    assert {key: entry.properties[key] for key in told} == told
+
+
 def test_nested_columns_keep_their_types(spark, name, tmp_path):
     schema = pa.schema(
         [("id", pa.int64()), ("s", pa.struct([("a_b", pa.list_(pa.map_(pa.string(), pa.int32())))]))]

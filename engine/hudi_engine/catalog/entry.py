@@ -16,6 +16,12 @@ TABLE, SNAPSHOT, REALTIME, READ_OPTIMIZED, FILES = "table", "snapshot", "realtim
 VIEW, OTHER = "view", "other"
 READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX, FILES_SUFFIX = "_ro", "_rt", "__hudi_files"
 _FACES: Mapping[str, str] = {READ_OPTIMIZED: READ_OPTIMIZED_SUFFIX, REALTIME: REALTIME_SUFFIX}
+OWN_PREFIX = "hoodie.catalog."
+
+
+def is_mark(name: str) -> bool:
+    """Return whether a property says what an entry is and where its table lies, which the engine alone may."""
+    return name == BASE_PATH_PROPERTY or name.lower().startswith(OWN_PREFIX)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from hudi_engine.catalog.entry import OWN_PREFIX
 from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.publish.manifest_file import CATALOG_FOLDER
 from hudi_engine.storage.base import Storage
@@ -18,7 +19,6 @@ from hudi_engine.storage.base import Storage
 _RESERVED = frozenset(
     {"provider", "location", "owner", "external", "is_managed_location", "comment", "collation"}
 )
-_OWN_PREFIX = "hoodie.catalog."
 
 NOTES_PATH = f"{CATALOG_FOLDER}/entry.json"
 
@@ -50,18 +50,26 @@ class EntryNotes:
         """Read the notes of a table; a table without any has empty ones.
 
         Raises:
-            CorruptTableError: when the file cannot be parsed.
+            CorruptTableError: when the file cannot be parsed, or has properties that are not the user's to set.
         """
         try:
-            raw = json.loads(storage.read(NOTES_PATH))
-            return cls(raw["comment"], dict(raw["columnComments"]), dict(raw["properties"]))
+            return cls._parsed(json.loads(storage.read(NOTES_PATH)))
         except FileNotFoundError:
             return cls()
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptTableError(
                 f"{storage.base}/{NOTES_PATH} cannot be parsed: {error!r}. It only holds comments and "
                 "properties of catalog entries; delete it, or set the comments again"
             ) from error
+
+    @classmethod
+    def _parsed(cls, raw: Mapping[str, Any]) -> EntryNotes:
+        """Return what a file says; ValueError, KeyError or TypeError for what :meth:`save` never writes."""
+        notes = cls(text_of(raw["comment"]), texts_of(raw["columnComments"]), texts_of(raw["properties"]))
+        problems = property_problems(notes.properties)
+        if problems:
+            raise ValueError("; ".join(problems))
+        return notes
 
     def with_changes(
         self,
@@ -95,6 +103,20 @@ class EntryNotes:
         storage.replace(NOTES_PATH, json.dumps(raw, indent=2, sort_keys=True).encode())
 
 
+def text_of(raw: object) -> str:
+    """Return a text that was read from a file; TypeError for something else."""
+    if not isinstance(raw, str):
+        raise TypeError(f"there is {raw!r} where text belongs")
+    return raw
+
+
+def texts_of(raw: object) -> dict[str, str]:
+    """Return texts by their names that were read from a file; TypeError for something else."""
+    if not isinstance(raw, dict):
+        raise TypeError(f"there is {raw!r} where texts by their names belong")
+    return {name: text_of(text) for name, text in raw.items()}
+
+
 def property_problems(names: Iterable[str]) -> list[str]:
     """Say why table properties of some names cannot be stored, one text; empty when they can."""
     refused = sorted(name for name in names if _is_reserved(name))
@@ -102,10 +124,10 @@ def property_problems(names: Iterable[str]) -> list[str]:
         return []
     return [
         f"the table properties {', '.join(refused)} cannot be set: Spark reserves {', '.join(sorted(_RESERVED))}, and names "
-        f"that start with {_OWN_PREFIX!r} are the engine's. Leave them out"
+        f"that start with {OWN_PREFIX!r} are the engine's. Leave them out"
     ]
 
 
 def _is_reserved(name: str) -> bool:
     lowered = name.lower()
-    return lowered in _RESERVED or lowered.startswith(_OWN_PREFIX)
+    return lowered in _RESERVED or lowered.startswith(OWN_PREFIX)

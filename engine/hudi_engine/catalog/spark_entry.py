@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,8 @@ logger = logging.getLogger(__name__)
 FINGERPRINT_PROPERTY = "hoodie.catalog.fingerprint"
 _EMPTY_FOLDER = "nothing-here"
 _DATA_SOURCE_COMMAND = "CreateDataSourceTableCommand"
-_SEPARATOR = "\x1f"
+# Nobody can have put it into a property.
+_SEPARATOR = f"\x1f{uuid.uuid4().hex}\x1f"
 
 
 @dataclass(frozen=True)
@@ -297,17 +299,22 @@ def _identifier(spark: SparkSession, name: TableName) -> Any:
 
 
 def _entry(handle: Any, database: str) -> CatalogEntry:
-    pairs = handle.properties().mkString(_SEPARATOR)
-    properties = dict(pair.split(" -> ", 1) for pair in pairs.split(_SEPARATOR) if " -> " in pair)
     # a Hive metastore keeps no comment of a view as an empty one
     comment = handle.comment()
     return CatalogEntry(
         TableName(database, handle.identifier().table()),
         handle.tableType().name() == "VIEW",
-        properties,
+        _properties(handle),
         (comment.get() or None) if comment.isDefined() else None,
         handle,
     )
+
+
+def _properties(handle: Any) -> dict[str, str]:
+    """Return the properties of an entry; whatever is in the text of one, it is no other's name."""
+    pairs = handle.properties()
+    names, texts = (each.mkString(_SEPARATOR).split(_SEPARATOR) for each in (pairs.keys(), pairs.values()))
+    return {name: text for name, text in zip(names, texts, strict=True) if name}
 
 
 def _pairs(values: Mapping[str, str]) -> str:

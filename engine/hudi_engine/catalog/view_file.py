@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.catalog.entry import CatalogEntry
+from hudi_engine.catalog.entry import CatalogEntry, is_mark
+from hudi_engine.catalog.entry_notes import text_of, texts_of
 from hudi_engine.catalog.spark_entry import (
     FINGERPRINT_PROPERTY,
     Column,
@@ -76,7 +77,7 @@ class ViewDefinition:
             {
                 key: value
                 for key, value in entry.properties.items()
-                if not key.startswith("view.") and key != FINGERPRINT_PROPERTY
+                if not key.startswith("view.") and not is_mark(key)
             },
             namespace[-1] if namespace else name.database,
             _selected(entry),
@@ -106,16 +107,20 @@ class ViewDefinition:
             raw: dict[str, Any] = json.loads(body)
             if raw["format"] != _FORMAT:
                 raise ValueError(f"its format is {raw['format']!r}, not {_FORMAT}")
+            properties = texts_of(raw["properties"])
+            marks = [key for key in properties if is_mark(key)]
+            if marks:
+                raise ValueError(f"its properties {', '.join(marks)} are those of a table")
             return cls(
                 name,
-                tuple((column["name"], column["comment"]) for column in raw["columns"]),
-                raw["query"],
-                raw["comment"],
-                dict(raw["properties"]),
-                raw["database"],
-                tuple(raw.get("selects", ())),
+                tuple((text_of(column["name"]), text_of(column["comment"])) for column in raw["columns"]),
+                text_of(raw["query"]),
+                text_of(raw["comment"]),
+                properties,
+                text_of(raw["database"]),
+                tuple(text_of(each) for each in raw.get("selects", ())),
             )
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptTableError(
                 f"{source} is no readable view definition: {error!r}. Delete it and build the view again"
             ) from error

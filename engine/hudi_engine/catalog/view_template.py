@@ -86,7 +86,8 @@ def copied_view(
     jvm: Any = spark._jvm
     parser, option = spark._jsparkSession.sessionState().sqlParser(), jvm.scala.Option
     out = {f"view.query.out.col.{place}": name for place, (name, _) in enumerate(columns)}
-    told = {**template.properties, **out, "view.query.out.numCols": str(len(columns)), **properties}
+    own = {key: value for key, value in properties.items() if not key.startswith(_OF_SPARK)}
+    told = {**own, **template.properties, **out, "view.query.out.numCols": str(len(columns))}
     pairs = ", ".join(f"{literal(key)}={literal(value)}" for key, value in told.items())
     return template.copy(
         identifier=identifier,

@@ -1,0 +1,47 @@
+"""Kept definitions of views: read as they were written, or refused by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.catalog.view_file import ViewDefinition
+from hudi_engine.errors import CorruptTableError
+
+NAME = TableName("sales", "v")
+VIEW = ViewDefinition(NAME, (("id", "key"),), "select 1 as id", "all", {"owner": "me"}, "sales", ("id",))
+
+
+def test_a_definition_reads_back_as_it_was_written():
+    assert ViewDefinition.from_json(NAME, VIEW.to_json(), "v.view.json") == VIEW
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"columns": 5},
+        {"columns": [{"name": 5, "comment": ""}]},
+        {"columns": [{"name": "id", "comment": None}]},
+        {"columns": ["id"]},
+        {"query": None},
+        {"query": ["select 1"]},
+        {"comment": None},
+        {"properties": {"owner": 5}},
+        {"properties": [["owner", "me"]]},
+        {"database": 5},
+        {"selects": [5]},
+        {"selects": 5},
+    ],
+)
+def test_a_definition_of_wrong_types_is_damaged(changes):
+    body = json.dumps({**json.loads(VIEW.to_json()), **changes}).encode()
+    with pytest.raises(CorruptTableError, match="v.view.json is no readable view definition"):
+        ViewDefinition.from_json(NAME, body, "v.view.json")
+
+
+@pytest.mark.parametrize("name", ["hoodie.base.path", "hoodie.catalog.role"])
+def test_a_definition_that_says_it_is_a_table_is_damaged(name):
+    body = json.dumps({**json.loads(VIEW.to_json()), "properties": {name: "file:/another"}}).encode()
+    with pytest.raises(CorruptTableError, match=f"{name} are those of a table"):
+        ViewDefinition.from_json(NAME, body, "v.view.json")
