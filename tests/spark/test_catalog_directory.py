@@ -253,6 +253,38 @@ def test_a_damaged_table_is_left_out_with_a_warning_and_the_others_are_there(spa
     assert sorted(each.split(" ")[0] for each in report.warnings) == ["dirs.not-a-name", "dirs.two"]
 
 
+def test_what_cannot_be_read_is_left_out_and_what_is_shown_of_it_stays(spark, warehouse, monkeypatch):
+    for name in ("one", "two"):
+        make(warehouse, name)
+    warehouse.load(spark)
+    spark.sql("create view dirs.v as select 1 as one")
+    warehouse.save_view(spark, "dirs", "v")
+    warehouse.create_schema("closed")
+    looks = {method: getattr(LocalStorage, method) for method in ("list", "stat", "read")}
+
+    def refused(method):
+        def look(self, path, *more, **named):
+            where = f"{self.base}/{path}"
+            if any(each in where for each in ("/closed", "/dirs/two/", ".view.json")):
+                raise PermissionError(errno.EACCES, "Permission denied", where)
+            return looks[method](self, path, *more, **named)
+
+        return look
+
+    with monkeypatch.context() as patched:
+        for method in looks:
+            patched.setattr(LocalStorage, method, refused(method))
+        report = warehouse.load(spark)
+    spark.sql("drop database closed cascade")
+    assert [each.label for each in report.tables] == ["dirs.one"]
+    assert sorted(each.split(":")[0] for each in report.warnings) == [
+        "dirs.two was not registered",
+        "dirs.v was not restored",
+        "the tables and views of closed are left out",
+    ]
+    assert read(spark, "select * from dirs.two") == [(1, "a")]
+
+
 def test_a_rebuild_that_was_cut_off_is_recovered_first(spark, warehouse):
     make(warehouse, ".one.rebuild-0123456789ab")
 

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from hudi_engine.catalog.foreign import register_foreign
-from hudi_engine.catalog.found_table import first_line, prepare, show_found
+from hudi_engine.catalog.found_table import first_line, is_there, prepare, show_found, type_when_shown
 from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.gone import forget_gone
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
@@ -35,7 +35,6 @@ from hudi_engine.parallel import on_threads
 from hudi_engine.progress import under_way
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.storage.factory import open_storage
-from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -112,11 +111,13 @@ class DirectoryCatalog:
 
     def _load(self, spark: SparkSession, wanted: Sequence[str]) -> LoadReport:
         warnings: list[str] = []
-        listings = {
-            schema: self._storage.list(checked_name(schema))
-            for schema in wanted
-            if self._has_database(spark, schema, warnings)
-        }
+        listings: dict[str, list[FileStatus]] = {}
+        for schema in wanted:
+            if self._has_database(spark, schema, warnings):
+                try:
+                    listings[schema] = self._storage.list(checked_name(schema))
+                except OSError as error:
+                    warnings.append(f"the tables and views of {schema} are left out: {error}")
         tables = self._load_tables(spark, listings, warnings)
         # a view may call a function, and a function may read a view
         waiting = create_all(spark, self._kept(listings, FunctionDefinition, warnings))
@@ -134,7 +135,7 @@ class DirectoryCatalog:
         """Return what `load` would show of a schema: tables with their places, all that only reads with None; faces if wanted."""
         statuses = self._storage.list(checked_name(schema))
         places = self._places(schema, statuses, [])
-        types = dict(zip(places, on_threads(_type_when_shown, list(places.values())), strict=True))
+        types = dict(zip(places, on_threads(type_when_shown, list(places.values())), strict=True))
         views = [each.name for each in statuses if not each.is_dir and each.name.endswith(_VIEW)]
         found: dict[TableName, str | None] = {
             TableName(schema, unquote(view.removesuffix(_VIEW))): None for view in views
@@ -254,7 +255,7 @@ class DirectoryCatalog:
                     found.append(kind.from_json(name, body, f"{self.root}/{status.path}"))
                 except FileNotFoundError:
                     continue
-                except CorruptTableError as error:
+                except (CorruptTableError, OSError) as error:
                     warnings.append(f"{name.label} was not restored: {error}")
         return found
 
@@ -302,7 +303,7 @@ class DirectoryCatalog:
         tables = {
             TableName(schema, name): self.default_base(schema, name)
             for name in sorted(folders)
-            if self._storage.exists(f"{schema}/{name}/{PROPERTIES_PATH}")
+            if is_there(self._storage, f"{schema}/{name}", f"{schema}.{name}", warnings)
         }
         known = {name.name.lower(): name for name in tables}
         for status in statuses:
@@ -311,10 +312,11 @@ class DirectoryCatalog:
             name = unquote(status.name.removesuffix(_POINTER))
             try:
                 base = self._pointed_base(schema, name)
-            except HudiError as error:
-                warnings.append(str(error))
+                there = base is not None and open_storage(base).exists(PROPERTIES_PATH)
+            except (HudiError, OSError) as error:
+                warnings.append(f"{schema}.{name} was not registered: {error}")
                 continue
-            if base is not None and open_storage(base).exists(PROPERTIES_PATH):
+            if there and base is not None:
                 tables[known.get(name.lower(), TableName(schema, name))] = base
             elif base is not None:
                 warnings.append(
@@ -335,7 +337,7 @@ class DirectoryCatalog:
         for name in rebuilt:
             try:
                 recover(self.default_base(schema, name))
-            except HudiError as error:
+            except (HudiError, OSError) as error:
                 warnings.append(f"the rebuild of {schema}.{name} was not tidied up: {error}")
         return rebuilt - folders
 
@@ -436,12 +438,3 @@ def _tables_of(names: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 def _file(schema: str, name: str, suffix: str) -> str:
     """Return the path of a definition file; Spark's names do not tell upper from lower case."""
     return f"{checked_name(schema)}/{quote(checked_name(name).lower(), safe=' ')}{suffix}"
-
-
-def _type_when_shown(base: str) -> TableType | None:
-    """Return the type of a table that sessions show, None for one without a schema yet or one that cannot be read."""
-    try:
-        state = TableState.load(open_storage(base))
-        return None if state.schema_json() is None else state.config.table_type
-    except (HudiError, OSError):
-        return None

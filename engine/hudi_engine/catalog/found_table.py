@@ -10,11 +10,14 @@ from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.read_only import place_beside
 from hudi_engine.catalog.spark_table import put_entries
 from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.config.enums import TableType
+from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import HudiError
 from hudi_engine.publish.derive import RunTasks
 from hudi_engine.publish.manifest import Published, publish
 from hudi_engine.storage import Storage, is_refusal, open_storage
+from hudi_engine.table_state import TableState
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,6 +34,24 @@ class Found:
     state: tuple[TableConfig, Published, EntryNotes] | None
     problem: str = ""
     place: Storage | None = None
+
+
+def is_there(storage: Storage, folder: str, label: str, warnings: list[str]) -> bool:
+    """Tell whether a folder of the warehouse is a table; one that cannot be looked at is none, and said in ``warnings``."""
+    try:
+        return storage.exists(f"{folder}/{PROPERTIES_PATH}")
+    except OSError as error:
+        warnings.append(f"{label} was not registered: {error}")
+        return False
+
+
+def type_when_shown(base: str) -> TableType | None:
+    """Return the type of a table that sessions show, None for one without a schema yet or one that cannot be read."""
+    try:
+        state = TableState.load(open_storage(base))
+        return None if state.schema_json() is None else state.config.table_type
+    except (HudiError, OSError):
+        return None
 
 
 def prepare(name: TableName, base: str, run_sidecars: RunTasks) -> Found:

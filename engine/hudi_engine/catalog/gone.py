@@ -42,8 +42,17 @@ def forget_gone(spark: SparkSession, schema: str, there: Collection[str]) -> Non
             continue
         entry = find_entry(spark, TableName(schema, text))
         # another thread of this process may just have made it
-        if entry is not None and entry.base and not open_storage(entry.base).exists(PROPERTIES_PATH):
+        if entry is not None and entry.base and _is_gone(entry.base):
             drop_entry(spark, entry)
+
+
+def _is_gone(base: str) -> bool:
+    """Tell whether there is no table any more; of a place that cannot be looked at nobody knows."""
+    try:
+        return not open_storage(base).exists(PROPERTIES_PATH)
+    except (HudiError, OSError) as error:
+        logger.warning("%s may be gone, as it cannot be looked at: %s", base, error)
+        return False
 
 
 def forget_other_warehouses(spark: SparkSession, catalog: DirectoryCatalog) -> None:

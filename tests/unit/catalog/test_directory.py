@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import errno
+
 import pytest
 from hudi_engine.catalog.directory import DirectoryCatalog
 from hudi_engine.errors import ConfigError, CorruptTableError
+from hudi_engine.storage.local import LocalStorage
 
 from tests.helpers.handmade import HandmadeTable
-from tests.unit.publish.conftest import SCHEMA
+from tests.unit.publish.conftest import SCHEMA, rows
 
 
 @pytest.fixture
@@ -90,3 +93,26 @@ def test_odd_names_have_a_pointer_of_their_own(catalog, tmp_path, name):
     HandmadeTable(tmp_path / "elsewhere", SCHEMA)
     catalog.save_pointer("sales", name, str(tmp_path / "elsewhere"))
     assert catalog.table_base("sales", name) == str(tmp_path / "elsewhere")
+
+
+def test_a_place_that_cannot_be_looked_at_keeps_no_other_table_from_being_found(
+    catalog, tmp_path, monkeypatch
+):
+    for name in ("orders", "secret"):
+        table = HandmadeTable(tmp_path / "warehouse" / "sales" / name, SCHEMA)
+        table.commit({"dt=x": {"f-0": rows(1)}})
+    catalog.save_pointer("sales", "far", "s5://nowhere/far")
+    catalog.save_pointer("sales", "refused", str(tmp_path / "refused"))
+    looked = LocalStorage.stat
+
+    def refused(self, path):
+        where = f"{self.base}/{path}"
+        if "/secret/" in where or "/refused/" in where:
+            raise PermissionError(errno.EACCES, "Permission denied", where)
+        return looked(self, path)
+
+    monkeypatch.setattr(LocalStorage, "stat", refused)
+    assert [name.name for name in catalog.names("sales")] == ["orders"]
+    warnings = []
+    assert len(catalog._places("sales", catalog._storage.list("sales"), warnings)) == 1
+    assert sorted(text.split(" ")[0] for text in warnings) == ["sales.far", "sales.refused", "sales.secret"]
