@@ -69,7 +69,7 @@ class ColumnChanges(metaclass=AdapterMeta):
                 {item["column_name"]: _parse_datatype_string(item["new_type"]) for item in retype},
             )
             table.alter_schema(change.applied(builds.data_columns(table)))
-            self.connections.warehouse.register(session, name.database, name.name, table)
+            self.connections.warehouse.show(session, name.database, name.name, table)
 
     @available.parse(lambda *_, **__: "")
     def hudi_snapshot_query(

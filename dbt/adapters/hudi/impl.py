@@ -55,6 +55,7 @@ from dbt.adapters.hudi.spark.described import described
 from dbt.adapters.hudi.spark.folders import probe_writable
 from dbt.adapters.hudi.spark.freshness import last_changes
 from dbt.adapters.hudi.spark.memory import warn_of_memory
+from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.spark.session import invalidate_cached_tables
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.ordering import order_keys
@@ -151,8 +152,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def rename_relation(self, from_relation: BaseRelation, to_relation: BaseRelation) -> None:
         self.cache_renamed(from_relation, to_relation)
         with self._work(f"rename {from_relation} to {to_relation}") as session:
-            old, new = named(from_relation), named(to_relation)
-            self._warehouse.rename(session, old.database, old.name, new.database, new.name)
+            rename(self._warehouse, session, named(from_relation), named(to_relation))
 
     @available.parse_list
     def get_columns_in_relation(self, relation: BaseRelation) -> list[HudiColumn]:
@@ -371,9 +371,8 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         """Store descriptions of a Hudi table."""
         with self._work(f"comments of {relation}") as session:
             name = named(relation)
-            table = self._warehouse.require_table(session, name.database, name.name)
-            self._warehouse.register(
-                session, name.database, name.name, table, comment=comment, column_comments=column_comments
+            self._warehouse.note(
+                session, name.database, name.name, comment=comment, column_comments=column_comments
             )
 
     @available.parse_list

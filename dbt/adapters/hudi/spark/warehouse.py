@@ -46,11 +46,9 @@ from dbt.adapters.hudi.spark.change_count import CHANGE_COUNT
 from dbt.adapters.hudi.spark.folder_names import FolderNames
 from dbt.adapters.hudi.spark.folders import (
     make_root,
-    move_folder,
     plain_location,
     remove_at_exit_if_empty,
     remove_folder,
-    same_place,
     timeline_mark,
 )
 from dbt.adapters.hudi.spark.kept_notes import properties_of
@@ -156,6 +154,7 @@ class Warehouse:
                 raise DbtRuntimeError(f"source {place.label}{where}: {told}") from error
 
     def _show_newest(self, session: SparkSession, place: SourcePlace) -> None:
+        """Show a source as it is now, if it has changed since it was last shown."""
         name, base = place.name, place.location
         if base is None:
             name, base = self._inside(session, place)
@@ -168,7 +167,8 @@ class Warehouse:
         if self._sources.get(place) == mark:
             return
         if place.location is None:
-            self.register(session, place.schema, name, self.table(session, base))
+            show = self.show if self.is_foreign(session, place.schema, name) else self.register
+            show(session, place.schema, name, self.table(session, base))
         else:
             self.create_schema(session, place.schema, keep=not self.read_only)
             self._show_outside(session, TableName(place.schema, name), files or base, place.using)
@@ -273,6 +273,11 @@ class Warehouse:
         found = find_entry(session, TableName(schema, name))
         return None if found is None or found.is_internal else found
 
+    def is_foreign(self, session: SparkSession, schema: str, name: str) -> bool:
+        """Tell whether a name is that of another writer's table, which `register` would make one whose files DROP TABLE removes."""
+        entry = self.entry(session, schema, name)
+        return entry is not None and entry.foreign
+
     def table(self, session: SparkSession, base: str) -> HudiTable:
         """Return the table at a folder, looked at once: what it is, and what its first write starts from."""
         return HudiTable.open(session, base, options=self.options, hold=True)
@@ -329,6 +334,19 @@ class Warehouse:
         )
         self.changed()
 
+    def note(self, session: SparkSession, schema: str, name: str, **notes: Unpack[NotesGiven]) -> None:
+        """Keep what is said of a Hudi table with it.
+
+        Raises:
+            DbtRuntimeError: when the name is not a Hudi table, or that of another writer's.
+        """
+        table = self.require_table(session, schema, name)
+        if self.is_foreign(session, schema, name):
+            raise DbtRuntimeError(
+                f"{schema}.{name} is the table of another writer at {table.path}, in which no comments are kept"
+            )
+        self.register(session, schema, name, table, **notes)
+
     def register_plan(
         self, session: SparkSession, plan: ModelPlan, table: HudiTable, **notes: Unpack[NotesGiven]
     ) -> None:
@@ -367,48 +385,6 @@ class Warehouse:
         drop_table(session, TableName(schema, name))
         self._forget_pointer(schema, name)
         self.changed()
-
-    def rename(self, session: SparkSession, schema: str, name: str, new_schema: str, new_name: str) -> None:
-        """Rename a table or view; a table below the location root moves its folder."""
-        entry = self.entry(session, schema, name)
-        if entry is None:
-            raise DbtRuntimeError(
-                f"{schema}.{name} cannot be renamed to {new_schema}.{new_name}: it does not exist"
-            )
-        if self.entry(session, new_schema, new_name) is not None:
-            raise DbtRuntimeError(
-                f"{schema}.{name} cannot be renamed: {new_schema}.{new_name} already exists; drop it first"
-            )
-        if entry.base is None:
-            self._rename_plain(session, entry, new_schema, new_name)
-        else:
-            self._rename_table(session, entry, new_schema, new_name)
-        self.changed()
-
-    def _rename_plain(
-        self, session: SparkSession, entry: CatalogEntry, new_schema: str, new_name: str
-    ) -> None:
-        kind = "view" if entry.reads_only else "table"
-        session.sql(f"alter {kind} {entry.name.sql} rename to `{new_schema}`.`{new_name}`")
-        if entry.reads_only:
-            self.save_view(session, new_schema, new_name)
-            if self.directory is not None:
-                self.directory.remove_view(entry.name.database.lower(), entry.name.name)
-
-    def _rename_table(
-        self, session: SparkSession, entry: CatalogEntry, new_schema: str, new_name: str
-    ) -> None:
-        assert entry.base is not None
-        old_default = self.places.default_base(entry.name.database, entry.name.name)
-        base = entry.base
-        drop_table(session, entry.name)
-        if same_place(base, old_default):
-            base = self.places.default_base(new_schema, new_name)
-            move_folder(old_default, base)
-        elif self.directory is not None:
-            self._forget_pointer(entry.name.database, entry.name.name)
-            self.directory.save_pointer(new_schema.lower(), new_name, base)
-        self.register(session, new_schema, new_name, self.table(session, base))
 
     def add_comments(
         self, session: SparkSession, schema: str, name: str, table: HudiTable, comments: Mapping[str, str]

@@ -9,11 +9,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
+from hudi_engine.catalog.sql_text import TableName
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
+from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.column_rules import check_added, check_default
 from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
@@ -129,10 +131,14 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
 def _altered(
     statement: Statement, target: Target, schema: T.StructType, comments: Mapping[str, str]
 ) -> Routed:
+    if comments and statement.warehouse.is_foreign(statement.session, target.schema, target.name):
+        raise DbtRuntimeError(
+            f"{target.label} is the table of another writer at {target.base}, in which no comments are kept; leave COMMENT out"
+        )
     table = statement.table(target)
     if _shape(schema) != _shape(data_columns(table)):
         table.alter_schema(schema)
-    statement.warehouse.register(statement.session, target.schema, target.name, table)
+    statement.warehouse.show(statement.session, target.schema, target.name, table)
     if comments:
         statement.warehouse.add_comments(statement.session, target.schema, target.name, table, comments)
     return Routed(_OK)
@@ -142,13 +148,9 @@ def _shape(schema: T.StructType) -> list[tuple[str, str]]:
     return [(column.name.lower(), stored_type(column.dataType.simpleString())) for column in schema.fields]
 
 
-def comment_on_table(statement: Statement, target: Target) -> Routed:
+def comment_on_table(statement: Statement, target: Target) -> Routed | None:
     """COMMENT ON TABLE."""
-    table = statement.table(target)
-    statement.warehouse.register(
-        statement.session, target.schema, target.name, table, comment=str(statement.plan.comment())
-    )
-    return Routed(_OK)
+    return _noted(statement, target, {_COMMENT: str(statement.plan.comment())}, ())
 
 
 def analyze(statement: Statement, target: Target) -> Routed:
@@ -162,10 +164,14 @@ def analyze(statement: Statement, target: Target) -> Routed:
 
 def rename_table(statement: Statement, target: Target) -> Routed:
     """ALTER TABLE ... RENAME TO."""
-    new = plans.texts(statement.plan.newName())
-    new_schema = new[-2] if len(new) > 1 else target.schema
-    statement.warehouse.rename(statement.session, target.schema, target.name, new_schema, new[-1])
+    _renamed(statement, TableName(target.schema, target.name))
     return Routed(_OK)
+
+
+def _renamed(statement: Statement, old: TableName) -> None:
+    new = plans.texts(statement.plan.newName())
+    schema = new[-2] if len(new) > 1 else old.database
+    rename(statement.warehouse, statement.session, old, TableName(schema, new[-1]))
 
 
 def create_table_like(statement: Statement) -> None:
@@ -202,8 +208,7 @@ def _noted(
 ) -> Routed | None:
     """Keep properties with the table, where every later process finds them; those of another writer's table are Spark's alone."""
     warehouse, session = statement.warehouse, statement.session
-    entry = warehouse.entry(session, target.schema, target.name)
-    if entry is not None and entry.foreign:
+    if warehouse.is_foreign(session, target.schema, target.name):
         return None
     table = statement.table(target)
     kept = {**EntryNotes.load(table.storage).properties, **given}
@@ -228,10 +233,7 @@ def other_target(statement: Statement) -> Routed | None:
     schema, name = statement.names(parts)
     entry = statement.warehouse.entry(statement.session, schema, name)
     if statement.kind == "RenameTable" and entry is not None and entry.reads_only:
-        new = plans.texts(statement.plan.newName())
-        statement.warehouse.rename(
-            statement.session, schema, name, new[-2] if len(new) > 1 else schema, new[-1]
-        )
+        _renamed(statement, TableName(schema, name))
         return Routed(_OK)
     return None
 

@@ -1,0 +1,63 @@
+"""Tables and views under a new name."""
+
+from __future__ import annotations
+
+from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.catalog import CatalogEntry, TableName, drop_table
+from pyspark.sql import SparkSession
+
+from dbt.adapters.hudi.spark.folders import move_folder, same_place
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+
+
+def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: TableName) -> None:
+    """Rename a table or view; a table below the location root moves its folder.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        old: The name as it is.
+        new: The name to be.
+
+    Raises:
+        DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is taken.
+    """
+    entry = warehouse.entry(session, old.database, old.name)
+    if entry is None:
+        raise DbtRuntimeError(f"{old.label} cannot be renamed to {new.label}: it does not exist")
+    if entry.foreign:
+        raise DbtRuntimeError(
+            f"{old.label} cannot be renamed: it is the table of another writer at {entry.base}; its source in the project says "
+            "its name"
+        )
+    if warehouse.entry(session, new.database, new.name) is not None:
+        raise DbtRuntimeError(f"{old.label} cannot be renamed: {new.label} already exists; drop it first")
+    if entry.base is None:
+        _rename_plain(warehouse, session, entry, new)
+    else:
+        _rename_table(warehouse, session, entry, new)
+    warehouse.changed()
+
+
+def _rename_plain(warehouse: Warehouse, session: SparkSession, entry: CatalogEntry, new: TableName) -> None:
+    kind = "view" if entry.reads_only else "table"
+    session.sql(f"alter {kind} {entry.name.sql} rename to {new.sql}")
+    if entry.reads_only:
+        warehouse.save_view(session, new.database, new.name)
+        if warehouse.directory is not None:
+            warehouse.directory.remove_view(entry.name.database.lower(), entry.name.name)
+
+
+def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEntry, new: TableName) -> None:
+    assert entry.base is not None
+    old_default = warehouse.places.default_base(entry.name.database, entry.name.name)
+    base = entry.base
+    if same_place(base, old_default):
+        drop_table(session, entry.name)
+        base = warehouse.places.default_base(new.database, new.name)
+        move_folder(old_default, base)
+    else:
+        warehouse.forget(session, entry.name.database, entry.name.name)
+        if warehouse.directory is not None:
+            warehouse.directory.save_pointer(new.database.lower(), new.name, base)
+    warehouse.register(session, new.database, new.name, warehouse.table(session, base))

@@ -1,0 +1,61 @@
+"""SQL on a source that another writer keeps: its name is the warehouse's, its files never are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from hudi_engine import HudiTable
+
+SOURCES = """
+sources:
+  - name: lake
+    schema: lake
+    tables: [{name: events, external: {location: "{{ env_var('TEST_TABLE_OF_ANOTHER') }}"}}]
+"""
+
+
+class TestStatements:
+    @pytest.fixture(scope="class")
+    def models(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+        os.environ["TEST_TABLE_OF_ANOTHER"] = str(tmp_path_factory.mktemp("lake") / "events")
+        yield {"sources.yml": SOURCES, "read.sql": "select * from {{ source('lake', 'events') }}"}
+        del os.environ["TEST_TABLE_OF_ANOTHER"]
+
+    @pytest.fixture
+    def outside(self, project: Any) -> Path:
+        """The folder of the table of another writer, which the catalog shows as lake.events."""
+        folder = Path(os.environ["TEST_TABLE_OF_ANOTHER"])
+        if not folder.exists():
+            with project.adapter.connection_named("writer"):
+                with project.adapter.connections.get_thread_connection().handle.job("write") as session:
+                    table = HudiTable.create(session, str(folder), name="events", record_key=["id"])
+                    rows = session.sql("select 1 as id, 'a' as name")
+                    table.upsert(rows, options={"hoodie.engine.publish.manifest": "false"})
+        run_dbt(["run"])
+        return folder
+
+    @pytest.mark.parametrize(
+        ("statement", "refused"),
+        [
+            ("comment on table lake.events is 'theirs'", ""),
+            ("alter table lake.events add columns (qty int)", ""),
+            ("alter table lake.events alter column name comment 'said'", "no comments are kept"),
+            ("alter table lake.events rename to lake.mine", "lake.events cannot be renamed"),
+        ],
+    )
+    def test_no_statement_makes_a_later_drop_remove_its_files(
+        self, project: Any, outside: Path, statement: str, refused: str
+    ) -> None:
+        files = {path for path in outside.rglob("*") if path.is_file()}
+        if refused:
+            with pytest.raises(Exception, match=refused):
+                project.run_sql(statement)
+        else:
+            project.run_sql(statement)
+        project.run_sql("drop table if exists lake.events; drop schema lake cascade")
+        assert files <= set(outside.rglob("*"))
