@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from dbt.tests.util import run_dbt
 from dbt_common.exceptions import DbtBaseException
+
+from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 ORDERS = """
 {{ config(materialized='table', unique_key='id', partition_by='dt') }}
@@ -297,6 +300,27 @@ class TestStatements:
         project.run_sql("drop table {schema}.moved")
         assert not (folder / "moved").exists()
         project.run_sql("drop table if exists {schema}.moved")
+
+    @pytest.mark.parametrize("failing", ["schema", "folder", "entry"])
+    def test_a_renaming_that_fails_leaves_the_table_as_it_was(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch, failing: str
+    ) -> None:
+        folder = Path(project.project_root) / "warehouse" / project.test_schema
+        new = "nowhere.moved" if failing == "schema" else f"{project.test_schema}.moved"
+        if failing == "folder":
+            (folder / "moved").mkdir()
+        if failing == "entry":
+            monkeypatch.setattr(
+                Warehouse, "register", Mock(side_effect=RuntimeError("the metastore is away"))
+            )
+        said = {"schema": "SCHEMA_NOT_FOUND", "folder": "lies at", "entry": "the metastore is away"}
+        with pytest.raises(Exception, match=said[failing]):
+            project.run_sql(f"alter table {{schema}}.orders rename to {new}")
+        monkeypatch.undo()
+        assert len(self.rows(project)) == 2
+        assert (folder / "orders" / ".hoodie").is_dir()
+        if failing == "folder":
+            (folder / "moved").rmdir()
 
     def test_create_table_makes_a_hudi_table_unless_told_otherwise(self, project: Any) -> None:
         project.run_sql(

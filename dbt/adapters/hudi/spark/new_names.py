@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.catalog import CatalogEntry, TableName, drop_table
+from hudi_engine.catalog import CatalogEntry, TableName
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.folders import move_folder, same_place
@@ -20,7 +20,8 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
         new: The name to be.
 
     Raises:
-        DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is taken.
+        DbtRuntimeError: The old name does not exist or is that of another writer's table, or the new one is taken or in no
+            schema that is there.
     """
     entry = warehouse.entry(session, old.database, old.name)
     if entry is None:
@@ -30,6 +31,7 @@ def rename(warehouse: Warehouse, session: SparkSession, old: TableName, new: Tab
             f"{old.label} cannot be renamed: it is the table of another writer at {entry.base}; its source in the project says "
             "its name"
         )
+    warehouse.require_schema(session, new)
     if warehouse.entry(session, new.database, new.name) is not None:
         raise DbtRuntimeError(f"{old.label} cannot be renamed: {new.label} already exists; drop it first")
     if entry.base is None:
@@ -49,15 +51,27 @@ def _rename_plain(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
 
 
 def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEntry, new: TableName) -> None:
+    """Give a table another name; the one it has goes last, so that what fails leaves it as it was."""
     assert entry.base is not None
-    old_default = warehouse.places.default_base(entry.name.database, entry.name.name)
     base = entry.base
-    if same_place(base, old_default):
-        drop_table(session, entry.name)
+    old_default = warehouse.places.default_base(entry.name.database, entry.name.name)
+    moves = same_place(base, old_default)
+    if moves:
         base = warehouse.places.default_base(new.database, new.name)
-        move_folder(old_default, base)
-    else:
-        warehouse.forget(session, entry.name.database, entry.name.name)
-        if warehouse.directory is not None:
-            warehouse.directory.save_pointer(new.database.lower(), new.name, base)
-    warehouse.register(session, new.database, new.name, warehouse.table(session, base))
+        try:
+            move_folder(old_default, base)
+        except FileExistsError as error:
+            raise DbtRuntimeError(
+                f"{entry.name.label} cannot be renamed: something that is no table of this session lies at {base}; remove or "
+                "move it first"
+            ) from error
+    elif warehouse.directory is not None:
+        warehouse.directory.save_pointer(new.database.lower(), new.name, base)
+    try:
+        warehouse.register(session, new.database, new.name, warehouse.table(session, base))
+    except BaseException:
+        if moves:
+            move_folder(base, old_default)
+        warehouse.forget(session, new.database, new.name)
+        raise
+    warehouse.forget(session, entry.name.database, entry.name.name)

@@ -251,6 +251,14 @@ class Warehouse:
         if not session.catalog.databaseExists(schema):
             session.sql(f"create database if not exists `{schema}` location {literal(location)}")
 
+    def require_schema(self, session: SparkSession, name: TableName) -> None:
+        """Raise DbtRuntimeError unless the schema of a name that is to be made is there."""
+        schema = name.database
+        if not session.catalog.databaseExists(schema):
+            raise DbtRuntimeError(
+                f"[SCHEMA_NOT_FOUND] the schema {schema} of {name.label} does not exist; CREATE SCHEMA {schema} first"
+            )
+
     def drop_schema(self, session: SparkSession, schema: str) -> None:
         """Drop a schema with everything in it, files included."""
         for entry in self.entries(session, schema):

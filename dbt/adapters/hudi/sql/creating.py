@@ -8,6 +8,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
 from hudi_engine.catalog.entry import CatalogEntry
+from hudi_engine.catalog.sql_text import TableName
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
@@ -103,11 +104,7 @@ def _identity(transform: plans.JavaPlan, label: str) -> str:
 
 def _known(statement: Statement, plan: ModelPlan) -> CatalogEntry | None:
     """Return what the catalog has under the name of a table to make."""
-    if not statement.session.catalog.databaseExists(plan.schema):
-        raise DbtRuntimeError(
-            f"[SCHEMA_NOT_FOUND] the schema {plan.schema} of {plan.schema}.{plan.name} does not exist; CREATE SCHEMA "
-            f"{plan.schema} first"
-        )
+    statement.warehouse.require_schema(statement.session, TableName(plan.schema, plan.name))
     return statement.warehouse.entry(statement.session, plan.schema, plan.name)
 
 
