@@ -2,13 +2,14 @@
 
 With hive-style folders Spark prunes partitions before it opens a file, but it believes the text. Where
 that text is not the stored value (timestamp key generators, and those of which it is not known; folders that
-are not ``column=value``, values that Spark would unescape, an empty string in the folder of nulls), the table is published flat:
-values come from the files and pruning is left to Parquet statistics.
+are not ``column=value``, values that Spark would unescape, days as numbers, an empty string in the folder of nulls), the table is
+published flat: values come from the files and pruning is left to Parquet statistics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,8 +20,16 @@ from hudi_engine.publish.manifest_file import Layout
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.damage import damaged_parquet
 
-_FAITHFUL_TYPES = (pa.string(), pa.int32(), pa.int64(), pa.date32(), pa.bool_())
-"""Types whose text in a folder name Spark parses back to the stored value."""
+_INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
+_TEXTS: Mapping[pa.DataType, re.Pattern[str]] = {
+    pa.string(): re.compile(r".+", re.DOTALL),
+    pa.int32(): _INTEGER,
+    pa.int64(): _INTEGER,
+    pa.date32(): re.compile(r"\d{4}-\d\d-\d\d", re.ASCII),
+    pa.bool_(): re.compile(r"true|false"),
+}
+"""Types whose text in a folder name Spark parses back to the stored value, and that text: others, such as the number of a
+day, Spark takes for other values."""
 
 
 def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
@@ -36,15 +45,20 @@ def folders_hold_values(config: TableConfig, schema: pa.Schema | None) -> bool:
         return True
     for field in config.partition_fields:
         position = schema.get_field_index(field.name)
-        if field.kind != "simple" or position < 0 or schema.field(position).type not in _FAITHFUL_TYPES:
+        if field.kind != "simple" or position < 0 or schema.field(position).type not in _TEXTS:
             return False
     return True
 
 
-def path_holds_values(config: TableConfig, partition: str) -> bool:
+def path_holds_values(config: TableConfig, schema: pa.Schema | None, partition: str) -> bool:
     """Return whether Spark reads each value of one partition path as it is stored.
 
     The folder of nulls is looked at by :func:`null_folder_columns`.
+
+    Args:
+        config: The table's settings.
+        schema: Its data columns, None while it has none.
+        partition: The path.
     """
     names = [field.name for field in config.partition_fields]
     segments = partition.split("/")
@@ -56,6 +70,9 @@ def path_holds_values(config: TableConfig, partition: str) -> bool:
             return False
         if not config.url_encode and unescape_partition_value(value) != value:
             return False
+        if schema is not None and value != DEFAULT_PARTITION_VALUE:
+            if not _TEXTS[schema.field(name).type].fullmatch(value):
+                return False
     return True
 
 
@@ -86,7 +103,7 @@ def choose_layout(
         all_null: Whether a column (second) is null in every file of a partition (first).
     """
     hive = folders_hold_values(config, schema) and all(
-        path_holds_values(config, partition)
+        path_holds_values(config, schema, partition)
         and all(all_null(partition, column) for column in null_folder_columns(config, schema, partition))
         for partition in partitions
     )

@@ -12,7 +12,14 @@ from hudi_engine.storage import open_storage
 BY_HUDI = {"hoodie.partition.metafile.use.base.format": "false"}
 CUSTOM = {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.CustomKeyGenerator"}
 SCHEMA = pa.schema(
-    [("id", pa.int64()), ("dt", pa.string()), ("n", pa.int32()), ("at", pa.timestamp("us", "UTC"))]
+    [
+        ("id", pa.int64()),
+        ("dt", pa.string()),
+        ("n", pa.int32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("day", pa.date32()),
+        ("ok", pa.bool_()),
+    ]
 )
 
 
@@ -69,6 +76,25 @@ def test_the_folder_of_nulls_is_believed_when_no_empty_string_is_in_it():
 
 def test_numbers_have_no_empty_string():
     assert layout(table("n"), "n=__HIVE_DEFAULT_PARTITION__", all_null=False) is Layout.HIVE
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"),
+    [
+        ("day=2024-01-01", Layout.HIVE),
+        ("day=__HIVE_DEFAULT_PARTITION__", Layout.HIVE),
+        ("day=19723", Layout.FLAT),
+        ("day=2024-1-1", Layout.FLAT),
+        ("n=-7", Layout.HIVE),
+        ("n=0", Layout.HIVE),
+        ("n=07", Layout.FLAT),
+        ("n=7.0", Layout.FLAT),
+        ("ok=true", Layout.HIVE),
+        ("ok=1", Layout.FLAT),
+    ],
+)
+def test_a_folder_whose_text_is_not_that_of_its_type_does_not_say_the_value(folder, expected):
+    assert layout(table(folder.partition("=")[0]), folder) is expected
 
 
 @pytest.mark.parametrize(
