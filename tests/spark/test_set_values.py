@@ -1,4 +1,4 @@
-"""Structs that an update or the clauses of a merge set: fields go by their names."""
+"""Values that an update or the clauses of a merge set: fields of structs go by their names, and what does not fit is refused."""
 
 from __future__ import annotations
 
@@ -58,3 +58,40 @@ def test_a_batch_may_widen_a_struct_that_clauses_leave_in_other_rows(spark, tabl
         (1, 1, None),
         (2, 7, 9),
     ]
+
+
+NUMBERS = "id int, n int, f float, d decimal(5, 2), day date, name string"
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("way", ["update", "merge"])
+def test_values_that_do_not_fit_their_columns_fail_whatever_spark_makes_of_them(
+    spark, tmp_path, monkeypatch, ansi, way
+):
+    table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
+    batch = spark.createDataFrame([(1, 1, 1.0, None, None, "a")], NUMBERS)
+    table.upsert(batch)
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", ansi)
+    try:
+
+        def give(**values):
+            if way == "update":
+                table.update_where("id = 1", values)
+            else:
+                table.merge(batch, MergeClauses(update_set=values))
+
+        for column, value in (
+            ("n", "cast(id as bigint) * 3000000000"),
+            ("n", "concat('a', id)"),
+            ("f", "id * 1e300"),
+            ("d", "id * 12345"),
+            ("day", "concat('2024-13-0', id)"),
+        ):
+            with pytest.raises(Exception, match=f"column {column} does not fit|CAST_|OUT_OF_RANGE"):
+                give(**{column: value.replace("id", "DBT_INTERNAL_DEST.id") if way == "merge" else value})
+        give(n="7.9", f="double('Infinity')", d="'1.239'", day="'2024-01-02'", name="5")
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", before)
+    (row,) = table.snapshot().collect()
+    assert (row.n, row.f, str(row.d), str(row.day), row.name) == (7, float("inf"), "1.24", "2024-01-02", "5")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,14 @@ from hudi_engine.schema.time_units import in_units_of
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
+
+
+_RANGES = {
+    kind: (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    for kind, bits in (("byte", 8), ("short", 16), ("integer", 32), ("long", 64))
+}
+"""The least number of a type, and the first beyond it."""
+_INFINITE = float("inf")
 
 
 class Missing(Enum):
@@ -179,7 +188,7 @@ def fit_value(
             if given.keyType == wanted.keyType
             else F.transform_keys(value, lambda key, _: key.cast("string"))
         )
-    return value.cast(wanted) if overflow is Overflow.REFUSE else _checked(value, wanted, path)
+    return value.cast(wanted) if overflow is Overflow.REFUSE else _checked(value, given, wanted, path)
 
 
 def spelled_type(given: pa.DataType, known: pa.DataType) -> pa.DataType:
@@ -210,17 +219,28 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _checked(value: Column, wanted: DataType, path: str) -> Column:
+def _checked(value: Column, given: DataType, wanted: DataType, path: str) -> Column:
     """Return a cast that fails the query at a value that does not fit, where Spark's own gives null or wraps around."""
     from pyspark.sql import functions as F
+    from pyspark.sql import types as T
 
-    text = wanted.simpleString()
     back = value.cast(wanted)
+    if isinstance(given, T.NullType) or isinstance(wanted, (T.StringType, T.BinaryType)):
+        return back
+    fits = back.isNotNull()
+    if isinstance(wanted, T.IntegralType) and not isinstance(given, (T.StringType, T.BooleanType)):
+        number = value if isinstance(given, T.NumericType) else value.cast(T.LongType())
+        low, behind = (F.lit(Decimal(each)) for each in _RANGES[wanted.typeName()])
+        fits &= (number >= low) & (number < behind)
+    elif isinstance(wanted, T.FloatType) and isinstance(given, T.NumericType):
+        # Spark takes a number that is too large for it for infinite
+        fits &= (F.abs(back) != _INFINITE) | (F.abs(value.cast(T.DoubleType())) == _INFINITE)
     problem = F.concat(
-        F.lit("value "), value.cast("string"), F.lit(f" of column {path} does not fit its type {text}")
+        F.lit("value "),
+        value.cast(T.StringType()),
+        F.lit(f" of column {path} does not fit its type {wanted.simpleString()}"),
     )
-    fits = value.isNull() | (back.isNotNull() & (back.cast("string") == value.cast("string")))
-    return F.when(fits, back).otherwise(F.raise_error(problem).cast(wanted))
+    return F.when(value.isNull() | fits, back).otherwise(F.raise_error(problem).cast(wanted))
 
 
 def _check_changes(table: pa.Schema, merged: pa.Schema, policy: FitPolicy) -> None:

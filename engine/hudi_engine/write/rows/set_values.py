@@ -1,4 +1,4 @@
-"""Values that a statement sets, in the types of the table's columns: fields of structs go by name, at every level."""
+"""Values that a statement sets, in the types of the table's columns: they have to fit, and fields of structs go by name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.errors import ConfigError
 from hudi_engine.frames.expression import expression
-from hudi_engine.schema.fit import fit_value
+from hudi_engine.schema.fit import Overflow, fit_value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -25,17 +25,13 @@ def set_value(rows: DataFrame, text: str, field: StructField) -> Column:
         ConfigError: A struct has other fields than the table's.
         pyspark.errors.PySparkException: It cannot be resolved.
     """
-    from pyspark.sql import types as T
-
     value = expression(text)
-    if not isinstance(field.dataType, (T.StructType, T.ArrayType, T.MapType)):
-        return value.cast(field.dataType)
     given = rows.select(value).schema.fields[0].dataType
     return by_name(value, given, field.dataType, field.name)
 
 
 def by_name(value: Column, given: DataType, wanted: DataType, path: str) -> Column:
-    """Return a value that was written for a column, in its type.
+    """Return a value that was written for a column, in its type; one that does not fit fails the query.
 
     Args:
         value: The value.
@@ -49,7 +45,7 @@ def by_name(value: Column, given: DataType, wanted: DataType, path: str) -> Colu
     problems = field_problems(given, wanted, path)
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
-    return fit_value(value, given, wanted, path)
+    return fit_value(value, given, wanted, path, Overflow.FAIL)
 
 
 def field_problems(given: DataType, wanted: DataType, path: str) -> list[str]:
