@@ -9,9 +9,10 @@ from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.options import Options
+from hudi_engine.config.options import Options, canonical_key
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
+from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
 from hudi_engine.write.define.definition import (
     KEY_OPTIONS,
     NAME_OPTIONS,
@@ -66,6 +67,7 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
         if key in options.raw and _words(_long(options.raw[key])) != _words(stored(config))
     ]
     problems += _rule_problems(config, options)
+    problems += _time_problems(config, options)
     wanted = options.raw.get("hoodie.datasource.write.operation")
     if wanted is not None and wanted.upper() != operation:
         problems.append(
@@ -110,6 +112,26 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
         for key, (given, stored) in said.items()
         if given.rpartition(".")[2].lower() != stored.rpartition(".")[2].lower()
     ]
+
+
+def _time_problems(config: TableConfig, options: Options) -> list[str]:
+    """Return how times become keys and folders: said again it must be as in the table, which may not say all of it."""
+    stored = {f"{TIMESTAMP_PREFIX}{name}": value for name, value in config.timestamp_keygen.items()}
+    consistent = TableOptions.CONSISTENT_TIMESTAMPS.key
+    if consistent in config.properties:
+        stored[consistent] = config.properties[consistent]
+    return [
+        f"{key} is {given!r}, but table {config.name!r} has {had!r}, by which its keys and folders were made; leave the option "
+        "out, or rebuild the table"
+        for key, given in options.raw.items()
+        if (had := stored.get(canonical_key(key))) is not None and _folded(key, given) != _folded(key, had)
+    ]
+
+
+def _folded(key: str, text: str) -> str:
+    """Return a setting in one spelling; in patterns and zones capital letters count."""
+    text = text.strip()
+    return text if key.endswith(("dateformat", "regex", "timezone")) else text.lower()
 
 
 def _long(text: str) -> str:
