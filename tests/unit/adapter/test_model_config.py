@@ -46,6 +46,13 @@ def test_clauses_of_a_merge_are_called_by_their_configs() -> None:
     assert set(clauses.called.values()) <= set(USED)
 
 
+def test_table_properties_take_every_option_and_may_repeat_what_options_say() -> None:
+    given = {"Changelog.Enabled": True, "type": "MERGE_ON_READ", "team": "a"}
+    resolved = plan(unique_key="id", options={"type": "mor"}, tblproperties=given)
+    assert resolved.given_options == {"changelog.enabled": "true"}
+    assert (resolved.table.table_type, resolved.properties) == ("mor", {"team": "a"})
+
+
 def test_a_key_makes_upsert_the_default() -> None:
     resolved = plan(unique_key="id")
     assert resolved.table.record_key == ("id",)

@@ -26,6 +26,7 @@ PLACES = Places("/warehouse", "/project")
 KEYED = {"unique_key": "id"}
 
 
+FILE_SIZE = "hoodie.parquet.max.file.size"
 WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
     ({"table_type": "heap"}, "table_type is 'heap'; legal values: cow, mor"),
     ({"table_tpye": "mor"}, None),
@@ -80,6 +81,14 @@ WRONG_CONFIGS: list[tuple[dict[str, Any], str | None]] = [
     ({"file_format": "delta"}, "file_format is 'delta'; dbt-hudi builds Hudi tables only"),
     ({"clustered_by": "id", "buckets": 4}, "use index: {type: bucket, buckets: n}"),
     ({"tblproperties": {"owner": "me"}}, "the table properties owner cannot be set: Spark reserves"),
+    (
+        {"options": {"type": "cow"}, "tblproperties": {"TYPE": "mor"}},
+        "options has type: 'cow' but tblproperties has 'mor'; give one of them",
+    ),
+    (
+        {"options": {FILE_SIZE: "1000000"}, "tblproperties": {FILE_SIZE: 2000000}},
+        f"options has {FILE_SIZE}: '1000000' but tblproperties has '2000000'; give one of them",
+    ),
     (
         {**KEYED, "incremental_predicates": 5},
         "incremental_predicates is 5; give a list of SQL conditions",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import MergeMode
@@ -119,14 +120,22 @@ class RawConfig:
 
     def _read_properties(self, given: Mapping[str, object]) -> None:
         # what is no option is a note of the user's, so that one in other case would be taken for a note and no key
-        spelled = {key.lower(): key for key in _SHORT_OPTIONS}
+        spelled = {key.lower(): key for key in (*_SHORT_OPTIONS, *_OTHER_OPTIONS)}
         for key, value in given.items():
-            if key.lower() in spelled:
-                self._short.setdefault(spelled[key.lower()], value)
-            elif key.startswith("hoodie."):
-                self.options.setdefault(key, option_text(value))
+            name = spelled.get(key.lower(), key)
+            if name in _SHORT_OPTIONS:
+                self._take(self._short, name, value)
+            elif name.startswith("hoodie.") or name in _OTHER_OPTIONS:
+                self._take(self.options, name, option_text(value))
             else:
                 self.properties[key] = option_text(value)
+
+    def _take(self, known: dict[str, Any], name: str, value: Any) -> None:
+        """Take an option of tblproperties, which must not disagree with what options says."""
+        if _normal(known.setdefault(name, value)) != _normal(value):
+            self.problems.add(
+                f"options has {name}: {known[name]!r} but tblproperties has {value!r}; give one of them"
+            )
 
     def value(self, *spellings: str) -> object:
         """Return the value of a setting under any of its spellings; two that disagree are a problem."""
