@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Sequence
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
@@ -73,6 +74,31 @@ def delete_metadata_table(call: Call) -> list[Row]:
 
 
 def _delete(call: Call, paths: str) -> None:
-    partitions = [each.strip() for each in paths.split(",") if each.strip()]
+    partitions = _named(paths, {each.partition for each in call.state.view().latest_slices()})
     delete_partitions(call.services.storage, partitions, call.services.options)
     call.services.after_commit()
+
+
+def _named(text: str, known: Collection[str]) -> Sequence[str]:
+    """Return the paths that a text names with commas between; where paths have commas too, those that are there.
+
+    Raises:
+        ConfigError: The text can be read in several ways.
+    """
+    pieces = text.split(",")
+    longest = max((each.count(",") + 1 for each in known), default=1)
+    readings: list[list[tuple[str, ...]]] = [[()]]
+    for end in range(1, len(pieces) + 1):
+        found = []
+        for start in range(max(0, end - longest), end):
+            path = ",".join(pieces[start:end]).strip().strip("/")
+            if path in known or not path:
+                found += [(*before, path) if path else before for before in readings[start]]
+        readings.append(found[:2])
+    if len(readings[-1]) > 1:
+        ways = " or ".join(str(list(each)) for each in readings[-1])
+        raise ConfigError(
+            f"{text!r} can be the partitions {ways}; DELETE FROM ... WHERE takes the rows of one out, and "
+            "HudiTable.delete_partitions takes a list"
+        )
+    return readings[-1][0] if readings[-1] else [each.strip() for each in pieces if each.strip()]

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, HudiError, ServiceError, TimelineError
@@ -19,6 +20,7 @@ from hudi_engine.table_services import TableServices
 from hudi_engine.table_state import TableState
 from hudi_engine.txn.owner import Owner, register, unregister
 
+from tests.helpers.handmade import HandmadeTable
 from tests.helpers.owners import write_owner
 from tests.unit.services import tables
 from tests.unit.services.tables import DAY_1, DAY_2, MERGED
@@ -120,6 +122,44 @@ def test_partitions_are_taken_out_by_name_and_all_rows_at_once(services: TableSe
 def test_some_partitions_are_emptied(services: TableServices) -> None:
     call(services, "truncate_table", partitions=f"{DAY_1}, {DAY_2}")
     assert tables.rows(services.storage) == {}
+
+
+@pytest.mark.parametrize(
+    ("named", "left"),
+    [
+        ("Washington, DC", {"DC", "Bern"}),
+        ("DC, Washington, DC", {"Bern"}),
+        ("Bern,Washington, DC", {"DC"}),
+        ("DC,Bern", {"Washington, DC"}),
+    ],
+)
+def test_a_partition_with_a_comma_in_its_path_goes_by_that_path(
+    tmp_path: Path, named: str, left: set[str]
+) -> None:
+    services = towns(tmp_path, "Washington, DC", "DC", "Bern")
+    call(services, "drop_partition", partition=named)
+    slices = TableState.load(services.storage).view().latest_slices()
+    assert {each.partition for each in slices} == left
+
+
+def test_paths_that_can_be_read_in_several_ways_are_refused(tmp_path: Path) -> None:
+    services = towns(tmp_path, "Washington, DC", "Washington", "DC")
+    with pytest.raises(ConfigError, match=r"can be the partitions \[.*\] or \[.*DELETE FROM"):
+        call(services, "drop_partition", partition="Washington, DC")
+
+
+def towns(tmp_path: Path, *partitions: str) -> TableServices:
+    """A table with a row in each of some partitions."""
+    schema = pa.schema([("id", pa.int64()), ("city", pa.string())])
+    plain = {"hoodie.datasource.write.hive_style_partitioning": "false"}
+    table = HandmadeTable(tmp_path / "t", schema, ("city",), properties=plain)
+    table.commit(
+        {
+            partition: {f"f-{number}": pa.table({"id": [number], "city": [partition]})}
+            for number, partition in enumerate(partitions)
+        }
+    )
+    return TableServices(table.storage, tables.options())
 
 
 def test_orphan_files_are_named_first(services: TableServices) -> None:
