@@ -40,6 +40,31 @@ class TestOneFolderOfTwoNames:
         assert found == [(2,)]
 
 
+class TestLocationInSql:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {}
+
+    def test_it_counts_from_the_project_and_a_table_of_another_name_is_not_replaced(
+        self, project: Any
+    ) -> None:
+        project.run_sql("create table {schema}.a location 'tables/a/' as select 1 as id")
+        folder = Path(project.project_root) / "tables" / "a"
+        assert (folder / ".hoodie").is_dir()
+        with pytest.raises(Exception, match=f"is the table {project.test_schema}.a: .*another LOCATION"):
+            project.run_sql(
+                f"create or replace table {{schema}}.b location 'file:{folder}/' as select 2 as id"
+            )
+        project.run_sql("create or replace table {schema}.a location 'tables/a' as select 3 as id")
+        assert project.run_sql("select id from {schema}.a", fetch="all") == [(3,)]
+        project.run_sql("drop table {schema}.a")
+        assert not folder.exists()
+
+    def test_a_place_that_cannot_hold_tables_is_refused(self, project: Any) -> None:
+        with pytest.raises(Exception, match="LOCATION of .*.b is 's4://lake/b', and tables cannot"):
+            project.run_sql("create table {schema}.b location 's4://lake/b' as select 2 as id")
+
+
 @pytest.mark.skipif(CATALOG != "directory", reason="a metastore is one for all folders")
 class TestTwoWarehousesInOneProcess:
     @pytest.fixture(scope="class")

@@ -266,10 +266,15 @@ class HudiCredentials(SparkCredentials):
         return self.location_root
 
 
-def location_problems(location: str) -> list[str]:
-    """Say why no tables can be kept at a ``location_root`` of a profile or of a model, from its text alone."""
+def location_problems(location: str, key: str = "location_root") -> list[str]:
+    """Say why no tables can be kept at a ``location_root`` of a profile or of a model, from its text alone.
+
+    Args:
+        location: The text.
+        key: What says so, where it is no ``location_root``.
+    """
     if not location:
-        return ["location_root is empty; name a folder or URI, or leave the key out"]
+        return [f"{key} is empty; name a folder or URI, or leave the key out"]
     scheme, _, rest = location.partition("://")
     if not rest:
         return []
@@ -281,7 +286,7 @@ def location_problems(location: str) -> list[str]:
         return []
     meant = did_you_mean(scheme, _SCHEMES)
     return [
-        f"location_root is {place!r}, and tables cannot be kept at {scheme}://; {meant}"
+        f"{key} is {place!r}, and tables cannot be kept at {scheme}://; {meant}"
         f"legal are folders and URIs of {', '.join(f'{each}://' for each in _SCHEMES)}"
     ]
 

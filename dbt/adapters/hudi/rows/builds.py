@@ -68,7 +68,7 @@ def rebuild_model(
     check_named_columns(frame.columns, plan.named_columns)
     frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
-    _refuse_place_of_another(warehouse, session, plan, entry)
+    refuse_place_of_another(warehouse, session, plan, entry)
     build = build_table if rows.begins and _has_room(warehouse, session, plan, entry) else rebuild_table
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
@@ -104,10 +104,10 @@ def _has_room(
     return not _is_written(warehouse, session, plan.base)
 
 
-def _refuse_place_of_another(
+def refuse_place_of_another(
     warehouse: Warehouse, session: SparkSession, plan: ModelPlan, entry: CatalogEntry | None
 ) -> None:
-    """Refuse to build a table in a folder of a model's own that is another name's table.
+    """Refuse to build a table in a folder of its own that is another name's table.
 
     Raises:
         DbtRuntimeError: It is.
@@ -120,7 +120,8 @@ def _refuse_place_of_another(
             if each.is_hudi_table and each.base is not None and same_place(each.base, plan.base):
                 raise DbtRuntimeError(
                     f"{plan.schema}.{plan.name} would be built at {plan.base}, which is the table {each.name.label}: its rows "
-                    "would be replaced. Set another location_root (such as one with the schema in it) or another alias"
+                    "would be replaced. Set another location_root (such as one with the schema in it), in SQL another "
+                    "LOCATION, or another alias"
                 )
 
 

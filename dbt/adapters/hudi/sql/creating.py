@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
@@ -11,9 +12,11 @@ from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.sql_text import TableName
 from pyspark.sql import types as T
 
+from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.plan import ModelPlan, resolve_plan
 from dbt.adapters.hudi.response import HudiAdapterResponse, write_response
 from dbt.adapters.hudi.rows.alignment import drop_meta_columns
+from dbt.adapters.hudi.rows.builds import refuse_place_of_another
 from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.sql import not_null, plans
@@ -41,7 +44,10 @@ def _created(
     if plan is None:
         return None
     entry = _known(statement, plan)
-    return Routed(_OK) if _is_content(statement, entry) else make(statement, plan, entry)
+    if _is_content(statement, entry):
+        return Routed(_OK)
+    refuse_place_of_another(statement.warehouse, statement.session, plan, entry)
+    return make(statement, plan, entry)
 
 
 def _from_columns(statement: Statement, plan: ModelPlan, entry: CatalogEntry | None) -> Routed:
@@ -90,7 +96,10 @@ def _table_plan(statement: Statement) -> ModelPlan | None:
     plan = resolve_plan({"config": config}, schema, name, places)
     if location is None:
         return plan
-    return ModelPlan(**{**plan.__dict__, "base": str(location), "own_location": True})
+    if problems := location_problems(str(location), f"LOCATION of {schema}.{name}"):
+        raise DbtRuntimeError("; ".join(problems))
+    base = absolute_location(str(location), places.project_root).rstrip("/")
+    return replace(plan, base=base, own_location=True)
 
 
 def _identity(transform: plans.JavaPlan, label: str) -> str:
