@@ -22,16 +22,16 @@ LINES = """
 compile -s orders
 dbt compile -s lines
 run --nonsense
-nonsense
+nonsense#1 # the end
 set COUNT=7 'SCHEMA=other'
 compile -s orders
 compile -s lines
 unset COUNT
 compile -s orders
-ls 'without an end
+set COUNT='without an end
 set 7
 restart
-show --inline 'select 1'
+show --inline 'select 1 # one'
 run --selct orders
 complie -s orders
 exit now
@@ -68,14 +68,15 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], int]:
         (1, "select * from analytics.orders"),
         (2, "No such option"),
         (2, "-- failed: run --nonsense ("),
-        (3, "No such command 'nonsense'"),
+        (3, "No such command 'nonsense#1'"),
+        (4, "set COUNT=***\n"),
         (5, "select 7 as n"),
         (6, "select * from other.orders"),
         (8, "select 1 as n"),
-        (9, "is no command: No closing quotation"),
+        (9, "'set COUNT=***' is no command: No closing quotation"),
         (10, "write set NAME=VALUE"),
         (11, "no Spark runs yet"),
-        (12, "-- failed: show --inline 'select 1' ("),
+        (12, "-- failed: show --inline 'select 1 # one' ("),
         (13, "(did you mean '--select'?)"),
         (14, "No such command 'complie'. (did you mean 'compile'?)"),
         (15, "exit stands alone; now was not run"),

@@ -14,6 +14,7 @@ from typing import TextIO
 from dbt.cli.main import cli, dbtRunner
 from dbt_common.events.base_types import EventMsg
 from hudi_engine.spelling import did_you_mean
+from hudi_engine.storage.redact import HIDDEN
 
 from dbt.adapters.hudi.shell.prompt import typed_lines
 from dbt.adapters.hudi.spark.session import keep_up, leave_spark
@@ -30,6 +31,7 @@ exit                          leave (so does the end of the input)"""
 _ERROR_SAID = "MainEncounteredError"
 _LEAVE = ("exit", "quit")
 _NOT_KNOWN = re.compile(r"No such (?:option|command):? '?([\w-]+)")
+_VALUES = re.compile(r"^(\s*(?:dbt\s+)?set\s[^=]*=).*", re.DOTALL)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
 
@@ -76,9 +78,9 @@ class Shell:
 
     def _words(self, line: str) -> list[str] | None:
         try:
-            words = shlex.split(line, comments=True)
+            words = shlex.split(_without_comment(line))
         except ValueError as error:
-            _say(f"{line!r} is no command: {error}")
+            _say(f"{_shown(line)!r} is no command: {error}")
             return None
         return words[1:] if words[:1] == ["dbt"] else words
 
@@ -160,8 +162,30 @@ class Shell:
 def _read_lines(source: TextIO) -> Iterator[str]:
     for line in source:
         if line.strip() and not line.lstrip().startswith("#"):
-            _say(f"{PROMPT}{line.strip()}")
+            _say(f"{PROMPT}{_shown(line).strip()}")
             yield line
+
+
+def _without_comment(line: str) -> str:
+    """Return a line up to the ``#`` that begins a word, outside of quotes, as shells read it."""
+    quote, before = "", " "
+    for place, char in enumerate(line):
+        if before == "\\" and quote != "'":
+            before = ""
+            continue
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char == "#" and before.isspace():
+            return line[:place]
+        before = char
+    return line
+
+
+def _shown(line: str) -> str:
+    """Return a line without the values that it gives to environment variables, which may be secrets."""
+    return _VALUES.sub(rf"\1{HIDDEN}", line)
 
 
 def _say(text: str) -> None:
