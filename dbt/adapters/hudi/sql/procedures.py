@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
@@ -12,15 +13,18 @@ from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.statements import closing_bracket, split_outside, split_statements
 from dbt.adapters.hudi.sql.targets import own_name
 
 _CALL = re.compile(
-    r"^\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*call\s+(?:[`\w]+\s*\.\s*)*`?(\w+)`?\s*\((.*)\)\s*$",
+    r"^\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*call\s+(?:[`\w]+\s*\.\s*)*`?(\w+)`?\s*(?=\()",
     re.IGNORECASE | re.DOTALL,
 )
 _ARGUMENT = re.compile(
-    r"\s*(?:(\w+)\s*=>\s*)?('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|[^,'\"]+?)\s*(?:,|$)", re.DOTALL
+    r"(?:(\w+)\s*=>\s*)?('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|[^'\"]+)", re.DOTALL
 )
+_ESCAPED: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r", "%": r"\%", "_": r"\_"}
+"""What Spark takes a character behind a backslash for, where that is not the character."""
 
 
 def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
@@ -29,13 +33,13 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
     Raises:
         ConfigError: for a procedure or an argument that does not exist here.
     """
-    matched = _CALL.match(statement)
-    if matched and matched.group(1).lower() == "help":
-        asked = _arguments("help", matched.group(2), ("cmd",))
+    called, text = _parts(statement)
+    if called.lower() == "help":
+        asked = given_arguments("help", text, ("cmd",))
         told = [(help_text(asked.get("cmd")),)]
         return Routed(AdapterResponse("CALL help"), session.createDataFrame(told, "result string"))
-    procedure = find_procedure(matched.group(1) if matched else statement.strip())
-    given = _arguments(procedure.name, matched.group(2) if matched else "", procedure.arguments)
+    procedure = find_procedure(called)
+    given = given_arguments(procedure.name, text, procedure.arguments)
     if "table" not in given:
         raise DbtRuntimeError(f"{procedure.name} needs table => 'schema.table'")
     parts = given["table"].replace("`", "").split(".")
@@ -52,15 +56,55 @@ def call(warehouse: Warehouse, session: SparkSession, statement: str) -> Routed:
     return Routed(AdapterResponse(f"CALL {procedure.name}"), session.createDataFrame(rows, procedure.columns))
 
 
-def _arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[str, str]:
+def _parts(statement: str) -> tuple[str, str]:
+    """Return the name of what is called and the text in its brackets; a comment may follow them."""
+    matched = _CALL.match(statement)
+    if matched is None:
+        return statement.strip(), ""
+    end = closing_bracket(statement, matched.end())
+    if statement[end - 1] != ")" or split_statements(statement[end:]):
+        return statement.strip(), ""
+    return matched.group(1), statement[matched.end() + 1 : end - 1]
+
+
+def given_arguments(name: str, text: str, positions: tuple[str, ...]) -> dict[str, str]:
+    """Return the arguments of a call by name, texts as Spark reads them.
+
+    Args:
+        name: The procedure, for messages.
+        text: What stands in the brackets.
+        positions: Names of all arguments in their order.
+
+    Raises:
+        DbtRuntimeError: One is not known, or is no argument.
+    """
     given: dict[str, str] = {}
-    for number, matched in enumerate(_ARGUMENT.finditer(text)):
-        if not matched.group(2):
+    for number, (start, end) in enumerate(split_outside(text, 0, len(text), ",")):
+        piece = text[start:end].strip()
+        if not piece:
             continue
+        matched = _ARGUMENT.fullmatch(piece)
+        if matched is None:
+            raise DbtRuntimeError(
+                f"{name} has the argument {piece}; write name => value, with quotes around a text"
+            )
         key = (matched.group(1) or (positions[number] if number < len(positions) else "")).lower()
         if key not in positions:
             raise DbtRuntimeError(
                 f"{name} has the unknown argument {key!r}; {did_you_mean(key, positions)}legal: {', '.join(positions)}"
             )
-        given[key] = matched.group(2).strip().strip("'\"")
+        given[key] = _value(matched.group(2).strip())
     return given
+
+
+def _value(text: str) -> str:
+    """Return a value as it is meant: without the quotes around it and the escapes within them."""
+    quote = text[0]
+    if quote not in "'\"":
+        return text
+    return re.sub(
+        rf"\\(.)|{quote}{quote}",
+        lambda found: quote if found[1] is None else _ESCAPED.get(found[1], found[1]),
+        text[1:-1],
+        flags=re.DOTALL,
+    )

@@ -1,0 +1,47 @@
+"""CALL of a procedure: what it is given arrives as it was meant."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.hudi.sql import procedures
+
+POSITIONS = ("table", "predicate", "limit")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("\"day > '2024-01-01'\"", "day > '2024-01-01'"),
+        ("'name = \"a\"'", 'name = "a"'),
+        ("'it''s, a'", "it's, a"),
+        ('"say ""so"""', 'say "so"'),
+        (r"'it\'s'", "it's"),
+        (r"'\\d+\n'", "\\d+\n"),
+        ("''", ""),
+        ("5", "5"),
+        ("a.b", "a.b"),
+    ],
+)
+@pytest.mark.parametrize("call", ["predicate => {}, limit => 1", "'t', {}, 1"])
+def test_a_text_loses_the_quotes_around_it_and_the_escapes_within(call: str, text: str, value: str) -> None:
+    given = procedures.given_arguments("p", call.format(text), POSITIONS)
+    assert (given["predicate"], given["limit"]) == (value, "1")
+
+
+@pytest.mark.parametrize("text", ["limit => 5 '6'", "'a' 'b'", "predicate => 'x' or 'y'"])
+def test_what_is_no_argument_is_refused(text: str) -> None:
+    with pytest.raises(DbtRuntimeError, match="write name => value, with quotes around a text"):
+        procedures.given_arguments("p", text, POSITIONS)
+
+
+@pytest.mark.parametrize("behind", ["", " -- all of it (now)", "\n/* why; */ "])
+def test_a_comment_may_follow_a_call(monkeypatch: pytest.MonkeyPatch, behind: str) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(procedures, "help_text", lambda cmd: told.append(cmd) or "")
+    procedures.call(MagicMock(), MagicMock(), f"call help(cmd => 'run_clean'){behind}")
+    assert told == ["run_clean"]
