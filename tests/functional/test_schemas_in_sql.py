@@ -46,6 +46,13 @@ class TestSchemas:
         project.run_sql("drop table other.t; drop schema other")
         assert not emptied.exists()
 
+    def test_the_schema_that_spark_keeps_loses_nothing_when_it_is_to_be_dropped(self, project: Any) -> None:
+        project.run_sql("create table default.kept using hudi as select 1 as id")
+        with pytest.raises(Exception, match="schema default cannot be dropped"):
+            project.run_sql("drop schema DEFAULT cascade")
+        assert project.run_sql("select id from default.kept", fetch="all") == [(1,)]
+        project.run_sql("drop table default.kept")
+
 
 @pytest.mark.parametrize("kind", ["cow", "mor"])
 class TestProperties:

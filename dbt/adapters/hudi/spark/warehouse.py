@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 
+_KEPT_SCHEMA = "default"
+
+
 class Warehouse:
     """All that a profile's ``location_root`` and catalog hold.
 
@@ -260,7 +263,11 @@ class Warehouse:
             )
 
     def drop_schema(self, session: SparkSession, schema: str) -> None:
-        """Drop a schema with everything in it, files included."""
+        """Drop a schema with everything in it, files included; raises DbtRuntimeError for the one that Spark keeps."""
+        if schema.lower() == _KEPT_SCHEMA:
+            raise DbtRuntimeError(
+                f"the schema {_KEPT_SCHEMA} cannot be dropped, as Spark has no session without it; drop its tables by their names"
+            )
         for entry in self.entries(session, schema):
             self.drop(session, schema, entry.name.name)
         session.sql(f"drop database if exists `{schema}` cascade")
