@@ -9,6 +9,9 @@ import pytest
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.storage import open_storage
 
+from dbt.adapters.hudi.sql import ddl
+from tests.functional.conftest import CATALOG
+
 
 class TestSchemas:
     @pytest.fixture
@@ -45,6 +48,18 @@ class TestSchemas:
             project.run_sql("drop schema other")
         project.run_sql("drop table other.t; drop schema other")
         assert not emptied.exists()
+
+    def test_what_is_said_of_a_schema_is_kept_as_long_as_its_catalog_keeps_it(
+        self, project: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        told: list[str] = []
+        monkeypatch.setattr(ddl.logger, "warning", lambda text, *names: told.append(text.format(*names)))
+        project.run_sql("drop schema if exists said cascade")
+        project.run_sql("create schema said comment 'it''s so' with dbproperties ('team' = 'a')")
+        shown = dict(map(tuple, project.run_sql("describe schema extended said", fetch="all")))
+        assert "s so" in shown["Comment"] and "team" in shown["Properties"]
+        assert [text[:18] for text in told] == ["CREATE SCHEMA said"] * (CATALOG == "directory")
+        project.run_sql("drop schema said")
 
     def test_the_schema_that_spark_keeps_loses_nothing_when_it_is_to_be_dropped(self, project: Any) -> None:
         project.run_sql("create table default.kept using hudi as select 1 as id")

@@ -9,10 +9,11 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
-from hudi_engine.catalog.sql_text import TableName
+from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
+from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.new_names import rename
@@ -300,7 +301,24 @@ def create_schema(statement: Statement) -> Routed | None:
     if exists and not statement.plan.ifNotExists():
         return None
     statement.warehouse.create_schema(statement.session, parts[0])
+    if properties and not exists:
+        _note_schema(statement, parts[0], properties)
     return Routed(_OK)
+
+
+def _note_schema(statement: Statement, schema: str, said: dict[str, str]) -> None:
+    """Tell the catalog what a statement says of a schema that it has made."""
+    comment = said.pop(_COMMENT, None)
+    if comment is not None:
+        statement.session.sql(f"comment on database {identifier(schema)} is {literal(comment)}")
+    if said:
+        pairs = ", ".join(f"{literal(key)} = {literal(value)}" for key, value in said.items())
+        statement.session.sql(f"alter database {identifier(schema)} set dbproperties ({pairs})")
+    if statement.warehouse.directory is not None:
+        logger.warning(
+            "CREATE SCHEMA {}: a folder keeps no COMMENT and no DBPROPERTIES, so that they end with this process",
+            schema,
+        )
 
 
 def drop_schema(statement: Statement) -> Routed | None:
