@@ -11,6 +11,7 @@ from dbt.adapters.catalogs._integration import CatalogIntegration, CatalogIntegr
 from dbt.adapters.contracts.relation import RelationConfig
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import did_you_mean
+from hudi_engine.storage.given import public_location
 
 _PROPERTIES = ("location_root",)
 
@@ -63,7 +64,8 @@ class HudiCatalogIntegration(CatalogIntegration):
                 f"catalogs.yml, {config.name}: adapter_properties has {', '.join(unknown)}; "
                 f"{did_you_mean(unknown[0], _PROPERTIES)}known: {', '.join(_PROPERTIES)}"
             )
-        self.external_volume = self.external_volume or properties.get("location_root")
+        place = self.external_volume or properties.get("location_root")
+        self.external_volume = None if place is None else public_location(place)
 
     def build_relation(self, config: RelationConfig) -> HudiCatalogRelation:  # noqa: ARG002
         return HudiCatalogRelation(

@@ -295,11 +295,11 @@ def absolute_location(location: str, project_root: str | None) -> str:
     """Return an absolute path or URI for a location of the profile or of a model.
 
     Args:
-        location: Path, or URI with a scheme, which is returned as it is.
+        location: Path, or URI with a scheme, which is returned without credentials and settings: this process keeps them.
         project_root: Folder a relative path counts from; the working directory when None.
     """
     if "://" in location:
-        return location.rstrip("/")
+        return public_location(location).rstrip("/")
     if location.startswith("file:"):
         location = location[len("file:") :]
     path = Path(location).expanduser()

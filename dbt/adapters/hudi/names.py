@@ -13,6 +13,7 @@ from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import SELECTED, check_nodes, node_config
+from dbt.adapters.hudi.model.source import places_said
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.errors import dbt_errors
@@ -26,6 +27,11 @@ class Names(metaclass=AdapterMeta):
     config: Any
     cache: Any
     Relation: Any
+
+    def set_macro_resolver(self, macro_resolver: Any) -> None:
+        """Take dbt's manifest, which is still being read."""
+        super().set_macro_resolver(macro_resolver)  # type: ignore[misc]
+        self.connections.warehouse.places_said = lambda: places_said(macro_resolver)
 
     def _macros(self) -> list[Any]:
         raise NotImplementedError

@@ -35,6 +35,7 @@ from hudi_engine.parallel import on_threads
 from hudi_engine.progress import under_way
 from hudi_engine.storage.base import FileStatus
 from hudi_engine.storage.factory import open_storage
+from hudi_engine.storage.given import public_location
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,8 +194,8 @@ class DirectoryCatalog:
         )
 
     def save_pointer(self, schema: str, table: str, base: str) -> None:
-        """Say that a table lives at ``base``, outside the schema's folder."""
-        body = json.dumps({"format": 1, "base": base}, indent=2).encode()
+        """Say that a table lives at ``base``, outside the schema's folder; how to get in there is not kept."""
+        body = json.dumps({"format": 1, "base": public_location(base)}, indent=2).encode()
         self._storage.replace(_file(schema, table, _POINTER), body)
 
     def remove_pointer(self, schema: str, table: str) -> None:
@@ -203,9 +204,10 @@ class DirectoryCatalog:
 
     def save_source(self, schema: str, table: str, source: str | PlainFiles) -> None:
         """Remember the table of another writer, or the files, that a session shows under a name, for the views that read it."""
-        told: dict[str, object] = {"base": source}
         if isinstance(source, PlainFiles):
-            told = {"source": {**vars(source), "options": dict(source.options)}}
+            told: dict[str, object] = {"source": {**vars(source), "options": dict(source.options)}}
+        else:
+            told = {"base": public_location(source)}
         body = json.dumps({"format": 1, **told}, indent=2).encode()
         path = _file(schema, table, _SOURCE)
         if not self._storage.exists(path) or self._storage.read(path) != body:
@@ -345,7 +347,7 @@ class DirectoryCatalog:
         path = _file(schema, table, suffix)
         try:
             raw = json.loads(self._storage.read(path))
-            return str(raw["base"])
+            return public_location(str(raw["base"]))
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError) as error:

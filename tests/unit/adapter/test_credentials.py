@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable
 from hudi_engine.storage import open_storage
 
 from dbt.adapters.hudi.credentials import HudiCredentials, absolute_location
+from dbt.adapters.hudi.model.plan import Places, resolve_plan
+from dbt.adapters.hudi.model.source import places_said, source_place
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 
@@ -116,6 +121,37 @@ def test_a_place_whose_credentials_cannot_be_told_from_it_is_refused_without_sho
     with pytest.raises(DbtRuntimeError, match="location_root cannot be read: .*Percent-encode") as error:
         profile(location_root="s3a://AKIA:hu/sh@bucket/wh")
     assert "hu/" not in str(error.value) and "sh@" not in str(error.value)
+
+
+def test_credentials_in_the_uri_of_a_model_or_source_reach_the_store_and_nothing_else() -> None:
+    told = "s3://key:verysecret@{}/wh?endpoint=http://minio.example:9"
+    config = {"materialized": "table", "location_root": told.format("c-bucket")}
+    plan = resolve_plan({"config": config}, "analytics", "orders", Places("/warehouse"))
+    source = SimpleNamespace(
+        schema="lake", identifier="events", external={"location": told.format("d-bucket")}
+    )
+    place = source_place(source)
+
+    assert (plan.base, place.location) == ("s3://c-bucket/wh/orders", "s3://d-bucket/wh")
+    for base in (plan.base, place.location):
+        assert open_storage(base)._client.address == "http://minio.example:9"  # type: ignore[attr-defined]
+
+
+def test_a_process_gets_in_where_a_pointer_leads_by_what_its_project_says(tmp_path: Path) -> None:
+    told = "s3://key:verysecret@{}/wh?endpoint=http://minio.example:9"
+    nodes: dict[str, object] = {
+        "a": SimpleNamespace(config={"location_root": told.format("e-bucket")}),
+        "b": SimpleNamespace(config={"meta": {"hudi": {"location_root": told.format("f-bucket")}}}),
+        "c": SimpleNamespace(config={}),
+    }
+    sources = {"s": SimpleNamespace(external={"location": told.format("g-bucket")})}
+    warehouse = Warehouse(profile(location_root=str(tmp_path)), None)
+    warehouse.places_said = lambda: places_said(SimpleNamespace(nodes=nodes, sources=sources))
+
+    assert warehouse.directory is not None
+    for bucket in ("e-bucket", "f-bucket", "g-bucket"):
+        storage = open_storage(f"s3://{bucket}/wh/orders")
+        assert storage._client.address == "http://minio.example:9"  # type: ignore[attr-defined]
 
 
 def test_settings_of_a_store_for_a_local_folder_are_refused() -> None:

@@ -45,6 +45,13 @@ def test_a_pointer_leads_to_a_table_elsewhere_whatever_the_case_of_its_name(cata
     assert catalog.table_base("sales", "orders") is None
 
 
+def test_definition_files_do_not_say_how_to_get_in_to_a_store(catalog, tmp_path):
+    catalog.save_pointer("sales", "orders", "s3://key:verysecret@lake/orders?endpoint=http://here:9")
+    catalog.save_source("sales", "events", "s3://key:verysecret@lake/events")
+    bodies = [path.read_text() for path in (tmp_path / "warehouse" / "sales").glob("*.json")]
+    assert len(bodies) == 2 and all('"s3://lake/' in body for body in bodies)
+
+
 def test_a_pointer_to_nowhere_is_no_table(catalog, tmp_path):
     catalog.save_pointer("sales", "orders", str(tmp_path / "gone"))
     assert catalog.table_base("sales", "orders") is None

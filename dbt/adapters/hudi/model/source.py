@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hudi_engine.catalog.plain_files import FORMATS
 from hudi_engine.spelling import did_you_mean, nearest
+from hudi_engine.storage.given import public_location
 
 from dbt.adapters.hudi.model.reader_options import misspelt_option
 from dbt.adapters.hudi.model.reading import option_text
@@ -37,11 +38,34 @@ def source_place(source: Any) -> SourcePlace:
     location, using, options = (given.get(key) for key in _KEYS)
     problem = _problem(given)
     if problem:
-        return SourcePlace(source.schema, source.identifier, str(location or ""), problem=problem)
+        place = public_location(str(location or ""))
+        return SourcePlace(source.schema, source.identifier, place, problem=problem)
     pairs = tuple(sorted((str(key), option_text(value)) for key, value in (options or {}).items()))
     return SourcePlace(
-        source.schema, source.identifier, str(location), None if using is None else str(using).lower(), pairs
+        source.schema,
+        source.identifier,
+        public_location(str(location)),
+        None if using is None else str(using).lower(),
+        pairs,
     )
+
+
+def places_said(manifest: Any) -> Iterator[str]:
+    """Yield the places of their own that nodes and sources of a project have, as it says them.
+
+    Args:
+        manifest: dbt's manifest, or what of it dbt has read; None for none.
+    """
+    for node in getattr(manifest, "nodes", {}).values():
+        ours = (node.config.get("meta", None) or {}).get("hudi")
+        beside = ours.get("location_root") if isinstance(ours, Mapping) else None
+        for said in (node.config.get("location_root", None), beside):
+            if isinstance(said, str):
+                yield said
+    for source in getattr(manifest, "sources", {}).values():
+        said = _external(source).get("location")
+        if isinstance(said, str):
+            yield said
 
 
 def _external(source: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError, TableNotFoundError
 from hudi_engine.storage import open_storage, use_settings
+from hudi_engine.storage.given import public_location
 from hudi_engine.txn.swap import recover_swap
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -91,12 +92,15 @@ class Warehouse:
         self._writers: dict[str, threading.RLock] = {}
         self.pinned: dict[str, str | None] = {}
         self.will_write = False
+        self.places_said: Callable[[], Iterable[str]] = tuple
 
     @cached_property
     def directory(self) -> DirectoryCatalog | None:
         """The names as they stand in the warehouse's folders; None with a metastore. Made when the place has been looked at."""
         if self._credentials.catalog != "directory":
             return None
+        for place in self.places_said():
+            public_location(place)  # pointers do not say how to get in
         return DirectoryCatalog(self.places.location_root, recover=recover_swap)
 
     @cached_property
