@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from dbt.tests.adapter.persist_docs.test_persist_docs import (
     BasePersistDocsAllColumnsMissing,
@@ -9,6 +11,19 @@ from dbt.tests.adapter.persist_docs.test_persist_docs import (
     BasePersistDocsQuotedColumnCaseSensitive,
     BasePersistDocsQuotedDescriptionNotAppliedOnMismatch,
 )
+from dbt.tests.util import run_dbt_and_capture
+
+MODEL = "{{ config(materialized='table', persist_docs={'columns': true}) }} select 1 as id, 'a' as name, 'x' as place"
+COLUMNS = """
+models:
+  - name: described
+    columns: [{name: ID, description: the key}, {name: name, description: who}, {name: gone, description: what was}]
+"""
+MACROS = """
+{% macro validate_doc_columns(relation, column_dict, existing_column_names) %}
+  {% do exceptions.raise_compiler_error('releases of dbt before 1.22.10 of dbt-adapters have no such macro') %}
+{% endmacro %}
+"""
 
 
 @pytest.fixture(scope="class")
@@ -34,3 +49,23 @@ class TestPersistDocsQuotedDescriptionNotAppliedOnMismatch(
     BasePersistDocsQuotedDescriptionNotAppliedOnMismatch
 ):
     pass
+
+
+class TestCommentsOfColumns:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"described.sql": MODEL, "schema.yml": COLUMNS}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"described_columns.sql": MACROS}
+
+    def comments(self, project: Any) -> dict[str, str | None]:
+        rows = project.run_sql("describe table {schema}.described", fetch="all")
+        return {row[0]: row[2] for row in rows}
+
+    def test_descriptions_need_no_macro_that_older_releases_of_dbt_lack(self, project: Any) -> None:
+        _, told = run_dbt_and_capture(["run"])
+
+        assert "specified in the schema but are not present in the database: gone" in told
+        assert self.comments(project) == {"id": "the key", "name": "who", "place": None}

@@ -3,8 +3,7 @@
   {%- set wants_relation = for_relation and config.persist_relation_docs() -%}
   {%- set wants_columns = for_columns and config.persist_column_docs() -%}
   {% if wants_columns and model.columns %}
-    {%- set existing = adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}
-    {%- set documented = validate_doc_columns(relation, model.columns, existing) -%}
+    {%- set documented = hudi__documented_columns(relation, model.columns) -%}
   {% endif %}
   {% if (wants_relation or wants_columns) and not relation.is_view %}
     {%- set comments = {} -%}
@@ -13,6 +12,25 @@
     {% endfor %}
     {% do adapter.hudi_comment(relation, (model.description or '') if wants_relation else none, comments if wants_columns else none) %}
   {% endif %}
+{% endmacro %}
+
+{#- Of the columns that a node describes those that its table has; a warning names the others. -#}
+{% macro hudi__documented_columns(relation, described) %}
+  {%- set names = adapter.get_columns_in_relation(relation) | map(attribute='name') | list -%}
+  {%- set lowered = names | map('lower') | list -%}
+  {%- set found = {} -%}
+  {%- set missing = [] -%}
+  {%- for name in described -%}
+    {%- if name in names or (name | lower in lowered and not described[name]['quote']) -%}
+      {%- do found.update({name: described[name]}) -%}
+    {%- else -%}
+      {%- do missing.append(name) -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- if missing -%}
+    {%- do exceptions.warn("In relation " ~ relation.render() ~ ": The following columns are specified in the schema but are not present in the database: " ~ missing | join(", ")) -%}
+  {%- endif -%}
+  {{ return(found) }}
 {% endmacro %}
 
 {% macro hudi__alter_column_comment(relation, column_dict) %}
