@@ -11,7 +11,7 @@ from dbt.tests.adapter.persist_docs.test_persist_docs import (
     BasePersistDocsQuotedColumnCaseSensitive,
     BasePersistDocsQuotedDescriptionNotAppliedOnMismatch,
 )
-from dbt.tests.util import run_dbt_and_capture
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 MODEL = "{{ config(materialized='table', persist_docs={'columns': true}) }} select 1 as id, 'a' as name, 'x' as place"
 COLUMNS = """
@@ -22,6 +22,11 @@ models:
 MACROS = """
 {% macro validate_doc_columns(relation, column_dict, existing_column_names) %}
   {% do exceptions.raise_compiler_error('releases of dbt before 1.22.10 of dbt-adapters have no such macro') %}
+{% endmacro %}
+
+{% macro describe(column, description) %}
+  {% set table = api.Relation.create(schema=target.schema, identifier='described', type='table') %}
+  {% do alter_column_comment(table, {column: {'description': description}}) %}
 {% endmacro %}
 """
 
@@ -69,3 +74,12 @@ class TestCommentsOfColumns:
 
         assert "specified in the schema but are not present in the database: gone" in told
         assert self.comments(project) == {"id": "the key", "name": "who", "place": None}
+
+    def test_the_comment_of_one_column_leaves_those_of_the_others(self, project: Any) -> None:
+        run_dbt(["run"])
+        describe = ["run-operation", "describe", "--args"]
+
+        run_dbt([*describe, "{column: place, description: where}"])
+        assert self.comments(project) == {"id": "the key", "name": "who", "place": "where"}
+        run_dbt([*describe, "{column: NAME, description: ''}"])
+        assert self.comments(project) == {"id": "the key", "name": None, "place": "where"}

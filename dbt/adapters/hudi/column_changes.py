@@ -23,7 +23,7 @@ from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
 
 
 class ColumnChanges(metaclass=AdapterMeta):
-    """The adapter's methods for ``on_schema_change``."""
+    """The adapter's methods for ``on_schema_change``, and for names and comments of columns."""
 
     connections: HudiConnectionManager
 
@@ -70,6 +70,14 @@ class ColumnChanges(metaclass=AdapterMeta):
             )
             table.alter_schema(change.applied(builds.data_columns(table)))
             self.connections.warehouse.show(session, name.database, name.name, table)
+
+    @available.parse_none
+    def hudi_add_comments(self, relation: BaseRelation, comments: Mapping[str, str]) -> None:
+        """Store descriptions of some columns of a Hudi table and keep those of the others."""
+        with self.connections.work(f"comments of {relation}") as session:
+            warehouse, name = self.connections.warehouse, named(relation)
+            table = warehouse.require_table(session, name.database, name.name)
+            warehouse.add_comments(session, name.database, name.name, table, comments)
 
     @available.parse(lambda *_, **__: "")
     def hudi_snapshot_query(

@@ -34,6 +34,7 @@ from hudi_engine.catalog.gone import forget_other_warehouses
 from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import HudiError, TableNotFoundError
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.storage import open_storage, use_settings
 from hudi_engine.storage.given import public_location
 from hudi_engine.txn.swap import recover_swap
@@ -409,10 +410,11 @@ class Warehouse:
         self, session: SparkSession, schema: str, name: str, table: HudiTable, comments: Mapping[str, str]
     ) -> None:
         """Store descriptions of some columns and keep those of the others."""
+        told = spellings(comments)
         known = {
             column.name: column.metadata["comment"]
             for column in session.table(f"`{schema}`.`{name}`").schema.fields
-            if "comment" in column.metadata
+            if "comment" in column.metadata and column.name not in told
         }
         self.register(session, schema, name, table, column_comments={**known, **comments})
 

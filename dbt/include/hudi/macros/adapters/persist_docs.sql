@@ -38,7 +38,7 @@
   {% for name in column_dict %}
     {% do comments.update({name: column_dict[name]['description'] or ''}) %}
   {% endfor %}
-  {% do adapter.hudi_comment(relation, none, comments) %}
+  {% do adapter.hudi_add_comments(relation, comments) %}
 {% endmacro %}
 
 {% macro hudi__alter_relation_comment(relation, relation_comment) %}
