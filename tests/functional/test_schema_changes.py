@@ -106,6 +106,13 @@ class TestColumnsAndRowsAreOneCommit:
         assert "no longer selects gone" in said and "selects away, which it lacks" in said
         assert self.look(project, "ignoring") == OLD
 
+    def test_a_field_whose_name_a_table_cannot_have_is_refused_by_name(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "appended"])
+        more = "select 2 as id, 'x' as gone, 8 as n, named_struct('a b', 1) as extra"
+        (said,) = self.run("appended", more, passes=False)
+        assert "'extra'" in said and "a b" in said and "not allowed" in said and "rename it" in said
+        assert self.look(project, "appended") == OLD
+
     def test_rows_that_break_a_constraint_bring_no_column(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh", "--select", "checked"])
         before = self.look(project, "checked")

@@ -7,7 +7,9 @@ from typing import Any
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.schema.fit import quoted
+from pyspark.errors import ParseException
 from pyspark.sql import types as T
 from pyspark.sql.types import _parse_datatype_string
 
@@ -129,7 +131,17 @@ class ColumnChanges(metaclass=AdapterMeta):
 
 
 def _fields(columns: Iterable[Any]) -> list[T.StructField]:
-    return [T.StructField(column.name, _parse_datatype_string(column.dtype), True) for column in columns]
+    return [T.StructField(column.name, _type_of(column), True) for column in columns]
+
+
+def _type_of(column: Any) -> T.DataType:
+    try:
+        return _parse_datatype_string(column.dtype)
+    except ParseException as error:
+        raise DbtRuntimeError(
+            f"column {column.name!r} has type {column.dtype}, with a field whose name is not allowed. A field's name must match "
+            "[A-Za-z_][A-Za-z0-9_]*: rename it in the query"
+        ) from error
 
 
 def _told(retyped: Mapping[str, T.DataType]) -> list[dict[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+from hudi_engine.catalog.sql_text import type_text
 from hudi_engine.schema.any_case import AnyCase
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.meta_fields import DELETES
@@ -131,7 +132,7 @@ def _own(columns: T.StructType) -> list[T.StructField]:
 
 
 def _stored(kind: T.DataType) -> T.DataType:
-    return _parse_datatype_string(stored_type(kind.simpleString()))
+    return _parse_datatype_string(stored_type(type_text(kind)))
 
 
 def same_type(left: T.DataType, right: T.DataType) -> bool:
