@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -271,6 +272,21 @@ def test_what_cannot_be_cloned_is_refused_by_name_and_leaves_nothing(
         newer = unpack("v9_cow_nonpartitioned_upsert_h120", tmp_path)
         clone_table(open_storage(str(newer)), str(tmp_path / "new"))
     assert {each.name for each in tmp_path.iterdir()} == {"orders", "orders_clone", newer.name}
+
+
+def test_what_has_the_folder_makes_room_when_the_clone_is_built_beside_it(
+    original: LocalStorage, tmp_path: Path
+) -> None:
+    place = tmp_path / "clone"
+    place.mkdir()
+    (place / "rows.csv").write_text("7,mine")
+    with pytest.raises(TimelineError, match="oldest write"):
+        clone_table(original, str(place), lambda: shutil.rmtree(place), at="20010101000000000")
+    assert (place / "rows.csv").read_text() == "7,mine"
+
+    clone_table(original, str(place), lambda: shutil.rmtree(place))
+    assert mini.content(open_storage(str(place))) == mini.content(original)
+    assert {each.name for each in tmp_path.iterdir()} == {"orders", "clone"}
 
 
 @pytest.mark.parametrize("place", ["disk", "S3"])

@@ -109,5 +109,69 @@ class TestSlimRun(BaseClone):
         return min(each.name.partition(".")[0] for each in (table / ".hoodie").glob("*.deltacommit"))
 
 
+class TestWhatHasTheName(BaseClone):
+    """What a clone takes the place of stays until the clone can be there."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        seen = "{{ config(materialized='view') }} select id, name from {{ ref('orders') }}"
+        return {"orders.sql": ORDERS, "seen.sql": seen}
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {}
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {}
+
+    @pytest.fixture(autouse=True)
+    def there(self, project: Any, other_schema: str) -> list[str]:
+        if not (Path(project.project_root) / "state").exists():
+            project.create_test_schema(other_schema)
+            run_dbt(["run"])
+            self.copy_state(project.project_root)
+        return ["--state", "state", "--target", "otherschema", "--full-refresh"]
+
+    def rows(self, project: Any, name: str) -> list[tuple[Any, ...]]:
+        found = project.run_sql(f"select * from {name}", fetch="all")
+        return sorted(tuple(row)[:2] for row in found)
+
+    @pytest.mark.parametrize("kind", ["view", "table"])
+    def test_a_clone_that_cannot_be_made_leaves_what_has_its_name(
+        self, project: Any, other_schema: str, there: list[str], kind: str
+    ) -> None:
+        name = f"{other_schema}.orders"
+        project.run_sql(f"drop table if exists {name}")
+        using = "using parquet" if kind == "table" else ""
+        project.run_sql(f"create {kind} {name} {using} as select 7 as id, 'mine' as name")
+        original = Path(project.project_root) / "warehouse" / project.test_schema / "orders"
+        (file,) = (each for each in original.rglob("*.parquet") if ".hoodie" not in each.parts)
+        away = file.rename(Path(project.project_root) / "away")
+
+        (result,) = run_dbt(["clone", *there, "-s", "orders"], expect_pass=False)
+        assert file.name.partition("_")[0] in result.message
+        assert self.rows(project, name) == [(7, "mine")]
+
+        away.rename(file)
+        run_dbt(["clone", *there, "-s", "orders"])
+        assert rows_by_hudi_rs(str(original.parents[1] / other_schema / "orders"), ["id", "name"]) == FIRST
+        assert project.run_sql(f"select count(*) from {name}", fetch="one")[0] == len(FIRST)
+
+    def test_a_view_that_cannot_be_read_leaves_the_table_that_has_its_name(
+        self, project: Any, other_schema: str, there: list[str]
+    ) -> None:
+        name, away = f"{other_schema}.seen", f"{project.test_schema}.away"
+        project.run_sql(f"create table {name} using hudi as select 7 as id, 'mine' as name")
+        project.run_sql(f"alter table {project.test_schema}.orders rename to {away}")
+
+        run_dbt(["clone", *there, "-s", "seen"], expect_pass=False)
+        assert self.rows(project, name) == [(7, "mine")]
+
+        project.run_sql(f"alter table {away} rename to {project.test_schema}.orders")
+        run_dbt(["clone", *there, "-s", "seen"])
+        assert self.rows(project, name) == FIRST
+
+
 def inodes(table: Path) -> set[int]:
     return {os.stat(each).st_ino for each in table.rglob("*.parquet") if ".hoodie" not in each.parts}

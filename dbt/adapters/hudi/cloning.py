@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog import TableName
+from hudi_engine.storage.given import public_location
 
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.rows.named_places import clone_under_name
 from dbt.adapters.hudi.spark.folders import plain_location
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
@@ -59,7 +62,7 @@ class CloneMethods(TableServiceMethods):
         Args:
             plan: The model's plan.
             original: The table of the other environment.
-            replace: Whether a table that is there is replaced.
+            replace: Whether a Hudi table that is there is replaced; what else has the name goes once the clone is made.
         """
         place = _Place(TableName(plan.schema, plan.name), plan.base, plan.own_location)
         return self._clone(original, place, None, replace=replace, copy=plan.clone_copy)
@@ -111,9 +114,11 @@ class CloneMethods(TableServiceMethods):
         """Clone a table and give the clone its name in the catalog."""
         warehouse, name = self.connections.warehouse, place.name
         with self._table(original, f"clone into {name.label}") as (session, table):
+            path = public_location(place.base)
+            make = partial(table.services().clone, path, name=name.name, at=at, replace=replace, copy=copy)
             warehouse.create_schema(session, name.database)
             with warehouse.one_writer(session, place.base):
-                done = table.clone(place.base, name=name.name, at=at, replace=replace, copy=copy)
+                done = clone_under_name(warehouse, session, name, place.base, make)
                 if place.own_location and warehouse.directory is not None:
                     warehouse.directory.save_pointer(name.database.lower(), name.name, place.base)
                 warehouse.register(session, name.database, name.name, warehouse.table(session, place.base))

@@ -6,7 +6,9 @@ other. An object store copies them by itself. Logs are copied, since another wri
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from hudi_engine.clone.content import Content
@@ -70,12 +72,18 @@ class CloneArguments(TypedDict, total=False):
     copy: bool
 
 
-def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) -> CloneResult:
+def clone_table(
+    storage: Storage,
+    path: str,
+    make_room: Callable[[], None] | None = None,
+    **asked: Unpack[CloneArguments],
+) -> CloneResult:
     """Make a table that shares the base files of another, and from then on goes its own way.
 
     Args:
         storage: The original's storage.
         path: Folder of the clone.
+        make_room: Removes what else has the folder, with all it holds, once the clone is built beside it.
         asked: What `HudiTable.clone` takes by name.
 
     Raises:
@@ -101,13 +109,14 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
             f"a Hudi table is already at {target.base}; replace it (replace=True, in YAML replace: true, as a command "
             "--replace), or choose another path"
         )
-    if not is_there:
+    if not is_there and make_room is None:
         check_absent(target)
+    put = partial(_put, target, make_room, replaces=is_there)
     for tries_left in reversed(range(_TRIES)):
         try:
             with storage_errors(storage, "clone a table"):
                 copy = asked.get("copy", False)
-                return _attempt(storage, target, name, asked.get("at"), copy=copy, replaces=is_there)
+                return _attempt(storage, target, name, asked.get("at"), copy, put)
         except StorageError as error:
             # A clean, archive or rollback of the original went by meanwhile: look at it anew.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
@@ -116,7 +125,7 @@ def clone_table(storage: Storage, path: str, **asked: Unpack[CloneArguments]) ->
 
 
 def _attempt(
-    storage: Storage, target: Storage, name: str, at: Moment | None, *, copy: bool, replaces: bool
+    storage: Storage, target: Storage, name: str, at: Moment | None, copy: bool, put: Callable[[str], None]
 ) -> CloneResult:
     """Build the clone in a side folder and put it in its place."""
     state = TableState.load(storage)
@@ -131,12 +140,7 @@ def _attempt(
             PROPERTIES_PATH,
             state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES).to_bytes(),
         )
-        if not replaces:
-            check_absent(target)  # another process may have made a table there meanwhile
-        if replaces or target.exists(""):
-            swap(target.base, side)
-        else:
-            place_new(target.base, side)
+        put(side)
     except BaseException:
         if not is_switched(target.base, side):
             remove_side(side)
@@ -144,6 +148,18 @@ def _attempt(
     # What earlier tries have left, if they died.
     recover_swap(target.base)
     return result
+
+
+def _put(target: Storage, make_room: Callable[[], None] | None, side: str, *, replaces: bool) -> None:
+    """Put the clone that is built in a side folder in its place."""
+    if make_room is not None:
+        make_room()
+    if not replaces:
+        check_absent(target)  # another process may have made a table there meanwhile
+    if replaces or target.exists(""):
+        swap(target.base, side)
+    else:
+        place_new(target.base, side)
 
 
 def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> CloneResult:

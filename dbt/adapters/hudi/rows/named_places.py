@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hudi_engine import rebuild_table
-from hudi_engine.catalog import CatalogEntry
+from hudi_engine.catalog import CatalogEntry, TableName
+from hudi_engine.clone import CloneResult
 from hudi_engine.table_rebuild import build_instead
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
@@ -65,6 +66,42 @@ def build_under_name(
                 entry.base,
             )
     return result
+
+
+def clone_under_name(
+    warehouse: Warehouse,
+    session: SparkSession,
+    name: TableName,
+    base: str,
+    make: Callable[[Callable[[], None] | None], CloneResult],
+) -> CloneResult:
+    """Make a clone; a view or table without Hudi that has its name then makes room. Where that fails all is as it was.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        name: Name of the clone.
+        base: Its folder.
+        make: Makes it; what it is given removes what else has the folder.
+
+    Raises:
+        HudiError: As make does.
+    """
+    entry = warehouse.entry(session, name.database, name.name)
+    if entry is None or entry.is_hudi_table:
+        return make(None)
+
+    def make_room() -> None:
+        now = warehouse.entry(session, name.database, name.name)
+        if now is not None and not now.is_hudi_table:
+            warehouse.drop(session, name.database, name.name)
+
+    folder = entry.managed_folder if entry.base is None else None
+    if folder is not None and same_place(folder, base):
+        return make(make_room)
+    done = make(None)
+    make_room()
+    return done
 
 
 def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:

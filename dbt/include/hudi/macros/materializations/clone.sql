@@ -16,19 +16,22 @@
 
   {%- set is_table = adapter.hudi_shares_files(defer_relation) and can_clone_table() -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) if is_table else this.incorporate(type='view') -%}
-  {#- A Hudi table is replaced at once by its successor; what is of another kind goes first. -#}
-  {%- set replaces = is_table and adapter.is_hudi_table(existing_relation) -%}
-  {%- if existing_relation is not none and not replaces and not (existing_relation.is_view and not is_table) -%}
-    {% do adapter.drop_relation(existing_relation) %}
-  {%- endif -%}
   {%- if is_table -%}
     {%- set plan = adapter.hudi_plan(this, model) -%}
+    {#- A Hudi table is replaced at once by its successor; what is of another kind goes when that is made. -#}
+    {%- set replaces = adapter.is_hudi_table(existing_relation) -%}
     {%- set response = adapter.hudi_clone_model(plan, defer_relation, replace=replaces) -%}
     {% do store_result('main', response=response, agate_table=none) %}
     {% do persist_docs(target_relation, model) %}
   {%- else -%}
+    {%- set query = 'select * from ' ~ defer_relation.render() -%}
+    {%- if existing_relation is not none and not existing_relation.is_view -%}
+      {#- a query that cannot be analysed must not cost the table -#}
+      {% do get_columns_in_query(query) %}
+      {% do adapter.drop_relation(existing_relation) %}
+    {%- endif -%}
     {% call statement('main') -%}
-      {{ get_create_view_as_sql(target_relation, 'select * from ' ~ defer_relation.render()) }}
+      {{ get_create_view_as_sql(target_relation, query) }}
     {%- endcall %}
   {%- endif -%}
   {{ return({'relations': [target_relation]}) }}
