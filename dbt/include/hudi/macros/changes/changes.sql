@@ -66,6 +66,7 @@
 
 {#- dbt run-operation hudi_checkpoint --args '{table: orders_daily, input: analytics.orders, set: 20261101000000000}' -#}
 {% macro hudi_checkpoint(table, input=none, set=none, reset=false) %}
+  {%- set reset = hudi__flag('reset', reset) -%}
   {% if execute %}
     {%- set lines = adapter.hudi_checkpoint(table, input, set, reset) -%}
     {% do log('checkpoint of ' ~ table ~ ' (input, last instant consumed):', info=true) %}
