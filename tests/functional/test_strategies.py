@@ -241,6 +241,12 @@ class TestPartialUpdates:
         return {
             "only_name.sql": model(unique_key="id", merge_update_columns=["name"]),
             "not_name.sql": model(unique_key="id", merge_exclude_columns=["name"]),
+            "nothing.sql": model(
+                second="select 2 as id, 'B' as name, 'y' as dt union all select 3, 'c', 'y'",
+                unique_key="id",
+                merge_exclude_columns=["id", "name", "ts", "dt"],
+                on_schema_change="append_new_columns",
+            ),
             "guarded.sql": model(
                 second="select 1 as id, 'A' as name, 20 as ts, 'x' as dt union all select 2, 'B', 20, 'y'",
                 unique_key="id",
@@ -258,6 +264,9 @@ class TestPartialUpdates:
         ]  # fmt: skip
         assert [tuple(r) for r in project.run_sql(query % "not_name", fetch="all")] == [
             (1, "a", 10), (2, "b", 20), (3, "c", 20),
+        ]  # fmt: skip
+        assert [tuple(r) for r in project.run_sql(query % "nothing", fetch="all")] == [
+            (1, "a", 10), (2, "b", 10), (3, "c", None),
         ]  # fmt: skip
         assert [tuple(r) for r in project.run_sql(query % "guarded", fetch="all")] == [
             (1, "A", 20),

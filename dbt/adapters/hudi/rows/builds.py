@@ -247,7 +247,8 @@ def _columns_to_update(plan: ModelPlan, schema: T.StructType, frame: DataFrame) 
     check_named_columns(known, {"merge_exclude_columns": plan.merge.exclude_columns or ()})
     absent = missing_columns(frame, schema)
     # a matched row keeps what the model no longer selects
-    return [column for column in update or columns if column not in absent] if absent else update
+    taken = columns if update is None else update
+    return [column for column in taken if column not in absent] if absent else update
 
 
 def current_table(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> HudiTable:
