@@ -23,7 +23,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
         ParseException: The query is none.
     """
     pieces, position = [], 0
-    for start, end, parts, has_alias in sorted(_tables(plans.parse(session, query), None)):
+    for start, end, parts, has_alias in sorted(_tables(plans.parse(session, query), None, frozenset())):
         if not is_meant(parts):
             continue
         # columns may be qualified by the table's name
@@ -32,13 +32,29 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     return "".join([*pieces, query[position:]])
 
 
-def _tables(node: JavaPlan, above: JavaPlan | None) -> Iterator[tuple[int, int, list[str], bool]]:
+def _tables(
+    node: JavaPlan, above: JavaPlan | None, queries: frozenset[str]
+) -> Iterator[tuple[int, int, list[str], bool]]:
+    """Return where a plan names tables, by which parts, and whether with an alias; a name of a WITH around it is none."""
     kind = plans.kind(node)
     if kind == "UnresolvedRelation":
-        span = plans.source_range(node)
-        if span is not None:
+        span, parts = plans.source_range(node), plans.texts(node.multipartIdentifier())
+        if span is not None and not (len(parts) == 1 and parts[0].lower() in queries):
             aliased = above is not None and plans.kind(above) == "SubqueryAlias"
-            yield (*span, plans.texts(node.multipartIdentifier()), aliased)
+            yield (*span, parts, aliased)
+        return
+    if kind == "UnresolvedWith":
+        yield from _tables_of_with(node, queries)
         return
     for each in plans.below(node):
-        yield from _tables(each, node)
+        yield from _tables(each, node, queries)
+
+
+def _tables_of_with(node: JavaPlan, queries: frozenset[str]) -> Iterator[tuple[int, int, list[str], bool]]:
+    recurses = plans.hasattr_java(node, "allowRecursion") and node.allowRecursion()
+    for each in plans.items(node.innerChildren()):
+        # a query sees those before it, and itself where it may recurse
+        later = queries | {str(each.alias()).lower()}
+        yield from _tables(each, node, later if recurses else queries)
+        queries = later
+    yield from _tables(node.child(), node, queries)
