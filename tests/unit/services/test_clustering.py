@@ -26,6 +26,7 @@ from hudi_engine.services import (
     schedule_clustering,
     show_clusterings,
 )
+from hudi_engine.services.clustering.asked import clustering_options
 from hudi_engine.services.clustering.plan import ClusteringPlan
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.avro_file import decode_avro_file
@@ -175,6 +176,12 @@ def test_the_partitions_of_a_plan(
     looked = schedule_clustering(mor(tmp_path), options(**given), dry_run=True)
     assert looked.partitions == partitions
     assert bool(looked.reason) is not bool(partitions)
+
+
+@pytest.mark.parametrize("path", [f"{DAY_1},{DAY_2}", f"{DAY_1} ", ""])
+def test_a_path_that_would_name_other_partitions_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be chosen for a clustering by its path.*regex.pattern"):
+        clustering_options(options(), partitions=["day=3", path])
 
 
 def test_groups_and_files_are_as_large_as_the_limits_say(tmp_path: Path) -> None:

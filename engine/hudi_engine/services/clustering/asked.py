@@ -40,7 +40,7 @@ def clustering_options(
         asked[STRATEGY.key] = strategy
     if partitions is not None:
         asked[ClusteringOptions.PARTITION_FILTER.key] = PartitionFilter.SELECTED_PARTITIONS
-        asked[ClusteringOptions.SELECTED_PARTITIONS.key] = ",".join(_names(partitions, "partitions"))
+        asked[ClusteringOptions.SELECTED_PARTITIONS.key] = ",".join(_paths(partitions))
     return options.merged(asked) if asked else options
 
 
@@ -62,6 +62,18 @@ def check_partitions(state: TableState, options: Options) -> None:
     if not state.config.is_partitioned:
         raise ConfigError(f"table {state.config.name!r} has no partitions; leave partitions out")
     raise ConfigError(no_such_partitions(missing, known, state.config.name))
+
+
+def _paths(given: Iterable[str]) -> list[str]:
+    """Return partition paths that can be written with commas between, without naming others."""
+    paths = _names(given, "partitions")
+    other = [path for path in paths if split_names(path) != (path,)]
+    if other:
+        raise ConfigError(
+            f"partition {other[0]!r} cannot be chosen for a clustering by its path, of which a comma, or a blank at an end, would "
+            f"make others; leave partitions and condition out, and choose it by {ClusteringOptions.PARTITION_PATTERN}"
+        )
+    return paths
 
 
 def _names(given: Iterable[str], what: str) -> list[str]:
