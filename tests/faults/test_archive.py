@@ -201,6 +201,24 @@ def test_a_late_file_of_a_rolled_back_write_never_becomes_visible(tmp_path):
     assert mini.content(storage) == {(DAY, "a"): 10}
 
 
+@pytest.mark.parametrize("action", ["clean", "rollback"])
+def test_an_empty_file_of_a_clean_or_rollback_stops_no_archive_and_no_clean(tmp_path, action):
+    storage = mini.create_table(str(tmp_path / "t"))
+    upserts(storage, 4)
+    if action == "clean":
+        clean(storage, options())
+    else:
+        mini.write(storage, {DAY: {"dead": 1}})
+        mini.rollback(storage)
+    (done,) = (each for each in timeline_of(storage).completed if each.action == action)
+    storage.replace(f".hoodie/{done.file_name}", b"")
+    upserts(storage, 9, 4)
+    archive(storage, options())
+    assert len(active_writes(storage)) < 13
+    assert clean(storage, options()).files_deleted
+    assert mini.content(storage) == {(DAY, "a"): 12}
+
+
 def test_small_files_of_the_archive_are_merged_when_asked_for(tmp_path):
     storage = mini.create_table(str(tmp_path / "t"))
     merging = options(hoodie__archive__merge__enable="true", hoodie__archive__merge__files__batch__size=3)

@@ -84,7 +84,8 @@ def _taken_back(state: TableState) -> Iterator[TakenBack]:
         if instant.action not in _UNDOING:
             continue
         path = f"{state.config.timeline_path}/{instant.file_name}"
-        record = decode_avro_file(timeline.read_file(instant.file_name), f"{state.storage.base}/{path}")
+        body = timeline.read_file(instant.file_name)
+        record = decode_avro_file(body, f"{state.storage.base}/{path}") if body else {}
         status = state.storage.stat(path)
         for rollback in _rollbacks(instant, record):
             partitions = tuple(relative_path(each) for each in rollback.get("partitionMetadata") or {})

@@ -36,12 +36,15 @@ class LastClean:
 
     @classmethod
     def of(cls, state: TableState) -> LastClean | None:
-        """Read it; None when the timeline has no clean."""
+        """Read it; None when the timeline has no clean, or an empty file that says nothing."""
         cleans = [instant for instant in state.timeline.completed if instant.action == "clean"]
         if not cleans:
             return None
         name = cleans[-1].file_name
-        record = decode_avro_file(state.timeline.read_file(name), f"{state.config.timeline_path}/{name}")
+        body = state.timeline.read_file(name)
+        if not body:
+            return None
+        record = decode_avro_file(body, f"{state.config.timeline_path}/{name}")
         extra = record.get("extraMetadata") or {}
         partitions = (record.get("partitionMetadata") or {}).values()
         failed = any(each.get("failedDeleteFiles") for each in partitions)
