@@ -23,6 +23,10 @@ PARTITIONED = """
 {{ config(materialized='incremental', unique_key='id', precombine_field='n', partition_by=var('by', 'gone')) }}
 {% if is_incremental() %} {{ var('second') }} {% else %} select 1 as id, 'kept' as gone, 7 as n {% endif %}
 """
+SPELLED = """
+{{ config(materialized='incremental', unique_key='id', pre_hook='set spark.sql.caseSensitive=true') }}
+{% if is_incremental() %} select 1 as ID, 'new' as Gone, 8 as n {% else %} select 1 as id, 'kept' as gone, 7 as n {% endif %}
+"""
 PROPERTIES = """
 models:
   - name: checked
@@ -49,7 +53,7 @@ class TestColumnsAndRowsAreOneCommit:
         }
         first = "select 1 as id, 'kept' as gone, 7 as n"
         texts["checked.sql"] = texts["checked.sql"].replace(first, f"{first}, cast(null as string) as extra")
-        return {**texts, "partitioned.sql": PARTITIONED, "all.yml": PROPERTIES}
+        return {**texts, "partitioned.sql": PARTITIONED, "spelled.sql": SPELLED, "all.yml": PROPERTIES}
 
     def look(self, project: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         with project.adapter.connection_named("look"):
@@ -105,6 +109,11 @@ class TestColumnsAndRowsAreOneCommit:
         (said,) = self.run("ignoring", "select 1 as id, 'kept' as away, 7 as n", passes=False)
         assert "no longer selects gone" in said and "selects away, which it lacks" in said
         assert self.look(project, "ignoring") == OLD
+
+    def test_columns_in_another_spelling_are_found_also_where_spark_minds_case(self, project: Any) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "spelled"])
+        run_dbt(["run", "--select", "spelled"])
+        assert self.look(project, "spelled") == (OLD[0], [(1, "new", 8)])
 
     def test_a_field_whose_name_a_table_cannot_have_is_refused_by_name(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh", "--select", "appended"])

@@ -9,7 +9,7 @@ from dbt.adapters.hudi.rows.alignment import chosen_columns, legal_names, refuse
 
 
 def test_columns_are_found_whatever_their_case_and_those_that_are_absent_are_told() -> None:
-    assert chosen_columns(["ID", "new"], ["id", "gone"]) == (["`id`"], ["gone"])
+    assert chosen_columns(["ID", "new"], ["id", "gone"]) == (["`ID`"], ["gone"])
 
 
 def test_the_mark_of_deleted_rows_is_written_though_it_is_no_column_of_the_model() -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
-from hudi_engine.schema.any_case import AnyCase
+from hudi_engine.schema.any_case import AnyCase, spellings
 from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, META_FIELDS
 from pyspark.errors import AnalysisException
@@ -101,10 +101,11 @@ def chosen_columns(given: Sequence[str], wanted: Sequence[str]) -> tuple[list[st
     """
     if not wanted:
         return [quoted(name) for name in given], []
-    known = {name.lower() for name in given}
-    present = [name for name in wanted if name.lower() in known]
+    # in the query's spelling, which alone Spark finds where spark.sql.caseSensitive is true
+    spelled = spellings(given)
+    present = [spelled[name] for name in wanted if name in spelled]
     marks = [name for name in given if name.lower() in _MARKS]
-    absent = [name for name in wanted if name.lower() not in known]
+    absent = [name for name in wanted if name not in spelled]
     return [quoted(name) for name in (*present, *marks)], absent
 
 
