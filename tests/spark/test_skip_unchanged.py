@@ -71,3 +71,13 @@ def test_a_row_that_was_left_as_it_is_counts_as_written_beside_others(
     with pytest.raises(WriteConflictError, match="left out what it found"):
         table.delete(spark.createDataFrame([(3, "b"), (8, "b")], "id int, dt string"))
     assert sorted(row["id"] for row in table.snapshot().collect()) == [1, 2, 3, 7, 8, 9]
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_columns_to_update_count_in_whatever_case_they_are_given(spark, tmp_path, table_type):
+    table = make(spark, tmp_path, table_type)
+    table.upsert(spark.createDataFrame(ROWS, COLUMNS))
+    new = spark.createDataFrame([(1, 2, "a", ["new"]), (3, 2, "b", [])], COLUMNS)
+    result = table.upsert(new, update_columns=["TAGS"])
+    assert result.rows_updated == 1, "the other row brings the tags that it has"
+    assert {row["id"]: row["tags"] for row in table.snapshot().collect()} == {1: ["new"], 2: None, 3: []}

@@ -36,7 +36,8 @@ def without_unchanged(context: WriteContext, plan: UnitPlan, tagged: TaggedUnit)
         name for name in context.read.schema.names if name not in META_FIELDS and name in batch.column_names
     ]
     if plan.update_columns is not None:
-        columns = [name for name in columns if name in plan.update_columns]
+        taken = {name.lower() for name in plan.update_columns}
+        columns = [name for name in columns if name.lower() in taken]
     stored, equal = np.zeros(batch.num_rows, np.int64), np.zeros(batch.num_rows, np.int64)
     for tag in tagged.tags:
         _count(context, batch, tag, columns, stored, equal)
