@@ -20,7 +20,8 @@ MODELS = {
     "ignoring": ("cow", "ignore", "false"),
 }
 PARTITIONED = """
-{{ config(materialized='incremental', unique_key='id', precombine_field='n', partition_by=var('by', 'gone')) }}
+{{ config(materialized='incremental', unique_key='id', precombine_field='n', partition_by=var('by', 'gone'),
+   on_schema_change=var('mode', 'ignore')) }}
 {% if is_incremental() %} {{ var('second') }} {% else %} select 1 as id, 'kept' as gone, 7 as n {% endif %}
 """
 SPELLED = """
@@ -101,6 +102,22 @@ class TestColumnsAndRowsAreOneCommit:
         assert "partition_by is away, but the table has gone" in result.message
         assert "--full-refresh" in result.message and "append_new_columns" not in result.message
         assert self.look(project, "partitioned") == OLD
+
+    def test_rows_without_a_partition_or_an_order_are_refused_where_columns_may_stay_away(
+        self, project: Any
+    ) -> None:
+        run_dbt(["run", "--full-refresh", "--select", "partitioned"])
+        for second, said in (
+            ("select 2 as id, 8 as n", "partition_by names 'gone', but the model's columns are id, n"),
+            (
+                "select 2 as id, 'x' as gone",
+                "precombine_field names 'n', but the model's columns are id, gone",
+            ),
+        ):
+            given = f'{{second: "{second}", mode: append_new_columns}}'
+            (result,) = run_dbt(["run", "--select", "partitioned", "--vars", given], expect_pass=False)
+            assert said in result.message
+            assert self.look(project, "partitioned") == OLD
 
     def test_a_key_under_another_name_is_told_as_no_mode_would_take_it(self, project: Any) -> None:
         run_dbt(["run", "--full-refresh", "--select", "ignoring"])

@@ -286,7 +286,9 @@ def check_fit(plan: ModelPlan, table: HudiTable, columns: Sequence[str]) -> None
     """
     check_shape(plan, table)
     named = plan.named_columns
-    check_named_columns(columns, {key: named[key] for key in ("unique_key", "event_time")})
+    # a row without them would lie in the partition of null, or be older than all; one to delete names its key only
+    placing = () if plan.merge.operation in (None, "delete") else ("partition_by", "precombine_field")
+    check_named_columns(columns, {key: named[key] for key in ("unique_key", "event_time", *placing)})
     known = list(spellings((*data_columns(table).names, *columns)).values())
     check_named_columns(known, {"cluster_by": named["cluster_by"]})
 
