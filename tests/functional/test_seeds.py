@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from dbt.tests.adapter.simple_seed.test_seed import (
     BaseSeedConfigFullRefreshOff,
@@ -62,6 +64,22 @@ class TestSeedWithBOM:
         assert project.run_sql(f"select seed_id, first_name from {unique_schema}.seed_bom", fetch="all") == [
             (1, "Larry")
         ]
+
+
+class TestTypesOfColumnsInAnotherCase:
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"coded.csv": "code;at;n\n007;2026-01-01;1\n1.10;2026-01-02;2\n"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        types = {"CODE": "string", "At": "string", "n": "int"}
+        return {"seeds": {"test": {"coded": {"+column_types": types, "+delimiter": ";"}}}}
+
+    def test_a_text_is_what_the_file_says(self, project: Any) -> None:
+        run_dbt(["seed"])
+        found = project.run_sql("select * from {schema}.coded order by n", fetch="all")
+        assert [tuple(row) for row in found] == [("007", "2026-01-01", 1), ("1.10", "2026-01-02", 2)]
 
 
 class TestTestEmptySeed(BaseTestEmptySeed):

@@ -174,9 +174,10 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_seed(
-        self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str]
+        self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str], delimiter: str = ","
     ) -> AdapterResponse:
         """Load a seed in one commit."""
+        agate_table = seeds.texts_asked_for(agate_table, column_types or {}, delimiter)
         types = seeds.seed_types(plan.name, agate_table, column_types or {}, self.convert_type)
         with self._work(f"load seed {plan.schema}.{plan.name}") as session:
             frame = seeds.seed_frame(session, agate_table, types)

@@ -44,6 +44,27 @@ def number_type(agate_table: agate.Table, column: int) -> str:
     return "bigint" if largest < _INT64 else "decimal(38,0)"
 
 
+def texts_asked_for(agate_table: agate.Table, given: Mapping[str, str], delimiter: str) -> agate.Table:
+    """Return a seed with the texts of its file in all columns that have a type given.
+
+    dbt keeps those of names that are spelled as in the file. In others it has made numbers and dates of them by now, which
+    have lost their zeros, so the file is read again.
+
+    Args:
+        agate_table: The CSV file as dbt has parsed it.
+        given: Types by column, the seed's ``column_types``.
+        delimiter: What stands between two values.
+    """
+    known = AnyCase(given.items())
+    wanted = [name for name in agate_table.column_names if name in known]
+    if all(name in given for name in wanted):
+        return agate_table
+    # it takes its time to import, and hardly a seed needs it
+    from dbt_common.clients import agate_helper
+
+    return agate_helper.from_csv(agate_table.original_abspath, text_columns=wanted, delimiter=delimiter)
+
+
 def seed_types(
     seed: str,
     agate_table: agate.Table,
