@@ -145,6 +145,30 @@ class TestAConfigThatNoLongerFits:
         assert project.run_sql("select count(*) from {schema}.moved", fetch="one")[0] == 1
 
 
+ORDERED = """
+{% snapshot NAME %}
+{{ config(strategy='check', check_cols=['v'], unique_key='id', precombine_field='at', table_type='TYPE', target_schema=target.schema) }}
+select 1 as id, '{{ var('v') }}' as v, {{ var('at') }} as at
+{% endsnapshot %}
+"""
+
+
+class TestAnOrderThatGoesBack:
+    """A version ends when its row has changed, also where the row is an older one by `precombine_field`."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        return {f"{kind}.sql": ORDERED.replace("NAME", kind).replace("TYPE", kind) for kind in ("cow", "mor")}
+
+    def test_each_version_but_the_last_has_its_end(self, project: Any) -> None:
+        for v, at in (("a", 5), ("b", 3), ("c", 4)):
+            run_dbt(["snapshot", "--vars", f"{{v: {v}, at: {at}}}"])
+        for kind in ("cow", "mor"):
+            query = f"select v, at, dbt_valid_to is null from {{schema}}.{kind} order by dbt_valid_from"
+            found = [tuple(row) for row in project.run_sql(query, fetch="all")]
+            assert found == [("a", 5, False), ("b", 3, False), ("c", 4, True)], kind
+
+
 KEYS_TWICE = """
 {% snapshot NAME %}
 {{ config(strategy='check', check_cols='all', unique_key='id', target_schema=target.schema PARTED) }}

@@ -112,7 +112,7 @@ def write_snapshot(
     """
     table = builds.current_table(warehouse, session, plan)
     builds.check_shape(plan, table)
-    rows = _rows_to_write(staged, plan, session.table(relation))
+    rows = _rows_to_write(staged, plan, valid_to, session.table(relation))
     stored_columns = builds.data_columns(table)
     # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
     schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)
@@ -127,15 +127,17 @@ def write_snapshot(
     return write_response(result)
 
 
-def _rows_to_write(staged: DataFrame, plan: ModelPlan, stored: DataFrame) -> DataFrame:
+def _rows_to_write(staged: DataFrame, plan: ModelPlan, valid_to: str, stored: DataFrame) -> DataFrame:
     """Return rows for an upsert by version id, of which known ones take nothing but their end.
 
     The staged query is in the plan once, so it is evaluated once, and Spark sees how little a small one reads. New rows whose
-    version id is there are left out: a deleted row that comes back unchanged. History stays, as in dbt's merge.
+    version id is there are left out: a deleted row that comes back unchanged. History stays, as in dbt's merge. What ends
+    a version is staged with the values of the next one, or with none, and stays in the partition and the order that it has.
     """
     version = list(plan.table.record_key)
-    # a deleted row is staged without its other columns, which say its partition
-    places = list(dict.fromkeys(name.split(".")[0] for name in plan.table.partition_columns))
+    fixed = (*plan.table.partition_columns, *plan.table.precombine_field)
+    named = spellings(name.split(".")[0] for name in fixed)
+    places = [name for name in named.values() if name.lower() != valid_to.lower()]
     known = stored.select(*[F.col(quoted(name)).alias(f"{_STORED}{name}") for name in (*version, *places)])
     same = [F.col(quoted(name)) == F.col(quoted(f"{_STORED}{name}")) for name in version]
     is_new, is_known = F.col(_CHANGE) == "insert", F.col(quoted(f"{_STORED}{version[0]}")).isNotNull()
