@@ -118,3 +118,42 @@ class TestReplacedTables:
             project.run_sql("insert into {schema}.grown values (7, null)")
         run_dbt(["run", "-s", "grown", "--full-refresh"])
         project.run_sql("insert into {schema}.grown values (7, null)")
+
+
+BECOMES = """
+{{ config(materialized=var('as', 'table'), table_type=var('type')) }}
+{% if var('as', 'table') == 'view' %} SQL {% else %} select 1 as id {% endif %}
+"""
+# What can be a table's query and no view's, and why.
+NO_VIEWS = {
+    "select 1 as id, 2 as id": "COLUMN_ALREADY_EXISTS",
+    "select * from {{ this }}": "would read itself",
+    "with own as (select * from {{ this }}) select 2 as id where 1 in (select id from own)": "would read itself",
+    "select * from {{ target.schema }}.other version as of 'latest'": "stands in a view",
+    "select nope": "nope",
+}
+
+
+class TestTablesThatBecomeViews:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        queries = {"possible": "select 2 as id"}
+        queries.update((f"refused_{number}", sql) for number, sql in enumerate(NO_VIEWS))
+        return {f"{name}.sql": BECOMES.replace("SQL", sql) for name, sql in queries.items()}
+
+    @pytest.mark.parametrize("kind", ["cow", "mor"])
+    def test_one_that_cannot_be_a_view_stays(self, project: Any, kind: str) -> None:
+        def rows(name: str) -> list[tuple[Any, ...]]:
+            return [tuple(row) for row in project.run_sql(f"select id from {{schema}}.{name}", fetch="all")]
+
+        project.run_sql("create or replace table {schema}.other using hudi as select 1 as id")
+        run_dbt(["run", "--full-refresh", "--vars", f"{{type: {kind}}}"])
+        results = run_dbt(["run", "--vars", f"{{as: view, type: {kind}}}"], expect_pass=False)
+        said = {result.node.name: str(result.message) for result in results}
+        for number, why in enumerate(NO_VIEWS.values()):
+            name = f"refused_{number}"
+            assert why in said[name], said[name]
+            assert rows(name) == [(1,)], name
+        assert rows("possible") == [(2,)]
+        names = [row[1] for row in project.run_sql("show tables in {schema}", fetch="all")]
+        assert [name for name in names if name.endswith("__dbt_tmp")] == []

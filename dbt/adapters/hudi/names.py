@@ -8,6 +8,7 @@ from typing import Any
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
+from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.entry import READ_OPTIMIZED_SUFFIX, REALTIME_SUFFIX
 
 from dbt.adapters.hudi.connections import HudiConnectionManager
@@ -18,6 +19,7 @@ from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.spark import functions
 from dbt.adapters.hudi.spark.errors import dbt_errors
 from dbt.adapters.hudi.spark.folder_names import FolderNames
+from dbt.adapters.hudi.sql.table_reads import reads_table
 
 
 class Names(metaclass=AdapterMeta):
@@ -122,3 +124,26 @@ class Names(metaclass=AdapterMeta):
             schema=schema if quoted else schema.lower(), identifier=name, type=kind, **more
         )
         return found
+
+    @available.parse_none
+    def hudi_end_trial(self, trial: BaseRelation, table: BaseRelation) -> None:
+        """Drop a view that was made to see whether it can be, before a table makes room for one of that query.
+
+        Args:
+            trial: The view.
+            table: The table.
+
+        Raises:
+            DbtRuntimeError: The query reads the table.
+        """
+        tried, name = named(trial), named(table)
+        with self.connections.work(f"try the view {name.label}") as session:
+            try:
+                reads_it = reads_table(session.table(tried.sql), name)
+            finally:
+                self.connections.warehouse.drop(session, tried.database, tried.name)
+        if reads_it:
+            raise DbtRuntimeError(
+                f"{name.label} is a table and is to become a view that reads it, and so would read itself: the table stays. Give "
+                "the model another alias, or let its query read where the rows come from"
+            )

@@ -116,7 +116,7 @@ def source_range(node: JavaPlan) -> tuple[int, int] | None:
 
 def text_of(statement: str, expression: JavaPlan) -> str:
     """Return an expression as it stands in its statement, or as Spark writes it where its end cannot be told."""
-    spans = [span for node in _nodes(expression) if (span := source_range(node)) is not None]
+    spans = [span for node in nodes(expression) if (span := source_range(node)) is not None]
     text = statement[min(start for start, _ in spans) : max(end for _, end in spans)] if spans else ""
     return text if text and text.count("(") == text.count(")") else str(expression.sql())
 
@@ -144,10 +144,11 @@ def _without_ids(expression: JavaPlan) -> str:
     return re.sub(r"#\d+L?", "", str(expression.toString()))
 
 
-def _nodes(expression: JavaPlan) -> Iterator[JavaPlan]:
+def nodes(expression: JavaPlan) -> Iterator[JavaPlan]:
+    """Give an expression and all that it is made of."""
     yield expression
     for child in items(expression.children()):
-        yield from _nodes(child)
+        yield from nodes(child)
 
 
 def says(plan: JavaPlan, flag: str) -> bool:

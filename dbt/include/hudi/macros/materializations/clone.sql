@@ -26,8 +26,7 @@
   {%- else -%}
     {%- set query = 'select * from ' ~ defer_relation.render() -%}
     {%- if existing_relation is not none and not existing_relation.is_view -%}
-      {#- a query that cannot be analysed must not cost the table -#}
-      {% do get_columns_in_query(query) %}
+      {% do hudi_try_view(existing_relation, query) %}
       {% do adapter.drop_relation(existing_relation) %}
     {%- endif -%}
     {% call statement('main') -%}

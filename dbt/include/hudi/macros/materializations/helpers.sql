@@ -46,3 +46,12 @@
   {% endif %}
   {{ return(code) }}
 {% endmacro %}
+
+{#- A view that cannot be made must not cost the table whose name it takes, so it is made under another name first. -#}
+{% macro hudi_try_view(table, sql) %}
+  {%- set trial = table.incorporate(path={'identifier': table.identifier ~ '__dbt_tmp'}, type='view') -%}
+  {% call statement('try_view') -%}
+    {{ get_create_view_as_sql(trial, sql) }}
+  {%- endcall %}
+  {% do adapter.hudi_end_trial(trial, table) %}
+{% endmacro %}

@@ -12,8 +12,7 @@
   {% do hudi_run_sql_header() %}
 
   {% if existing_relation is not none and not existing_relation.is_view %}
-    {#- a query that cannot be analysed must not cost the table -#}
-    {% do get_columns_in_query(sql) %}
+    {% do hudi_try_view(existing_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}
   {% endif %}
 
