@@ -252,6 +252,37 @@ class TestConsumedChangeType:
             assert schema is not None and schema.names == ["id", "amount"]
 
 
+BOTH = """
+{{ config(materialized='incremental', unique_key=['region', 'id']) }}
+{% if var('us', false) %} select 'us' as region, id from {{ hudi_changes(source('us', 'orders')) }} union all {% endif %}
+select 'eu' as region, id from {{ hudi_changes(source('eu', 'orders')) }}
+"""
+REGIONS = """
+sources:
+  - {name: eu, schema: "{{ target.schema }}_eu", tables: [{name: orders}]}
+  - {name: us, schema: "{{ target.schema }}_us", tables: [{name: orders}]}
+"""
+
+
+class TestInputsOfOneName:
+    """Each input has its own checkpoint, also where its table is called as that of another one."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"both.sql": BOTH, "sources.yml": REGIONS}
+
+    def test_a_new_one_brings_all_its_rows(self, project: Any) -> None:
+        project.run_sql("create schema {schema}_eu; create schema {schema}_us")
+        made = "using hudi tblproperties ('primaryKey' = 'id') as select"
+        project.run_sql(f"create table {{schema}}_eu.orders {made} 1 as id")
+        run_dbt(["run"])
+        project.run_sql("insert into {schema}_eu.orders values (2)")
+        project.run_sql(f"create table {{schema}}_us.orders {made} 7 as id")
+        run_dbt(["run", "--vars", "{us: true}"])
+        assert Chain(project).rows("both", "region, id") == [("eu", 1), ("eu", 2), ("us", 7)]
+        project.run_sql("drop schema {schema}_eu cascade; drop schema {schema}_us cascade")
+
+
 class TestKeysThatMove:
     """A key of a table with a global index is deleted where it was and inserted where it is."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
+from dbt.adapters.hudi.changes.feed import Feed
+from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named, takes_changes
 
 
 @pytest.mark.parametrize(
@@ -26,3 +29,24 @@ def test_strategies_whose_commits_note_no_checkpoint_are_refused(strategy: str) 
     with pytest.raises(DbtRuntimeError, match=f"stands in m, whose incremental_strategy is '{strategy}'"):
         check_takes_changes("m", strategy, {"my_append"})
     check_takes_changes("m", "merge", {"my_append"})
+
+
+def test_the_input_of_a_clone_goes_on_from_that_of_the_original() -> None:
+    feed = Feed({"prod.orders": "1", "prod.people": "2"}, frozenset({"dev.orders", "dev.people"}))
+    assert [feed.noted_for(name) for name in ("dev.orders", "dev.people", "dev.more")] == ["1", "2", None]
+    assert Feed({"a.orders": "1", "b.orders": "2"}).noted_for("dev.orders") is None
+
+
+def test_a_new_input_does_not_go_on_from_another_one_of_the_same_name_that_the_model_still_reads() -> None:
+    feed = Feed({"eu.orders": "1"}, frozenset({"eu.orders", "us.orders"}))
+    assert (feed.noted_for("us.orders"), feed.noted_for("eu.orders")) == (None, "1")
+
+
+def test_the_tables_that_a_model_names_are_those_of_its_refs_and_sources() -> None:
+    manifest = SimpleNamespace(
+        nodes={"model.p.o": SimpleNamespace(schema="EU", alias="orders")},
+        sources={"source.p.us.o": SimpleNamespace(schema="us", name="o", identifier="Orders")},
+    )
+    above = {"nodes": ["model.p.o", "source.p.us.o", "function.p.f"]}
+    assert tables_named({"depends_on": above}, manifest) == {"eu.orders", "us.orders"}
+    assert tables_named({}, manifest) == frozenset()

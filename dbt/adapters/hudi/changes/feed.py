@@ -39,6 +39,7 @@ class Feed:
 
     Args:
         noted: The target's checkpoint before the run.
+        named: The tables that the model names, by schema and name.
         inputs: What is taken, by input relation.
         is_sample: Rows are limited, so nothing counts as consumed.
         tells_steps: Some input tells every commit's changes.
@@ -46,6 +47,7 @@ class Feed:
     """
 
     noted: Mapping[str, str] = field(default_factory=dict)
+    named: frozenset[str] = frozenset()
     inputs: dict[str, Taken] = field(default_factory=dict)
     is_sample: bool = False
     tells_steps: bool = False
@@ -69,13 +71,15 @@ class Feed:
         """Return up to where an input is consumed, None for one that is new.
 
         A clone has the checkpoint of its original, whose inputs lie in another schema: a table of the same name counts as that
-        input, and whether it has the instant that was consumed is looked at when its changes are told.
+        input, and whether it has the instant that was consumed is looked at when its changes are told. What the model still
+        names is another input, whose checkpoint is its own.
 
         Args:
             source: The input, by schema and name.
         """
         table = source.rpartition(".")[2]
-        same = [instant for name, instant in self.noted.items() if name.rpartition(".")[2] == table]
+        gone = [name for name in self.noted if name not in self.named and name not in self.inputs]
+        same = [self.noted[name] for name in gone if name.rpartition(".")[2] == table]
         return self.noted.get(source) or (same[0] if len(same) == 1 else None)
 
     @property

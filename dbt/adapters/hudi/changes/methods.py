@@ -32,7 +32,7 @@ from dbt.adapters.hudi.changes.replay import check_begin, with_later_changes
 from dbt.adapters.hudi.changes.told import next_taken, told_rows
 from dbt.adapters.hudi.connections import HudiConnectionManager
 from dbt.adapters.hudi.logs import logger
-from dbt.adapters.hudi.model.feeds import check_takes_changes
+from dbt.adapters.hudi.model.feeds import check_takes_changes, tables_named
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.model.selected import own_strategies
 from dbt.adapters.hudi.relation import named
@@ -52,7 +52,12 @@ class ChangeFeeds(metaclass=AdapterMeta):
 
     @available.parse(_as_it_is)
     def hudi_changes(
-        self, relation: BaseRelation, target: BaseRelation, fresh: bool, asked: dict[str, Any]
+        self,
+        relation: BaseRelation,
+        target: BaseRelation,
+        fresh: bool,
+        asked: dict[str, Any],
+        model: dict[str, Any],
     ) -> BaseRelation:
         """Return a temporary view of the rows that changed; the window is noted for the commit of the model.
 
@@ -61,6 +66,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
             target: The model's relation.
             fresh: The model is built anew, so all rows are taken.
             asked: The macro's arguments.
+            model: The node that names the table.
         """
         wish = Asked.of(asked)
         _check_relation("hudi_changes", relation)
@@ -69,7 +75,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         with self.connections.work(f"changes of {source}") as session:
             table = self.connections.warehouse.require_table(session, name.database, name.name)
             state = TableState.load(table.storage)
-            feed = self._feed(session, target)
+            feed = self._feed(session, target, model)
             taken = feed.taken_of(source, wish.window) or next_taken(state, feed, source, fresh, wish)
             noted = None if fresh or wish.begin is None else feed.noted_for(source)
             try:
@@ -204,7 +210,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         feeds: dict[tuple[str, str], Feed] = self.connections.get_thread_connection().handle.feeds
         return feeds.get((name.database.lower(), name.name.lower())) or Feed()
 
-    def _feed(self, session: SparkSession, target: BaseRelation) -> Feed:
+    def _feed(self, session: SparkSession, target: BaseRelation, model: dict[str, Any]) -> Feed:
         """Return the feed of a model, begun by its first input."""
         feeds: dict[tuple[str, str], Feed] = self.connections.get_thread_connection().handle.feeds
         name = named(target)
@@ -212,7 +218,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
         if key not in feeds:
             base = self.connections.warehouse.hudi_base(session, name.database, name.name)
             noted = {} if base is None else read_checkpoint(TableState.load(open_storage(base)))
-            feeds[key] = Feed(noted)
+            feeds[key] = Feed(noted, tables_named(model, self.get_macro_resolver()))  # type: ignore[attr-defined]
         return feeds[key]
 
     def _shown(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -39,3 +40,16 @@ def check_takes_changes(model: str, strategy: str, own: Collection[str]) -> None
             f"hudi_changes stands in {model}, whose incremental_strategy is {strategy!r}: {why}. Use 'merge', 'append' or another "
             "strategy of dbt-hudi's for it, or ref() in place of hudi_changes()"
         )
+
+
+def tables_named(model: Mapping[str, Any], manifest: Any) -> frozenset[str]:
+    """Return the tables that a node refers to, each as schema and name in lower case.
+
+    Args:
+        model: The node.
+        manifest: dbt's manifest.
+    """
+    above = (model.get("depends_on") or {}).get("nodes") or ()
+    found = (manifest.nodes.get(each) or manifest.sources.get(each) for each in above)
+    names = ((each.schema, getattr(each, "identifier", None) or each.alias) for each in found if each)
+    return frozenset(f"{schema}.{name}".lower() for schema, name in names)

@@ -15,7 +15,7 @@
     {%- endif -%}
     {%- set fresh = config.get('materialized') != 'incremental' or should_full_refresh() -%}
   {%- endif -%}
-  {{ return(adapter.hudi_changes(relation, this or relation, fresh, asked)) }}
+  {{ return(adapter.hudi_changes(relation, this or relation, fresh, asked, model)) }}
 {% endmacro %}
 
 {#- A Hudi table as it was: {{ hudi_as_of(ref('orders'), '2026-11-01') }} -#}
