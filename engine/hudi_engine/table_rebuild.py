@@ -53,6 +53,8 @@ def rebuild_table(
     spark: SparkSession,
     path: str,
     df: Frame,
+    *,
+    base: TableState | None = None,
     **definition: Unpack[TableArguments],
 ) -> WriteResult:
     """Make the table, or replace all of it, so that readers see the old rows or the new ones and nothing between.
@@ -66,13 +68,15 @@ def rebuild_table(
         spark: The session.
         path: Base path.
         df: All rows of the table; its columns become the table's.
+        base: The table as it was before ``df`` was made from its rows: what others commit after that is a conflict. None when
+            the rows come from elsewhere.
         definition: ``name``, ``record_key``, ``precombine_field``, ``partition_by``, ``table_type`` and ``options`` as in
             HudiTable.create.
 
     Raises:
         HudiError: As create and upsert do; the old table stands.
     """
-    return _rebuild(spark, path, df, definition, begins=False)
+    return _rebuild(spark, path, df, definition, begins=False, base=base)
 
 
 def build_table(
@@ -167,7 +171,13 @@ def build_instead(
 
 
 def _rebuild(
-    spark: SparkSession, path: str, df: Frame, definition: TableArguments, *, begins: bool
+    spark: SparkSession,
+    path: str,
+    df: Frame,
+    definition: TableArguments,
+    *,
+    begins: bool,
+    base: TableState | None = None,
 ) -> WriteResult:
     rows = as_frame(spark, df)
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
@@ -179,7 +189,8 @@ def _rebuild(
     if fresh:
         # a first build that dies leaves a table without columns, which catalogs do not show
         create_table(storage, wanted.with_properties(removals=(CREATE_SCHEMA,)))
-    base = _empty_state(storage) if begins else None
+    if begins:
+        base = _empty_state(storage)
     if not fresh:
         looked = TableState.load(storage) if base is None else base
         if not _stays(looked, wanted):

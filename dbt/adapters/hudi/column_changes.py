@@ -29,6 +29,14 @@ class ColumnChanges(metaclass=AdapterMeta):
 
     connections: HudiConnectionManager
 
+    @available.parse_none
+    def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
+        """Refuse an incremental run that does not fit its table, before anything of the table changes."""
+        warehouse = self.connections.warehouse
+        with self.connections.work(f"compare {plan.schema}.{plan.name} with its model") as session:
+            frame = session.table(named(source).name)
+            builds.check_fit(plan, builds.current_table(warehouse, session, plan), frame.columns)
+
     @available.parse_list
     def hudi_columns_to_be(
         self, plan: ModelPlan, source: Sequence[HudiColumn], target: Sequence[HudiColumn]

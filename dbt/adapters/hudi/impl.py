@@ -18,6 +18,7 @@ from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.config.base import MergeBehavior
 from dbt_common.contracts.constraints import ConstraintType
 from dbt_common.contracts.metadata import CatalogTable
+from hudi_engine.table_state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.audit.run import Audit
@@ -49,6 +50,7 @@ from dbt.adapters.hudi.rows.alignment import chosen_columns, drop_meta_columns, 
 from dbt.adapters.hudi.rows.batches import resumes_build
 from dbt.adapters.hudi.rows.conflicts import evaluated_again
 from dbt.adapters.hudi.rows.constraints import checked, read_constraints
+from dbt.adapters.hudi.rows.own_rows import with_state_read
 from dbt.adapters.hudi.rows.python_models import run_python_model
 from dbt.adapters.hudi.spark import catalog_rows, functions
 from dbt.adapters.hudi.spark.described import described
@@ -217,14 +219,15 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_stage(
-        self, relation: BaseRelation, code: str, language: str = "sql", plan: Any = None, model: Any = None
+        self, relation: BaseRelation, code: str, language: str, plan: ModelPlan, model: Any = None
     ) -> None:
         """Analyse a query and name it; it fails for rows that break the contract where a macro is to write them."""
         name, handle = named(relation).name, self.connections.get_thread_connection().handle
 
         def stage(session: SparkSession) -> None:
-            frame = self._frame(session, name, code, language)
-            frame = frame if plan is None else consumed(plan, frame, self.feed_of(plan), rebuilds=False)
+            frame = self._frame(session, name, code, language, plan)
+            if not plan.table.keeps_history:
+                frame = consumed(plan, frame, self.feed_of(plan), rebuilds=False)
             if model is not None and plan.merge.operation is None:
                 frame = checked(frame, read_constraints(model))
             frame.createOrReplaceTempView(name)
@@ -234,11 +237,19 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         handle.track_view(name)
         handle.staged[name] = stage
 
-    def _frame(self, session: SparkSession, name: str, code: str, language: str) -> DataFrame:
-        if language == "python":
-            return run_python_model(session, name, code)
+    def _frame(
+        self, session: SparkSession, name: str, code: str, language: str, plan: ModelPlan
+    ) -> DataFrame:
+        """Analyse a query; where it reads its model's own rows, the table as it was before is noted."""
         handle = self.connections.get_thread_connection().handle
-        return session.sql(handle.with_states(session, code))
+
+        def analysed() -> DataFrame:
+            if language == "python":
+                return run_python_model(session, name, code)
+            return session.sql(handle.with_states(session, code))
+
+        frame, handle.states_read[name] = with_state_read(self._warehouse, session, plan, code, analysed)
+        return frame
 
     @available.parse_none
     def hudi_rebuild(
@@ -263,23 +274,16 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         with self._work(code) as session:
 
             def write() -> HudiAdapterResponse:
-                frame = self._frame(session, plan.name, code, language)
+                frame = self._frame(session, plan.name, code, language, plan)
                 if model["config"].get("materialized") == "incremental":
                     frame = consumed(plan, frame, self.feed_of(plan), rebuilds=True)
                 noted = self.feed_of(plan).noted_in(plan, rebuilds=True)
-                rows = builds.ModelRows(frame.limit(0) if empty else frame, read_constraints(model), begins)
+                frame, base = frame.limit(0) if empty else frame, self._state_read(plan.name)
+                rows = builds.ModelRows(frame, read_constraints(model), begins, base)
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                     return builds.rebuild_model(self._warehouse, session, noted, rows)
 
             return evaluated_again(write, lambda: invalidate_cached_tables(session), plan.conflict_retries)
-
-    @available.parse_none
-    def hudi_check_fit(self, plan: ModelPlan, source: BaseRelation) -> None:
-        """Refuse an incremental run that does not fit its table, before anything of the table changes."""
-        with self._work(f"compare {plan.schema}.{plan.name} with its model") as session:
-            frame = session.table(named(source).name)
-            table = builds.current_table(self._warehouse, session, plan)
-            builds.check_fit(plan, table, frame.columns)
 
     @available.parse_none
     def hudi_in_hook(self, when: str = "", number: int = 0, of: int = 0) -> None:
@@ -331,13 +335,17 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             def write() -> HudiAdapterResponse:
                 # by name: the query may have been evaluated anew
                 staged = drop_meta_columns(session.table(name)).select(*wanted)
-                rows = builds.ModelRows(staged, read_constraints(model))
+                rows = builds.ModelRows(staged, read_constraints(model), base=self._state_read(name))
                 if builds.side_by_side(plan):
                     return builds.write_model(self._warehouse, session, plan, rows)
                 with self._warehouse.one_writer(session, plan.base), self._audit(session, plan):
                     return builds.write_model(self._warehouse, session, plan, rows)
 
             return evaluated_again(write, lambda: self._stage_again(session, name), plan.conflict_retries)
+
+    def _state_read(self, name: str) -> TableState | None:
+        states: dict[str, TableState | None] = self.connections.get_thread_connection().handle.states_read
+        return states[name]
 
     def _stage_again(self, session: SparkSession, name: str) -> None:
         invalidate_cached_tables(session)
@@ -356,10 +364,11 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
             relation: The snapshot table.
         """
         with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
-            staged = session.table(named(source).name)
+            name = named(source).name
+            rows = builds.ModelRows(session.table(name), base=self._state_read(name))
             with self._audit(session, plan):
                 return snapshots.write_snapshot(
-                    self._warehouse, session, plan, staged, valid_to, relation.render()
+                    self._warehouse, session, plan, rows, valid_to, relation.render()
                 )
 
     @available.parse_none
@@ -386,16 +395,6 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
         """Refuse a function resource where Spark has no SQL functions."""
         with self._work(f"create function {relation}") as session:
             functions.check_version(session, relation.render())
-
-    @available.parse(lambda *args, **kwargs: False)
-    def is_hudi_table(self, relation: BaseRelation | None) -> bool:
-        """Whether a relation is a Hudi table, by the catalog and not by what dbt remembers of it."""
-        if relation is None:
-            return False
-        with self._work(f"look up {relation}") as session:
-            name = named(relation)
-            entry = self._warehouse.entry(session, name.database, name.name)
-        return entry is not None and entry.is_hudi_table
 
     # --- docs, freshness, debug ---------------------------------------------------------------------------------
 

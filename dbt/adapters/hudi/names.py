@@ -125,6 +125,16 @@ class Names(metaclass=AdapterMeta):
         )
         return found
 
+    @available.parse(lambda *_, **__: False)
+    def is_hudi_table(self, relation: BaseRelation | None) -> bool:
+        """Whether a relation is a Hudi table, by the catalog and not by what dbt remembers of it."""
+        if relation is None:
+            return False
+        with self.connections.work(f"look up {relation}") as session:
+            name = named(relation)
+            entry = self.connections.warehouse.entry(session, name.database, name.name)
+        return entry is not None and entry.is_hudi_table
+
     @available.parse_none
     def hudi_end_trial(self, trial: BaseRelation, table: BaseRelation) -> None:
         """Drop a view that was made to see whether it can be, before a table makes room for one of that query.

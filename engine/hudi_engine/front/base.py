@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from hudi_engine.table_state import TableState
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+    from typing_extensions import Self
 
 RawOptions = Mapping[str, object]
 
@@ -51,6 +53,7 @@ class TableBase:
         self._options = dict(options or {})
         self._held = held
         self._columns: pa.Schema | None = None
+        self._rows_read: TableState | None = None
         self._config = None if held is None else held.config
         trust_rules(spark.conf.get(SESSION_SETTING, None))
 
@@ -72,6 +75,16 @@ class TableBase:
         if config.is_partitioned:
             parts.append(f"partitioned by {', '.join(field.name for field in config.partition_fields)}")
         return f"HudiTable({', '.join(parts)})"
+
+    def as_read(self, state: TableState | None) -> Self:
+        """Return this table, whose writes bring rows that were made of its own: what others commit after a state is a conflict.
+
+        Args:
+            state: The table as it was before the rows were read; None when they come from elsewhere.
+        """
+        table = copy.copy(self)
+        table._rows_read = state
+        return table
 
     def services(self, options: RawOptions | None = None) -> TableServices:
         """Return the table's services, which need no session, with the session's executors as their hands.

@@ -403,7 +403,8 @@ class Writes(Reads, HiveEntries):
         """Write, from what this object has read of the table if it has, then publish and run the services that are due."""
         if request.options[SyncOptions.ENABLED]:
             check_sync(self.spark, self.storage, self.config, request.options)
-        result = write(self.spark, self.storage, replace(request, held=self._held, columns=self._columns))
+        known = replace(request, base=request.base or self._rows_read, held=self._held, columns=self._columns)
+        result = write(self.spark, self.storage, known)
         return self._published(result, request.options)
 
     def _published(self, result: WriteResult, options: Options) -> WriteResult:

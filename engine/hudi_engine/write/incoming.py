@@ -131,11 +131,14 @@ def refit(incoming: Incoming, before: TableState, now: TableState, request: Writ
 def reads_of(
     state: TableState, request: WriteRequest, incoming: Incoming, index: IndexKind
 ) -> ReadsOfWrite | None:
-    """Return what of the table the rows were made from: the partitions they are in, or all where keys are looked up in all."""
+    """Return what of the table the rows were made from: the partitions they are in, or all.
+
+    All where keys are looked up in all, and where the rows do not carry the places that they were read from.
+    """
     if not request.own_rows:
         return None
     partitions, changes = incoming.partitions, request.changes
-    everywhere = index.is_global and not request.prepped
+    everywhere = not request.prepped and (index.is_global or request.base is not None)
     if partitions is None or everywhere or (changes is not None and changes.reads_all):
         return ReadsOfWrite(state.timeline)
     replaced = None if changes is None else changes.replaced

@@ -121,7 +121,8 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
         # What becomes of the rows depends on the table, so a new attempt looks at it again.
         seen = None if request.columns is None else request.held or TableState.load(storage)
         again = replace(request, held=None, columns_of=seen)
-        retries = request.options[WriterOptions.CONFLICT_RETRIES]
+        # rows that come from the table stay what they are, and so would the conflict
+        retries = 0 if request.base is not None else request.options[WriterOptions.CONFLICT_RETRIES]
         try:
             return retried(lambda: _attempt(spark, storage, again), retries)
         except RepeatedKeyError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine import HudiTable, build_table, rebuild_table
@@ -13,6 +14,7 @@ from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
 from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
+from hudi_engine.table_state import TableState
 from hudi_engine.write import operation as operations
 from hudi_engine.write.result import WriteResult
 from hudi_engine.write.rows.replacement import EventWindow, outside_rows
@@ -52,11 +54,13 @@ class ModelRows:
         frame: The rows, columns as the schema change mode leaves them.
         constraints: Conditions tested before the commit.
         begins: Whether the run took the model's table for missing when it looked.
+        base: The model's table as it was before the query read rows of it; None when it reads none.
     """
 
     frame: DataFrame
     constraints: Sequence[Constraint] = ()
     begins: bool = False
+    base: TableState | None = None
 
 
 def rebuild_model(
@@ -69,7 +73,8 @@ def rebuild_model(
     frame = checked(frame, rows.constraints)
     entry = warehouse.entry(session, plan.schema, plan.name)
     refuse_place_of_another(warehouse, session, plan, entry)
-    build = build_table if rows.begins and _has_room(warehouse, session, plan, entry) else rebuild_table
+    begins = rows.begins and _has_room(warehouse, session, plan, entry)
+    build = build_table if begins else partial(rebuild_table, base=rows.base)
     # what a clause asks of the table itself is not known where another one is in its place
     if entry is None and (said := plan.merge.said_of_rows) is not None:
         said.refuse_unknown(frame)
@@ -152,7 +157,7 @@ def write_model(
     """
     operation = plan.merge.operation
     assert operation is not None, "a strategy of the user's own is a macro"
-    table = current_table(warehouse, session, plan)
+    table = current_table(warehouse, session, plan).as_read(rows.base)
     plan = as_later_batch(plan, table)
     frame = drop_meta_columns(rows.frame)
     schema = data_columns(table)

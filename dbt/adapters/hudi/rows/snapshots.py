@@ -96,7 +96,7 @@ def write_snapshot(
     warehouse: Warehouse,
     session: SparkSession,
     plan: ModelPlan,
-    staged: DataFrame,
+    staged: builds.ModelRows,
     valid_to: str,
     relation: str,
 ) -> HudiAdapterResponse:
@@ -110,9 +110,9 @@ def write_snapshot(
         valid_to: Name of the column that closes a row.
         relation: Rendered name of the snapshot table.
     """
-    table = builds.current_table(warehouse, session, plan)
+    table = builds.current_table(warehouse, session, plan).as_read(staged.base)
     builds.check_shape(plan, table)
-    rows = _rows_to_write(staged, plan, valid_to, session.table(relation))
+    rows = _rows_to_write(staged.frame, plan, valid_to, session.table(relation))
     stored_columns = builds.data_columns(table)
     # what the source has got since the last run comes with the rows; what it lost stays, null in new rows
     schema = schema_change(APPEND, stored_columns, rows.schema).applied(stored_columns)

@@ -14,6 +14,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtDatabaseError
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.frames.small_plans import interpreted_if_small
+from hudi_engine.table_state import TableState
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.spark.errors import dbt_errors
@@ -77,6 +78,8 @@ class HudiHandle:
         self.feeds: dict[tuple[str, str], Any] = {}
         # how the staged query of each temporary name is evaluated anew
         self.staged: dict[str, Callable[[SparkSession], None]] = {}
+        # the table as it was before the query of a name read its rows
+        self.states_read: dict[str, TableState | None] = {}
         # the hook that is under way, in words for an error's text
         self.hook = ""
         self._closed = threading.Event()

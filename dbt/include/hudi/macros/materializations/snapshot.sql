@@ -28,7 +28,7 @@
     ) -%}
     {%- set code = snapshot_staging_table(strategy, query, target_relation) -%}
     {% do check_time_data_types(code) %}
-    {% do adapter.hudi_stage(staging, code) %}
+    {% do adapter.hudi_stage(staging, code, 'sql', plan) %}
     {%- set response = adapter.hudi_snapshot(plan, staging, columns['dbt_valid_to'], target_relation) -%}
   {% endif %}
   {% do hudi_record_main(code, response) %}

@@ -1,0 +1,55 @@
+"""A model whose query reads the model's own rows, and what others write to them from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hudi_engine.catalog import TableName
+from hudi_engine.publish.manifest import current_manifest
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+from pyspark.sql import DataFrame, SparkSession
+
+from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.spark.folders import same_place
+from dbt.adapters.hudi.spark.session import invalidate_cached_tables
+from dbt.adapters.hudi.spark.warehouse import Warehouse
+from dbt.adapters.hudi.sql.table_reads import reads_table
+
+
+def with_state_read(
+    warehouse: Warehouse,
+    session: SparkSession,
+    plan: ModelPlan,
+    code: str,
+    analysed: Callable[[], DataFrame],
+) -> tuple[DataFrame, TableState | None]:
+    """Return the rows of a model's query, and its table as it was before they were read from it.
+
+    None where the query reads none of its rows. That a filter compares the rows of other tables with one value of it, as the
+    newest time that it has, makes no row: the model takes those rows whatever others write meanwhile.
+
+    Args:
+        warehouse: The profile's tables.
+        session: The connection's session.
+        plan: The model.
+        code: Its query.
+        analysed: Has Spark analyse it, which fixes the files that are read.
+    """
+    before = _state(warehouse, session, plan) if plan.name.lower() in code.lower() else None
+    frame = analysed()
+    if before is None or not reads_table(frame, TableName(plan.schema, plan.name), bounds=False):
+        return frame, None
+    return frame, before
+
+
+def _state(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> TableState | None:
+    """Return a model's table, which Spark then reads so or newer; None where it is not there, or not where it is written to."""
+    base = warehouse.hudi_base(session, plan.schema, plan.name)
+    if base is None or not same_place(base, plan.base):
+        return None
+    state = TableState.load(open_storage(base))
+    if current_manifest(state.storage, state.timeline, state.config) is None:
+        warehouse.show(session, plan.schema, plan.name, warehouse.table(session, base))
+    invalidate_cached_tables(session)
+    return state
