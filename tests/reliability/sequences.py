@@ -252,7 +252,8 @@ class Game:
         """Take the newest commit back, where a move made it alone and it is the newest still."""
         newest = self._newest()
         is_compaction = newest is not None and newest.action == "commit" and self._kind.table_type == "mor"
-        if newest is None or is_compaction or newest.requested_time in self._saved:
+        is_last = len(self._instants()) < 2  # archived ones count by it
+        if newest is None or is_last or is_compaction or newest.requested_time in self._saved:
             return
         before = self._before.get(newest.requested_time)
         if before is not None:
