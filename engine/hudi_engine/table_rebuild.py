@@ -179,6 +179,7 @@ def _rebuild(
     begins: bool,
     base: TableState | None = None,
 ) -> WriteResult:
+    """Build a table where none is, or replace all of the one that is there: where it is, or beside it."""
     rows = as_frame(spark, df)
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
     options = definition.get("options")

@@ -117,8 +117,8 @@ class DirectoryCatalog:
             if self._has_database(spark, schema, warnings):
                 try:
                     listings[schema] = self._storage.list(checked_name(schema))
-                except OSError as error:
-                    warnings.append(f"the tables and views of {schema} are left out: {error}")
+                except OSError as refused:
+                    warnings.append(f"the tables and views of {schema} are left out: {refused}")
         tables = self._load_tables(spark, listings, warnings)
         # a view may call a function, and a function may read a view
         waiting = create_all(spark, self._kept(listings, FunctionDefinition, warnings))

@@ -65,7 +65,9 @@ class EntryNotes:
     @classmethod
     def _parsed(cls, raw: Mapping[str, Any]) -> EntryNotes:
         """Return what a file says; ValueError, KeyError or TypeError for what :meth:`save` never writes."""
-        notes = cls(text_of(raw["comment"]), texts_of(raw["columnComments"]), texts_of(raw["properties"]))
+        notes = cls(
+            kept_text(raw["comment"]), kept_texts(raw["columnComments"]), kept_texts(raw["properties"])
+        )
         problems = property_problems(notes.properties)
         if problems:
             raise ValueError("; ".join(problems))
@@ -103,18 +105,18 @@ class EntryNotes:
         storage.replace(NOTES_PATH, json.dumps(raw, indent=2, sort_keys=True).encode())
 
 
-def text_of(raw: object) -> str:
+def kept_text(raw: object) -> str:
     """Return a text that was read from a file; TypeError for something else."""
     if not isinstance(raw, str):
         raise TypeError(f"there is {raw!r} where text belongs")
     return raw
 
 
-def texts_of(raw: object) -> dict[str, str]:
+def kept_texts(raw: object) -> dict[str, str]:
     """Return texts by their names that were read from a file; TypeError for something else."""
     if not isinstance(raw, dict):
         raise TypeError(f"there is {raw!r} where texts by their names belong")
-    return {name: text_of(text) for name, text in raw.items()}
+    return {name: kept_text(text) for name, text in raw.items()}
 
 
 def property_problems(names: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.catalog.entry import CatalogEntry, is_mark
-from hudi_engine.catalog.entry_notes import text_of, texts_of
+from hudi_engine.catalog.entry_notes import kept_text, kept_texts
 from hudi_engine.catalog.spark_entry import (
     FINGERPRINT_PROPERTY,
     Column,
@@ -107,18 +107,18 @@ class ViewDefinition:
             raw: dict[str, Any] = json.loads(body)
             if raw["format"] != _FORMAT:
                 raise ValueError(f"its format is {raw['format']!r}, not {_FORMAT}")
-            properties = texts_of(raw["properties"])
+            properties = kept_texts(raw["properties"])
             marks = [key for key in properties if is_mark(key)]
             if marks:
                 raise ValueError(f"its properties {', '.join(marks)} are those of a table")
             return cls(
                 name,
-                tuple((text_of(column["name"]), text_of(column["comment"])) for column in raw["columns"]),
-                text_of(raw["query"]),
-                text_of(raw["comment"]),
+                tuple((kept_text(column["name"]), kept_text(column["comment"])) for column in raw["columns"]),
+                kept_text(raw["query"]),
+                kept_text(raw["comment"]),
                 properties,
-                text_of(raw["database"]),
-                tuple(text_of(each) for each in raw.get("selects", ())),
+                kept_text(raw["database"]),
+                tuple(kept_text(each) for each in raw.get("selects", ())),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptTableError(

@@ -38,6 +38,8 @@ class TableBase:
         published: What the newest call of this object has published, None when none has.
     """
 
+    _rows_read: TableState | None = None
+
     def __init__(
         self,
         spark: SparkSession,
@@ -53,7 +55,6 @@ class TableBase:
         self._options = dict(options or {})
         self._held = held
         self._columns: pa.Schema | None = None
-        self._rows_read: TableState | None = None
         self._config = None if held is None else held.config
         trust_rules(spark.conf.get(SESSION_SETTING, None))
 

@@ -398,6 +398,7 @@ def _finish(place: TablePlace, new: str, before: SwapRecord | None = None) -> No
 
 
 def _move(place: TablePlace, new: str, owner: Owner) -> None:
+    """Take the old table's files away, its properties first, and copy the new one's, its properties last."""
     moving = _files(place.parent, new)
     if PROPERTIES_PATH not in moving:
         raise CorruptTableError(

@@ -76,9 +76,8 @@ class HudiHandle:
         self._views: set[str] = set()
         # what the models of this connection take of their inputs, by schema and name
         self.feeds: dict[tuple[str, str], Any] = {}
-        # how the staged query of each temporary name is evaluated anew
+        # how the query of each name is evaluated anew, and its model's table as it was before it read rows of that
         self.staged: dict[str, Callable[[SparkSession], None]] = {}
-        # the table as it was before the query of a name read its rows
         self.states_read: dict[str, TableState | None] = {}
         # the hook that is under way, in words for an error's text
         self.hook = ""
