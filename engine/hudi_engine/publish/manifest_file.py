@@ -43,7 +43,8 @@ _LINE_START, _LINE_END = b'{"path": "', b"}"
 _FILE = re.compile(rb'\n\{"path": "([^"]*)", "size": (\d+), "isDir": false, "modificationTime": (\d+)')
 _SIZE, _LABEL = re.compile(rb'"size": (\d+)'), re.compile(rb'"modificationTime": (\d+)')
 # What leads out of a folder, and what may become that: the engine encodes neither dots nor slashes.
-_ODD, _OUTWARD = (b"/..", b"%2", b"\\"), re.compile(rb"/\.\.(?:/|$)|%2[ef]|\\", re.IGNORECASE)
+_ODD = (b"%", b"\\", b"/..")
+_OUTWARD = re.compile(rb"/\.\.(?:/|$)|%2[ef]|\\", re.IGNORECASE)
 
 
 class Layout(str, Enum):
@@ -228,12 +229,13 @@ def parse_manifest(number: int, body: bytes) -> Manifest:
     try:
         head = json.loads(lines[0])
         stamp = _stamp(head[_STAMP_KEY])
-        if stamp is None or head["isDir"] is not True or not _lie_below(stamp, lines[1:]):
+        # In the order in which they are looked up; earlier releases wrote another.
+        files = tuple(sorted(lines[1:]))
+        if stamp is None or head["isDir"] is not True or not _lie_below(stamp, files, body):
             return damaged
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return damaged
-    # In the order in which they are looked up; earlier releases wrote another.
-    return Manifest(number, stamp, tuple(sorted(lines[1:])))
+    return Manifest(number, stamp, files)
 
 
 def parse_line(line: bytes) -> ManifestEntry:
@@ -288,13 +290,14 @@ def _are_whole(body: bytes, lines: int) -> bool:
     return 0 < lines == starts == ends == body.count(b'"isDir": false') + 1
 
 
-def _lie_below(stamp: Stamp, lines: Sequence[bytes]) -> bool:
-    """Tell whether all files lie where those of the table and those derived from them do."""
+def _lie_below(stamp: Stamp, lines: Sequence[bytes], body: bytes) -> bool:
+    """Tell whether all files lie where those of the table and those derived from them do; ``body`` is looked at as a whole."""
     starts = tuple(_start_of(folder) + b"/" for folder in (stamp.base, stamp.derived_at) if folder)
-    if not all(line.startswith(starts) for line in lines):
+    # Of sorted lines those between two below a folder lie there too.
+    looked = lines if stamp.derived_at else (*lines[:1], *lines[-1:])
+    if not all(line.startswith(starts) for line in looked):
         return False
-    text = b"\n".join(lines)
-    if not any(each in text for each in _ODD):
+    if not any(each in body for each in _ODD):
         return True
     return not any(_OUTWARD.search(encoded_uri(line)) for line in lines)
 
