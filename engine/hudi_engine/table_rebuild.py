@@ -11,7 +11,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.sync_options import SyncOptions
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
-from hudi_engine.errors import StorageError, TableExistsError, WriteConflictError
+from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.hive_sync import check_sync, sync_after_commit
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.storage.base import Storage
@@ -20,13 +20,13 @@ from hudi_engine.storage.given import public_location
 from hudi_engine.table import HudiTable, defined_table
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.schema_commits import load_schema_history
+from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.footprint import Kind, kind_of
 from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.since import committed_since
 from hudi_engine.txn.swap import (
     is_switched,
     mark_builder,
-    place_new,
     recover_swap,
     remove_side,
     side_folder,
@@ -104,42 +104,6 @@ def build_table(
     return _rebuild(spark, path, df, definition, begins=True)
 
 
-class _Instead:
-    """Puts a table in the place of a folder that something else has."""
-
-    def __init__(self, storage: Storage, make_room: Callable[[], None]) -> None:
-        self._storage = storage
-        self._make_room = make_room
-        self._known: list[str] | None = None
-
-    def put(self, base: str, side: str) -> None:
-        """Make room for the table built in ``side`` and put it there."""
-        self._known = self._paths()
-        try:
-            self._make_room()
-            place_new(base, side)
-        except Exception as error:
-            if not self.is_only(base, side):
-                raise
-            raise StorageError(
-                f"the table is built at {side}, and could not be put in the place of what was at {base}: {error}. Move that folder "
-                "there, or run this again"
-            ) from error
-
-    def is_only(self, base: str, side: str) -> bool:
-        """Tell whether some of what was there may be gone, so that the table built beside must stay."""
-        if self._known is None:
-            return False
-        try:
-            return self._paths() != self._known
-        except OSError as error:
-            logger.warning("%s is kept, as it cannot be told what is left at %s: %s", side, base, error)
-            return True
-
-    def _paths(self) -> list[str]:
-        return sorted(each.path for each in self._storage.list("", recursive=True))
-
-
 def build_instead(
     spark: SparkSession,
     path: str,
@@ -164,7 +128,7 @@ def build_instead(
     rows = as_frame(spark, df)
     wanted = defined_table(spark_to_arrow(_without_meta(rows).schema), **definition)
     storage = open_storage(public_location(path))
-    instead = _Instead(storage, make_room)
+    instead = Instead(storage, make_room)
     return _build_beside(
         spark, storage, wanted, rows, definition.get("options"), instead.put, instead.is_only
     )

@@ -10,6 +10,7 @@ import pytest
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, WriteConflictError
 from hudi_engine.filegroup.base_file import base_file_name
+from hudi_engine.procedures import PROCEDURES
 from hudi_engine.services import archive, clean, drop_savepoint
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
@@ -217,6 +218,23 @@ def test_an_empty_file_of_a_clean_or_rollback_stops_no_archive_and_no_clean(tmp_
     assert len(active_writes(storage)) < 13
     assert clean(storage, options()).files_deleted
     assert mini.content(storage) == {(DAY, "a"): 12}
+
+
+@pytest.mark.parametrize(("action", "procedure"), [("clean", "show_cleans"), ("rollback", "show_rollbacks")])
+def test_an_empty_file_of_a_clean_or_rollback_is_passed_over_where_they_are_listed(
+    tmp_path, action, procedure
+):
+    storage = mini.create_table(str(tmp_path / "t"))
+    for number in range(2):
+        upserts(storage, 4, 4 * number)
+        mini.write(storage, {DAY: {"dead": 1}})
+        mini.rollback(storage)
+        clean(storage, options())
+    done = [each for each in timeline_of(storage).completed if each.action == action]
+    assert len(done) == 2
+    storage.replace(f".hoodie/{done[0].file_name}", b"")
+    rows = PROCEDURES[procedure].call(TableServices(storage, options()), {})
+    assert [str(row[0]) for row in rows] == [done[1].requested_time]
 
 
 def test_small_files_of_the_archive_are_merged_when_asked_for(tmp_path):

@@ -75,6 +75,26 @@ def test_a_restore_that_would_leave_saved_commits_around_archived_ones_is_refuse
     assert len(mini.content(storage)) == 6
 
 
+def test_the_last_commit_by_which_archived_ones_count_is_not_saved(tmp_path: Path) -> None:
+    storage, instants = made(tmp_path / "t", 6, 1)
+    archive_to(storage, 2)
+    with pytest.raises(
+        TimelineError, match=f"{instants[5]} cannot be saved.*{instants[4]} the newest.*Write once"
+    ):
+        mini.savepoint(storage)
+    assert len(mini.content(storage)) == 6
+    mini.write(storage, {"part=6": {"k": 6}})
+    mini.savepoint(storage)
+    assert len(mini.content(storage)) == 7
+
+
+def test_archiving_leaves_the_newest_commit_without_a_savepoint(tmp_path: Path) -> None:
+    storage, instants = made(tmp_path / "t", 6, 1)
+    archive_to(storage, 1)
+    assert active(storage) == [instants[1], instants[5]]
+    assert len(mini.content(storage)) == 6
+
+
 def cloned(storage: Storage, at: str | None = None) -> Storage:
     return open_storage(clone_table(storage, f"{storage.base}_clone_{at}", at=at).path)
 

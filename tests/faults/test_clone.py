@@ -398,3 +398,25 @@ def test_the_clone_of_a_clone_and_of_an_archived_table_is_whole(tmp_path: Path) 
     assert mini.content(again) == mini.content(storage)
     archived = TableState.load(again).timeline.archived.completed_writes
     assert archived == TableState.load(storage).timeline.archived.completed_writes != ()
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_clone_that_cannot_take_a_place_stays_where_what_was_there_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    original = mini.create_table(str(tmp_path / "t"))
+    mini.write(original, THIRD)
+    place = tmp_path / "other" / "place"
+    place.mkdir(parents=True)
+    (place / "rows.csv").write_text("1")
+
+    def make_room() -> None:
+        if gone:
+            shutil.rmtree(place)
+        raise PermissionError(errno.EACCES, "denied")
+
+    with pytest.raises((StorageError, PermissionError), match="is built at" if gone else "denied"):
+        clone_table(original, str(place), make_room)
+    (left,) = place.parent.iterdir()
+    assert left == place or mini.content(open_storage(str(left))) == mini.content(original)
+    assert (left == place) is not gone

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -310,6 +311,21 @@ def test_a_damaged_record_is_refused_by_name(body: bytes, tables: tuple[str, str
     open_storage(base.rpartition("/")[0]).replace(".orders.swap", body)
     with pytest.raises(Exception, match=r"\.orders\.swap.*delete the record"):
         table_storage(base)
+
+
+def test_whoever_may_not_look_beside_a_table_reads_it(
+    tables: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, _ = tables
+    stat = ObjectStorage.stat
+
+    def allowed(self: ObjectStorage, path: str) -> object:
+        if self.base != base:
+            raise PermissionError(errno.EACCES, "Access Denied", path)
+        return stat(self, path)
+
+    monkeypatch.setattr(ObjectStorage, "stat", allowed)
+    assert seen(base) == OLD
 
 
 def test_what_a_dead_builder_left_is_removed(tables: tuple[str, str]) -> None:

@@ -62,7 +62,8 @@ READS = {
 }
 VERSIONS = """
 {% snapshot versions %}
-{{ config(strategy='check', check_cols=['n'], unique_key='id', target_schema=target.schema) }}
+{{ config(strategy='check', check_cols=['n'], unique_key='id', target_schema=target.schema,
+  conflict_retries=var('retries', 0)) }}
 select 1 as id, {{ var('n', 1) }} as n
 {% endsnapshot %}
 """
@@ -131,3 +132,15 @@ class TestRowsThatAnotherWriterChangesMeanwhile:
         assert "WriteConflictError" in result.message
         found = project.run_sql("select n, dbt_valid_to is null from {schema}.versions", fetch="all")
         assert [tuple(row) for row in found] == [(5, True)]
+
+    def test_a_snapshot_is_evaluated_again_where_its_config_says_so(
+        self, project: Any, meanwhile: list[tuple[str, str]]
+    ) -> None:
+        run_dbt(["snapshot"])
+        meanwhile.append(("versions", "7"))
+        run_dbt(["snapshot", "--vars", "{n: 4, retries: 1}"])
+        found = project.run_sql("select n from {schema}.versions where dbt_valid_to is null", fetch="all")
+        closed = project.run_sql(
+            "select n from {schema}.versions where dbt_valid_to is not null", fetch="all"
+        )
+        assert [tuple(row) for row in found] == [(4,)] and (7,) in [tuple(row) for row in closed]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt
+from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine import HudiTable
 
 SOURCES = """
@@ -59,3 +59,20 @@ class TestStatements:
             project.run_sql(statement)
         project.run_sql("drop table if exists lake.events; drop schema lake cascade")
         assert files <= set(outside.rglob("*"))
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {
+            "say.sql": """{% macro say() %}
+              {% do alter_column_comment(
+                api.Relation.create(schema='lake', identifier='events'), {'name': {'description': 'x'}}
+              ) %}
+            {% endmacro %}"""
+        }
+
+    def test_a_macro_that_comments_its_columns_is_refused(self, project: Any, outside: Path) -> None:
+        files = {path for path in outside.rglob("*") if path.is_file()}
+        _, said = run_dbt_and_capture(["run-operation", "say"], expect_pass=False)
+        assert "lake.events is the table of another writer" in said
+        project.run_sql("drop table if exists lake.events")
+        assert files == {path for path in outside.rglob("*") if path.is_file()}

@@ -316,6 +316,22 @@ def test_files_that_a_clean_took_before_they_were_listed_are_an_error_and_not_fe
     assert hudi_engine.read(table.path).to_arrow()["amount"].to_pylist() == [3]
 
 
+def test_a_clean_that_keeps_what_a_reader_needs_is_no_error_beside_a_write_that_ends_meanwhile(
+    tmp_path: Path,
+) -> None:
+    table, group = HandmadeTable(tmp_path / "t", SCHEMA), file_id()
+    for number in (1, 2, 3):
+        table.commit({"": {group: rows(("a", number, "x"))}})
+    late = table.next_instant()
+    table.storage.create(f".hoodie/{late}.commit.requested", b"")
+    found = hudi_engine.read(table.path)
+    table.complete(late, [table.write_file("", group, rows(("a", 4, "x")), late)])
+    assert clean(table.storage, options(), retain_commits=2).files_deleted
+
+    assert found.to_arrow()["amount"].to_pylist() == [3]
+    assert hudi_engine.read(table.path).to_arrow()["amount"].to_pylist() == [4]
+
+
 def test_a_table_without_a_commit_has_columns_and_no_rows(tmp_path: Path) -> None:
     found = hudi_engine.read(HandmadeTable(tmp_path / "t", SCHEMA).path)
 

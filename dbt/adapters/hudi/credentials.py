@@ -281,7 +281,7 @@ def location_problems(location: str, key: str = "location_root") -> list[str]:
     try:
         place = RemoteUri.parse(location).public
     except ConfigError as error:
-        return [f"location_root cannot be read: {error}"]
+        return [f"{key} cannot be read: {error}"]
     if scheme.lower() in _SCHEMES:
         return []
     meant = did_you_mean(scheme, _SCHEMES)

@@ -355,21 +355,19 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
     def hudi_snapshot(
         self, plan: ModelPlan, source: BaseRelation, valid_to: str, relation: BaseRelation
     ) -> HudiAdapterResponse:
-        """Close changed rows of a snapshot and add new ones, in one upsert.
-
-        Args:
-            plan: The snapshot's plan.
-            source: The staged changes.
-            valid_to: Name of the column that closes a row.
-            relation: The snapshot table.
-        """
+        """Close changed rows of a snapshot, by the column ``valid_to``, and add new ones, in one upsert of the staged changes."""
         with self._work(f"snapshot {plan.schema}.{plan.name}") as session:
             name = named(source).name
-            rows = builds.ModelRows(session.table(name), base=self._state_read(name))
-            with self._audit(session, plan):
-                return snapshots.write_snapshot(
-                    self._warehouse, session, plan, rows, valid_to, relation.render()
-                )
+
+            def write() -> HudiAdapterResponse:
+                # by name: the query may have been evaluated anew
+                rows = builds.ModelRows(session.table(name), base=self._state_read(name))
+                with self._audit(session, plan):
+                    return snapshots.write_snapshot(
+                        self._warehouse, session, plan, rows, valid_to, relation.render()
+                    )
+
+            return evaluated_again(write, lambda: self._stage_again(session, name), plan.conflict_retries)
 
     @available.parse_none
     def hudi_comment(

@@ -22,6 +22,7 @@ from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.sharing import Sharing
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import Moment
+from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.metadata_table import METADATA_PROPERTIES
 from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.txn.swap import (
@@ -111,12 +112,12 @@ def clone_table(
         )
     if not is_there and make_room is None:
         check_absent(target)
-    put = partial(_put, target, make_room, replaces=is_there)
+    ends = _Ends.at(target, make_room, replaces=is_there)
     for tries_left in reversed(range(_TRIES)):
         try:
             with storage_errors(storage, "clone a table"):
                 copy = asked.get("copy", False)
-                return _attempt(storage, target, name, asked.get("at"), copy, put)
+                return _attempt(storage, target, name, asked.get("at"), copy, ends)
         except StorageError as error:
             # A clean, archive or rollback of the original went by meanwhile: look at it anew.
             if not (isinstance(error.__cause__, FileNotFoundError) and tries_left):
@@ -125,7 +126,7 @@ def clone_table(
 
 
 def _attempt(
-    storage: Storage, target: Storage, name: str, at: Moment | None, copy: bool, put: Callable[[str], None]
+    storage: Storage, target: Storage, name: str, at: Moment | None, copy: bool, ends: _Ends
 ) -> CloneResult:
     """Build the clone in a side folder and put it in its place."""
     state = TableState.load(storage)
@@ -140,9 +141,9 @@ def _attempt(
             PROPERTIES_PATH,
             state.config.with_properties({TABLE_NAME_KEY: name}, METADATA_PROPERTIES).to_bytes(),
         )
-        put(side)
+        ends.put(target.base, side)
     except BaseException:
-        if not is_switched(target.base, side):
+        if not ends.must_stay(target.base, side):
             remove_side(side)
         raise
     # What earlier tries have left, if they died.
@@ -150,16 +151,30 @@ def _attempt(
     return result
 
 
-def _put(target: Storage, make_room: Callable[[], None] | None, side: str, *, replaces: bool) -> None:
+@dataclass(frozen=True)
+class _Ends:
+    """How a clone comes into its place, and when what is built beside it must not be removed."""
+
+    put: Callable[[str, str], None]
+    must_stay: Callable[[str, str], bool]
+
+    @classmethod
+    def at(cls, target: Storage, make_room: Callable[[], None] | None, *, replaces: bool) -> _Ends:
+        """Choose by what is at the place."""
+        if make_room is not None and not replaces:
+            instead = Instead(target, make_room)
+            return cls(instead.put, instead.is_only)
+        return cls(partial(_put, target, replaces), is_switched)
+
+
+def _put(target: Storage, replaces: bool, base: str, side: str) -> None:
     """Put the clone that is built in a side folder in its place."""
-    if make_room is not None:
-        make_room()
     if not replaces:
         check_absent(target)  # another process may have made a table there meanwhile
     if replaces or target.exists(""):
-        swap(target.base, side)
+        swap(base, side)
     else:
-        place_new(target.base, side)
+        place_new(base, side)
 
 
 def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> CloneResult:

@@ -72,6 +72,8 @@ def check_sync(spark: SparkSession, storage: Storage, config: TableConfig, optio
                 _own_tables(metastore, options, names, storage.uri())
         finally:
             metastore.close()
+    except TypeError as error:
+        raise ConfigError(f"this session has not got the classes of Hive's metastore: {error}") from error
     except Py4JError as error:
         # a metastore that fails now may be well again after the commit; if not, the sync says that the commit stands
         logger.info("the names in the Hive metastore are looked at after the commit only: %s", error)

@@ -107,7 +107,8 @@ def _deleted(call: Call) -> Iterator[tuple[str, tuple[str, str]]]:
     timeline = call.state.timeline
     for instant in timeline.completed:
         if instant.action in ("clean", "rollback"):
-            record = decode_avro_file(timeline.read_file(instant.file_name), instant.file_name)
+            body = timeline.read_file(instant.file_name)
+            record = decode_avro_file(body, instant.file_name) if body else {}
             for each in (record.get("partitionMetadata") or {}).values():
                 for path in each["successDeleteFiles"]:
                     yield path.rpartition("/")[2], (instant.action, instant.requested_time)

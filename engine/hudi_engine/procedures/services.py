@@ -215,16 +215,18 @@ def archive_commits(call: Call) -> list[Row]:
 
 
 def _done(call: Call, action: str) -> Iterator[tuple[Row, dict[str, Any]]]:
-    """Yield (time, time of completion, action) and record of the completed instants of an action, newest first."""
+    """Yield (time, time of completion, action) and record of an action's completed instants that have one, newest first."""
     done = [each for each in call.state.timeline.completed if each.action == action]
     for instant in done[::-1][: call.number("limit", 10)]:
-        yield (instant.requested_time, call.completed_at(instant) or "", action), _record(call, instant)
+        if record := _record(call, instant):
+            yield (instant.requested_time, call.completed_at(instant) or "", action), record
 
 
 def _record(call: Call, instant: Instant) -> dict[str, Any]:
     if instant.state is not State.COMPLETED:
         raise ConfigError(f"{instant.action} {instant.requested_time} has not completed")
-    return decode_avro_file(call.state.timeline.read_file(instant.file_name), instant.file_name)
+    body = call.state.timeline.read_file(instant.file_name)
+    return decode_avro_file(body, instant.file_name) if body else {}
 
 
 def _short(moment: Any) -> str | None:

@@ -146,7 +146,8 @@ def lasts(then: Timeline, now: Timeline, as_of: str | None = None) -> bool:
     if now.first_write_time is not None and shown[-1] < now.first_write_time and fresh:
         return False  # archiving went past it, and may have taken the cleans along
     cleans = [instant for instant in fresh if instant.action == "clean"]
-    completed_late = {each.requested_time for each in then.pending} & {
+    # A clean keeps what stood before its bound, by what had completed then: not what a write below the reader's newest hides.
+    completed_late = {each.requested_time for each in then.pending if each.requested_time < max(shown)} & {
         write.requested_time for write in now.completed_writes
     }
     return not cleans or (

@@ -54,3 +54,29 @@ def check_none_hidden(whole: Timeline, left: Timeline, refused: str) -> None:
         f"{refused}: rows of archived commits, {newest} the newest of them, would be seen no more, as they count by a "
         f"younger commit on the active timeline. {step}"
     )
+
+
+def check_saving(whole: Timeline, saved: str) -> None:
+    """Refuse to save the last write by which archived ones count: a reader goes by the first that is not saved.
+
+    Args:
+        whole: The table's timeline.
+        saved: Requested time of the write that is to be saved.
+
+    Raises:
+        TimelineError: Rows of an archived write would be seen no more.
+    """
+    held = {each.requested_time for each in whole.savepoints} | {saved}
+    active = [each.requested_time for each in whole.completed_writes]
+    if any(time not in held for time in active):
+        return
+    archived = [each.requested_time for each in whole.archived.completed_writes]
+    hidden = [
+        time for time in archived if time > active[0] and time not in active and whole.is_committed(time)
+    ]
+    if hidden:
+        older = ", ".join(time for time in active if time < hidden[-1])
+        raise TimelineError(
+            f"{saved} cannot be saved: rows of archived commits, {hidden[-1]} the newest of them, would be seen no more, as no "
+            f"other commit without a savepoint is on the active timeline. Write once first, or delete the savepoints of {older}"
+        )

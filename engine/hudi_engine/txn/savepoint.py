@@ -25,6 +25,7 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file, encode_avro_file
 from hudi_engine.timeline.committed import CommittedInstants
+from hudi_engine.timeline.gaps import check_saving
 from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.timeline.schemas import SAVEPOINT_METADATA
 from hudi_engine.timeline.writer import TimelineWriter
@@ -85,6 +86,7 @@ def create_savepoint(
         if saved in {savepoint.requested_time for savepoint in timeline.savepoints}:
             return read_savepoint(storage, timeline, saved)
         check_not_cleaned(timeline, saved)
+        check_saving(timeline, saved)
         view = FileSystemView.build(storage, config, timeline, as_of=saved)
         slices = view.latest_slices()
         others = _logs_of_others(storage, timeline, slices, saved)

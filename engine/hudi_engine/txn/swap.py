@@ -79,7 +79,12 @@ def table_storage(path: str) -> Storage:
     if storage.renames_folders:
         _recover_renames(place)
         return storage
-    record = _standing_record(place)
+    try:
+        record = _standing_record(place)
+    except OSError as error:
+        if not is_refusal(error):
+            raise
+        record = None  # whoever may read this folder and not the one above it
     if record is None:
         return storage
     return ReadOnlyStorage(

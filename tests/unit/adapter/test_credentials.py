@@ -154,6 +154,18 @@ def test_a_process_gets_in_where_a_pointer_leads_by_what_its_project_says(tmp_pa
         assert storage._client.address == "http://minio.example:9"  # type: ignore[attr-defined]
 
 
+def test_a_place_that_cannot_be_read_is_said_of_its_own_source_and_stops_no_other(tmp_path: Path) -> None:
+    odd = SimpleNamespace(
+        schema="lake", identifier="events", external={"location": "s3://user:pa/ss@bucket/wh"}
+    )
+    warehouse = Warehouse(profile(location_root=str(tmp_path)), None)
+    warehouse.places_said = lambda: places_said(SimpleNamespace(nodes={}, sources={"s": odd}))
+
+    assert warehouse.directory is not None
+    problem = source_place(odd).problem
+    assert problem is not None and "Percent-encode" in problem and "ss@" not in problem
+
+
 def test_settings_of_a_store_for_a_local_folder_are_refused() -> None:
     with pytest.raises(
         DbtRuntimeError, match="storage_options has region, and location_root 'warehouse' is a local folder"

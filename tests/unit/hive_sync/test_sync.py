@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 from hudi_engine.config.options import resolve_options
-from hudi_engine.errors import ServiceError
-from hudi_engine.hive_sync.sync import sync_after_commit, sync_hive
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import ConfigError, ServiceError
+from hudi_engine.hive_sync.sync import check_sync, sync_after_commit, sync_hive
 from hudi_engine.storage import open_storage
 from py4j.protocol import Py4JError, Py4JNetworkError
 
@@ -68,3 +69,17 @@ def test_whatever_fails_after_a_commit_says_that_it_stands(tmp_path, monkeypatch
         sync_after_commit(SESSION, storage, resolve_options(DAY), "20260102000000000")
     quiet = {**DAY, "hoodie.datasource.hive_sync.ignore_exceptions": "true"}
     assert sync_hive(SESSION, storage, resolve_options(quiet)) == []
+
+
+def test_a_session_without_the_classes_of_the_metastore_is_told_before_anything_is_written(
+    tmp_path, monkeypatch
+):
+    storage = table_of(tmp_path, "2026/01/02")
+
+    def fails(_):
+        raise TypeError("'JavaPackage' object is not callable")
+
+    monkeypatch.setattr("hudi_engine.hive_sync.sync.Metastore", fails)
+    monkeypatch.setattr("hudi_engine.hive_sync.sync.check_hive", lambda _: None)
+    with pytest.raises(ConfigError, match="has not got the classes of Hive's metastore"):
+        check_sync(SESSION, storage, TableConfig.load(storage), resolve_options(DAY))

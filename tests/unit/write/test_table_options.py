@@ -48,3 +48,16 @@ def test_a_write_may_not_make_keys_and_folders_by_other_settings_than_the_table_
 )
 def test_a_write_may_say_again_what_the_table_has_and_what_it_does_not_keep(key: str, value: str) -> None:
     assert with_table_options(TABLE, resolve_options({key: value}), "UPSERT").raw
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_consistent_timestamps_that_a_table_does_not_keep_are_not_had_by_this_engines(ours: bool) -> None:
+    zone = {"hoodie.table.timeline.timezone": "UTC"} if ours else {}
+    bare = {key: value for key, value in TABLE.properties.items() if key != CONSISTENT}
+    table, asked = TableConfig.from_properties({**bare, **zone}), resolve_options({CONSISTENT: "true"})
+    assert table.is_of_this_engine is ours
+    if not ours:
+        assert with_table_options(table, asked, "UPSERT").raw
+        return
+    with pytest.raises(ConfigError, match="is 'true', but table 't' has 'false'"):
+        with_table_options(table, asked, "UPSERT")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hudi_engine.catalog.plain_files import FORMATS
+from hudi_engine.errors import ConfigError
 from hudi_engine.spelling import did_you_mean, nearest
 from hudi_engine.storage.given import public_location
 
@@ -37,14 +38,17 @@ def source_place(source: Any) -> SourcePlace:
         return SourcePlace(source.schema, source.identifier, None)
     location, using, options = (given.get(key) for key in _KEYS)
     problem = _problem(given)
-    if problem:
+    try:
         place = public_location(str(location or ""))
+    except ConfigError as error:
+        place, problem = "", problem or f"location cannot be read: {error}"
+    if problem:
         return SourcePlace(source.schema, source.identifier, place, problem=problem)
     pairs = tuple(sorted((str(key), option_text(value)) for key, value in (options or {}).items()))
     return SourcePlace(
         source.schema,
         source.identifier,
-        public_location(str(location)),
+        place,
         None if using is None else str(using).lower(),
         pairs,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hudi_engine.catalog import TableName
+from hudi_engine.errors import TableNotFoundError
 from hudi_engine.publish.manifest import current_manifest
-from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
+from hudi_engine.txn.swap import table_storage
 from pyspark.sql import DataFrame, SparkSession
 
 from dbt.adapters.hudi.model.plan import ModelPlan
@@ -48,7 +49,11 @@ def _state(warehouse: Warehouse, session: SparkSession, plan: ModelPlan) -> Tabl
     base = warehouse.hudi_base(session, plan.schema, plan.name)
     if base is None or not same_place(base, plan.base):
         return None
-    state = TableState.load(open_storage(base))
+    try:
+        state = TableState.load(table_storage(base))
+    except TableNotFoundError:
+        # a name whose folder is gone, which the query says, or a build mends
+        return None
     if current_manifest(state.storage, state.timeline, state.config) is None:
         warehouse.show(session, plan.schema, plan.name, warehouse.table(session, base))
     invalidate_cached_tables(session)

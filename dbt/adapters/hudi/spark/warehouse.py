@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ from hudi_engine.catalog.directory import source_cache
 from hudi_engine.catalog.gone import forget_other_warehouses
 from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import HudiError, TableNotFoundError
+from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.storage import open_storage, use_settings
 from hudi_engine.storage.given import public_location
@@ -101,7 +101,8 @@ class Warehouse:
         if self._credentials.catalog != "directory":
             return None
         for place in self.places_said():
-            public_location(place)  # pointers do not say how to get in
+            with suppress(ConfigError):  # which is said where the node is run
+                public_location(place)  # pointers do not say how to get in
         return DirectoryCatalog(self.places.location_root, recover=recover_swap)
 
     @cached_property
@@ -361,11 +362,14 @@ class Warehouse:
             DbtRuntimeError: when the name is not a Hudi table, or that of another writer's.
         """
         table = self.require_table(session, schema, name)
+        self._check_own(session, schema, name, table)
+        self.register(session, schema, name, table, **notes)
+
+    def _check_own(self, session: SparkSession, schema: str, name: str, table: HudiTable) -> None:
         if self.is_foreign(session, schema, name):
             raise DbtRuntimeError(
                 f"{schema}.{name} is the table of another writer at {table.path}, in which no comments are kept"
             )
-        self.register(session, schema, name, table, **notes)
 
     def register_plan(
         self, session: SparkSession, plan: ModelPlan, table: HudiTable, **notes: Unpack[NotesGiven]
@@ -409,7 +413,8 @@ class Warehouse:
     def add_comments(
         self, session: SparkSession, schema: str, name: str, table: HudiTable, comments: Mapping[str, str]
     ) -> None:
-        """Store descriptions of some columns and keep those of the others."""
+        """Store descriptions of some columns and keep those of the others; DbtRuntimeError for another writer's table."""
+        self._check_own(session, schema, name, table)
         told = spellings(comments)
         known = {
             column.name: column.metadata["comment"]

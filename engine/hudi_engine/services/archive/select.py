@@ -166,6 +166,7 @@ def _free_writes(state: TableState, options: Options) -> Iterator[Instant]:
     bounds = [_pending_bound(timeline), _compaction_bound(state, options)]
     bounds += [] if beyond else [min(saved, default=None)]
     bounds.append(oldest_needed(state.storage))
+    bounds.append(_last_that_counts(timeline) if beyond else None)
     bound = min((each for each in bounds if each is not None), default=None)
     replaced = ReplacedGroups(state)
     for write in timeline.completed_writes:
@@ -176,6 +177,13 @@ def _free_writes(state: TableState, options: Options) -> Iterator[Instant]:
         if write.action == "replacecommit" and replaced.may_show_again(write):
             return
         yield write
+
+
+def _last_that_counts(timeline: Timeline) -> str | None:
+    """Return the newest write without a savepoint that is younger than a saved one: archived ones between them count by it."""
+    saved = {each.requested_time for each in timeline.savepoints}
+    free = [each.requested_time for each in timeline.completed_writes if each.requested_time not in saved]
+    return free[-1] if free and saved and min(saved) < free[-1] else None
 
 
 def _pending_bound(timeline: Timeline) -> str | None:

@@ -120,6 +120,8 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
     consistent = TableOptions.CONSISTENT_TIMESTAMPS.key
     if consistent in config.properties:
         stored[consistent] = config.properties[consistent]
+    elif config.is_of_this_engine:  # which writes it down where it is true
+        stored[consistent] = "false"
     return [
         f"{key} is {given!r}, but table {config.name!r} has {had!r}, by which its keys and folders were made; leave the option "
         "out, or rebuild the table"
