@@ -1,14 +1,14 @@
 """Putting a table that was built beside another in its place.
 
-Where a storage renames folders in one step the swap is two renames. Between them there is no table at the path;
-whoever comes by then finishes the swap, and the rebuilder finds it done.
+Where a storage renames folders in one step the swap is two renames. Between them there is no table at the path; whoever comes by
+then finishes the swap, and the rebuilder finds it done.
 
-A flat store (S3, GCS) has keys only, and a "rename" is a copy of every file. There the switch is a record beside
-the table, ``.<name>.swap``, which names the folder of the new one. While it stands the table *is* the new folder:
-:func:`table_storage` follows it. Then the old files go (timeline first, so that no reader takes what is left for
-a table), the new ones are copied with ``hoodie.properties`` last, and the record goes. Every step can be done
-again by anybody, so a swap that was cut off is finished by the next to open the table. A mark in the table's folder comes
-before the record: where nothing at all is in the folder the table was removed since, and it stays removed.
+A flat store (S3, GCS) has keys only, and a "rename" is a copy of every file. There the switch is a record beside the table,
+``.<name>.swap``, which names the folder of the new one. While it stands the table *is* the new folder: :func:`table_storage`
+follows it. Then the old files go (timeline first, so that no reader takes what is left for a table), the new ones are copied with
+``hoodie.properties`` last, and the record goes. Every step can be done again by anybody, so a swap that was cut off is finished by
+the next to open the table. A mark in the table's folder comes before the record: where nothing at all is in the folder the table
+was removed since, and it stays removed.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def side_folder(base: str) -> str:
     place = place_of(base)
     if place is None:
         raise StorageError(
-            f"a table at {base!r} cannot be rebuilt with another definition, because nothing can be built beside "
-            "it; move it into a folder, or drop it and build it again"
+            f"a table at {base!r} cannot be rebuilt with another definition, because nothing can be built beside it; move it into "
+            "a folder, or drop it and build it again"
         )
     return place.beside(f".{place.name}{_BUILD}{uuid.uuid4().hex[:12]}")
 
@@ -66,8 +66,8 @@ def mark_builder(side: Storage) -> None:
 def table_storage(path: str) -> Storage:
     """Open the storage in which a table is to be found now; finishes swaps that were cut off.
 
-    While another process is putting a rebuilt table in its place on a flat store, that is the folder of the
-    new table, and only for reading.
+    While another process is putting a rebuilt table in its place on a flat store, that is the folder of the new table, and only
+    for reading.
 
     Raises:
         ConfigError, StorageError: as :func:`~hudi_engine.storage.factory.open_storage` does.
@@ -79,12 +79,9 @@ def table_storage(path: str) -> Storage:
     if storage.renames_folders:
         _recover_renames(place)
         return storage
-    try:
+    record = None
+    with suppress(PermissionError):  # of whoever may read this folder and not the one above it
         record = _standing_record(place)
-    except OSError as error:
-        if not is_refusal(error):
-            raise
-        record = None  # whoever may read this folder and not the one above it
     if record is None:
         return storage
     return ReadOnlyStorage(
