@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from hudi_engine.write.define.definition import TableArguments
-
-logger = logging.getLogger(__name__)
 
 RawOptions = Mapping[str, object]
 

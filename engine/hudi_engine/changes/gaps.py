@@ -20,7 +20,6 @@ from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.services.clean.plan import planned_files
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey, Timeline
-from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
 
@@ -148,7 +147,7 @@ def _check_not_undone(state: TableState, start: str) -> None:
     timeline = state.timeline
     for instant in timeline.completed:
         if instant.action in _UNDOING and instant.requested_time > start:
-            told = _body(state, instant)
+            told = state.timeline.record(instant)
             if start in {*(told.get("commitsRollback") or ()), *(told.get("instantsToRollback") or ())}:
                 raise _gap(
                     state, start, f"that commit was taken back by {instant.action} {instant.requested_time}"
@@ -246,8 +245,7 @@ def _taken_by(timeline: Timeline, instant: Instant) -> Iterator[tuple[FileGroupK
     """Return the files of a clean: of one that has not ended those of its plan, some of which may be there."""
     if not instant.is_completed:
         return _planned(timeline.plan_of_clean(instant) or {})
-    body = timeline.read_file(instant.file_name)
-    return _deleted(decode_avro_file(body, instant.file_name) if body else {})
+    return _deleted(timeline.record(instant))
 
 
 def _deleted(told: Mapping[str, Any]) -> Iterator[tuple[FileGroupKey, str]]:
@@ -267,11 +265,6 @@ def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroup
         file = parse_base_file(path, partition) or parse_log_file(path, partition)
         if file is not None and not getattr(file, "is_cdc", False):
             yield (partition, file.file_id), file.instant
-
-
-def _body(state: TableState, instant: Instant) -> dict[str, Any]:
-    body = state.timeline.read_file(instant.file_name)
-    return decode_avro_file(body, instant.file_name) if body else {}
 
 
 def _gap(state: TableState, start: str, lost: str) -> HistoryGapError:

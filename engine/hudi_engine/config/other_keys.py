@@ -11,7 +11,7 @@ carries it on."""
 
 CHECKPOINT_BEFORE = "dbt_hudi.checkpoint.before"
 """Option of a write that notes a checkpoint: the one that its rows were taken after; without it the one that the table has
-when the write begins."""
+when the write begins; a write that replaces all rows follows none then."""
 
 # Said by the call itself or by create(); a table keeps them, a write repeats them.
 DEFINED_ELSEWHERE = frozenset(

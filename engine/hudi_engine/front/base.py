@@ -78,7 +78,7 @@ class TableBase:
         return f"HudiTable({', '.join(parts)})"
 
     def as_read(self, state: TableState | None) -> Self:
-        """Return this table, whose writes bring rows that were made of its own: what others commit after a state is a conflict.
+        """Return this table for writes of rows that were made of its own: what others commit after that state is a conflict.
 
         Args:
             state: The table as it was before the rows were read; None when they come from elsewhere.

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_BEHIND = "the table {!r} is as it was written, but its entries in the Hive metastore are not"
-
 
 @dataclass(frozen=True)
 class SyncedEntry:
@@ -128,7 +126,8 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
     except (OSError, Py4JError, PySparkException, TypeError) as error:
         # a class that the session has not got is a TypeError
         said = getattr(error, "java_exception", error)
-        problem, cause = ServiceError(f"{_BEHIND.format(storage.base)}: {said}"), error
+        behind = f"the table {storage.base!r} is as it was written, but its entries in the Hive metastore are not: {said}"
+        problem, cause = ServiceError(behind), error
     if not options[SyncOptions.IGNORE_ERRORS]:
         raise problem from cause
     logger.warning("no entries in the Hive metastore: %s", problem)

@@ -9,7 +9,6 @@ from hudi_engine.config.enums import WriteOperation
 from hudi_engine.procedures.procedure import Call, Row
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.timeline.instant import Instant
 
@@ -107,9 +106,7 @@ def _deleted(call: Call) -> Iterator[tuple[str, tuple[str, str]]]:
     timeline = call.state.timeline
     for instant in timeline.completed:
         if instant.action in ("clean", "rollback"):
-            body = timeline.read_file(instant.file_name)
-            record = decode_avro_file(body, instant.file_name) if body else {}
-            for each in (record.get("partitionMetadata") or {}).values():
+            for each in (timeline.record(instant).get("partitionMetadata") or {}).values():
                 for path in each["successDeleteFiles"]:
                     yield path.rpartition("/")[2], (instant.action, instant.requested_time)
 

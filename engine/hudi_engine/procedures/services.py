@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.errors import ConfigError
 from hudi_engine.inspect import instant_facts
 from hudi_engine.procedures.procedure import Call, Row
-from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.instant import Instant, State
 
 TIMELINE = (
@@ -217,16 +217,15 @@ def archive_commits(call: Call) -> list[Row]:
 def _done(call: Call, action: str) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield (time, time of completion, action) and record of an action's completed instants that have one, newest first."""
     done = [each for each in call.state.timeline.completed if each.action == action]
-    for instant in done[::-1][: call.number("limit", 10)]:
-        if record := _record(call, instant):
-            yield (instant.requested_time, call.completed_at(instant) or "", action), record
+    told = ((each, record) for each in reversed(done) if (record := _record(call, each)))
+    for instant, record in islice(told, call.number("limit", 10)):
+        yield (instant.requested_time, call.completed_at(instant) or "", action), record
 
 
 def _record(call: Call, instant: Instant) -> dict[str, Any]:
     if instant.state is not State.COMPLETED:
         raise ConfigError(f"{instant.action} {instant.requested_time} has not completed")
-    body = call.state.timeline.read_file(instant.file_name)
-    return decode_avro_file(body, instant.file_name) if body else {}
+    return call.state.timeline.record(instant)
 
 
 def _short(moment: Any) -> str | None:

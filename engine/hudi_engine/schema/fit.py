@@ -43,12 +43,12 @@ class Missing(Enum):
 
 
 class Overflow(Enum):
-    """What becomes of a value that its column cannot hold (a batch that is wider than the table)."""
+    """What becomes of a value that its column cannot hold."""
 
     REFUSE = "refuse"
     """Such types are refused before anything runs: by `fit_schema`."""
     FAIL = "fail"
-    """The query fails when it meets such a value."""
+    """The query fails when it meets such a value: one that a statement sets."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,6 @@ def fit_frame(
     names: Sequence[str],
     schema: pa.Schema,
     kept: Sequence[str] = (),
-    *,
-    overflow: Overflow = Overflow.REFUSE,
 ) -> DataFrame:
     """Return a frame with the columns of ``schema``, null where it has none, and those of ``kept`` after them.
 
@@ -123,7 +121,6 @@ def fit_frame(
         names: Its columns that are data.
         schema: Columns wanted.
         kept: Columns that follow as they are.
-        overflow: What becomes of values that do not fit; with a schema from `fit_schema` there are none.
     """
     from pyspark.sql import functions as F
 
@@ -139,7 +136,7 @@ def fit_frame(
             column = F.lit(None).cast(field.dataType)
         else:
             source = source_types[name]
-            column = fit_value(F.col(quoted(name)), source, field.dataType, field.name, overflow)
+            column = fit_value(F.col(quoted(name)), source, field.dataType, field.name)
         columns.append(column.alias(field.name))
     return frame.select(*columns, *[F.col(quoted(name)) for name in kept])
 

@@ -169,7 +169,7 @@ def _rename_struct(array: pa.StructArray, written: ColumnNode, wanted: ColumnNod
 
 
 def _number(instant: str) -> int:
-    """Return what tells an instant's place among versions, which have 17 digits; of one with 14, what its text does."""
+    """Return an instant as a number to compare with the 17 digits of versions; one of 14 digits is the first of its second."""
     return int(f"{instant}000" if len(instant) == 14 else instant)
 
 

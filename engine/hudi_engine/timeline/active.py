@@ -194,6 +194,15 @@ class Timeline:
         """Return the body of a timeline file. Raises FileNotFoundError when missing."""
         return self._storage.read(f"{self._config.timeline_path}/{file_name}")
 
+    def record(self, instant: Instant) -> dict[str, Any]:
+        """Return the Avro record of a completed clean, rollback or restore; nothing of an empty file, which says nothing.
+
+        Raises:
+            CorruptTableError: The file is damaged.
+        """
+        body = self.read_file(instant.file_name)
+        return decode_avro_file(body, self._describe(instant.file_name)) if body else {}
+
     def commit_metadata(self, instant: Instant) -> CommitMetadata:
         """Return what a completed write wrote.
 
@@ -373,8 +382,7 @@ class Timeline:
         for instant in self.completed:
             if instant.action not in ("rollback", "restore") or instant.file_name in known:
                 continue
-            body = self.read_file(instant.file_name)
-            record = decode_avro_file(body, self._describe(instant.file_name)) if body else {}
+            record = self.record(instant)
             undone.update(record.get("commitsRollback") or record.get("instantsToRollback") or ())
         return frozenset(undone)
 

@@ -1,8 +1,8 @@
 """What a commit says of the table as a whole: its columns, and how far the table has consumed its inputs.
 
-Readers take both from the write of the greatest requested time that tells them, not from the one that completed last. So a
-write that others which began later have overtaken cannot change them any more, and nobody may speak for a write that is
-under way.
+Readers take columns from the write of the greatest requested time that tells them, not from the one that completed last; a
+checkpoint too, in the timelines that this engine writes. So a write that others which began later have overtaken cannot change
+them any more, and nobody may speak for a write that is under way.
 """
 
 from __future__ import annotations

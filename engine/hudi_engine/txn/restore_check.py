@@ -18,11 +18,9 @@ from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archived import ArchivedTimeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.txn.older_slices import is_lost, slices_in
+from hudi_engine.txn.older_slices import NO_COMMIT, is_lost, slices_in
 from hudi_engine.txn.rollback import readable_metadata
 from hudi_engine.txn.savepoint import Savepoint
-
-_NO_COMMIT = (None, "", "null")
 
 
 def check_saved_state(storage: Storage, config: TableConfig, savepoint: Savepoint) -> None:
@@ -70,7 +68,7 @@ def check_slices_remain(storage: Storage, timeline: Timeline, target: str, later
     for time, metadata in bodies.items():
         for partition, stat in metadata.write_stats():
             slice_ = (str(stat.file_id), str(stat.prev_commit))
-            if stat.prev_commit in _NO_COMMIT or slice_[1] > target:
+            if stat.prev_commit in NO_COMMIT or slice_[1] > target:
                 continue
             if is_lost(timeline, partition, slices(partition), slice_):
                 raise _gone(storage, target, time, partition, slice_[0])
@@ -89,7 +87,7 @@ def _born_later(bodies: Mapping[str, CommitMetadata]) -> set[tuple[str, str]]:
         (partition, str(stat.file_id))
         for time, metadata in bodies.items()
         for partition, stat in metadata.write_stats()
-        if stat.prev_commit in (*_NO_COMMIT, time)
+        if stat.prev_commit in (*NO_COMMIT, time)
     }
 
 

@@ -21,7 +21,7 @@ from hudi_engine.timeline.gaps import check_none_hidden
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.clustered import is_clustering
-from hudi_engine.txn.older_slices import is_lost, slices_in
+from hudi_engine.txn.older_slices import NO_COMMIT, is_lost, slices_in
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.removal import Removal, undo
@@ -203,7 +203,7 @@ def _check_older_files(
         needed = {
             (str(stat.file_id), str(stat.prev_commit))
             for stat in stats
-            if not stat.is_log_file and stat.prev_commit not in (None, "", "null")
+            if not stat.is_log_file and stat.prev_commit not in NO_COMMIT
         }
         slices = slices_in(storage, partition) if needed else {}
         missing = [each for each in needed if is_lost(timeline, partition, slices, each)]

@@ -334,7 +334,8 @@ def _standing_record(place: TablePlace) -> SwapRecord | None:
             f"a rebuild of {place.base} that was cut off cannot be finished now: {error}. The next to "
             "open the table tries again"
         ) from error
-    return None
+    # none, unless another process took it over from this one, which stood still
+    return _read_record(place)
 
 
 def _write_record(place: TablePlace, owner: Owner, new: str, before: SwapRecord | None) -> bytes:

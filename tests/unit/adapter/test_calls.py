@@ -33,7 +33,7 @@ def test_a_text_loses_the_quotes_around_it_and_the_escapes_within(call: str, tex
     assert (given["predicate"], given["limit"]) == (value, "1")
 
 
-@pytest.mark.parametrize("text", ["limit => 5 '6'", "'a' 'b'", "predicate => 'x' or 'y'"])
+@pytest.mark.parametrize("text", ["limit => 5 '6'", "'a' 'b'", "predicate => 'x' or 'y'", "predicate => "])
 def test_what_is_no_argument_is_refused(text: str) -> None:
     with pytest.raises(DbtRuntimeError, match="write name => value, with quotes around a text"):
         procedures.given_arguments("p", text, POSITIONS)
@@ -45,3 +45,8 @@ def test_a_comment_may_follow_a_call(monkeypatch: pytest.MonkeyPatch, behind: st
     monkeypatch.setattr(procedures, "help_text", lambda cmd: told.append(cmd) or "")
     procedures.call(MagicMock(), MagicMock(), f"call help(cmd => 'run_clean'){behind}")
     assert told == ["run_clean"]
+
+
+def test_comments_between_arguments_are_none() -> None:
+    text = "'t', /* which */ predicate => 'x' -- all of it\n, -- so many\n limit => 5 /* rows */"
+    assert procedures.given_arguments("p", text, POSITIONS) == {"table": "t", "predicate": "x", "limit": "5"}

@@ -7,11 +7,12 @@ from hudi_engine.changes.columns import CHANGE_TYPE, COMMITTED, DELETE
 from hudi_engine.changes.read import changes_between
 from hudi_engine.changes.window import Span
 from hudi_engine.config.options import resolve_options
-from hudi_engine.frames.spark_read import snapshot_frame
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.table_state import TableState
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from dbt.adapters.hudi.spark.earlier import rows_as_of
 
 
 def compared_with(
@@ -43,8 +44,7 @@ def compared_with(
             f"{source.config.name!r} has no column {', '.join(missing) or 'to compare by'}; use on_gap='snapshot', or run the "
             "model with --full-refresh"
         )
-    stored = snapshot_frame(session, target, options)
-    target.check_still()
+    stored = rows_as_of(session, target, None)
     known = spellings(stored.columns)
     same = [F.col(f"stored.`{known[key]}`") == F.col(f"given.`{given[key]}`") for key in keys]
     gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")

@@ -41,7 +41,7 @@ def source_place(source: Any) -> SourcePlace:
     try:
         place = public_location(str(location or ""))
     except ConfigError as error:
-        place, problem = "", problem or f"location cannot be read: {error}"
+        place, problem = "", problem or f"external.location cannot be read: {error}"
     if problem:
         return SourcePlace(source.schema, source.identifier, place, problem=problem)
     pairs = tuple(sorted((str(key), option_text(value)) for key, value in (options or {}).items()))

@@ -21,7 +21,7 @@ def evaluated_again(write: Callable[[], Result], evaluate: Callable[[], object],
 
     Raises:
         WriteConflictError: The last attempt was overtaken too.
-        ConsumedMeanwhileError: Another run has consumed the model's inputs, whose windows are those of when it started.
+        ConsumedMeanwhileError: Another run has consumed the model's inputs, whose windows were fixed when this run started.
     """
     tried = False
 

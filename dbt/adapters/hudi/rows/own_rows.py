@@ -27,8 +27,9 @@ def with_state_read(
 ) -> tuple[DataFrame, TableState | None]:
     """Return the rows of a model's query, and its table as it was before they were read from it.
 
-    None where the query reads none of its rows. That a filter compares the rows of other tables with one value of it, as the
-    newest time that it has, makes no row: the model takes those rows whatever others write meanwhile.
+    None where the query reads none of its rows, or does not name the table, as through a view alone. That a filter compares the
+    rows of other tables with one value of it, as the newest time that it has, makes no row: the model takes those rows whatever
+    others write meanwhile.
 
     Args:
         warehouse: The profile's tables.

@@ -98,11 +98,11 @@ class Warehouse:
     @cached_property
     def directory(self) -> DirectoryCatalog | None:
         """The names as they stand in the warehouse's folders; None with a metastore. Made when the place has been looked at."""
-        if self._credentials.catalog != "directory":
-            return None
         for place in self.places_said():
             with suppress(ConfigError):  # which is said where the node is run
-                public_location(place)  # pointers do not say how to get in
+                public_location(place)  # neither pointers nor a metastore say how to get in
+        if self._credentials.catalog != "directory":
+            return None
         return DirectoryCatalog(self.places.location_root, recover=recover_swap)
 
     @cached_property

@@ -16,14 +16,27 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 from dbt.adapters.hudi.sql.statements import closing_bracket, split_outside, split_statements
 from dbt.adapters.hudi.sql.targets import own_name
 
+_COMMENTS = r"(?:/\*.*?\*/\s*|--[^\n]*(?:\n\s*|$))*"
 _CALL = re.compile(
-    r"^\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*call\s+(?:[`\w]+\s*\.\s*)*`?(\w+)`?\s*(?=\()",
+    rf"^\s*{_COMMENTS}call\s+(?:[`\w]+\s*\.\s*)*`?(\w+)`?\s*(?=\()",
     re.IGNORECASE | re.DOTALL,
 )
 _ARGUMENT = re.compile(
-    r"(?:(\w+)\s*=>\s*)?('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|[^'\"]+)", re.DOTALL
+    rf"{_COMMENTS}(?:(\w+)\s*=>\s*)?"
+    r"('(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|(?:(?!=>|--|/\*)[^'\"])+)"
+    rf"\s*{_COMMENTS}",
+    re.DOTALL,
 )
-_ESCAPED: Mapping[str, str] = {"n": "\n", "t": "\t", "r": "\r", "%": r"\%", "_": r"\_"}
+_ESCAPED: Mapping[str, str] = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "b": "\b",
+    "Z": "\x1a",
+    "%": r"\%",
+    "_": r"\_",
+}
 """What Spark takes a character behind a backslash for, where that is not the character."""
 
 

@@ -41,7 +41,7 @@ def drop_savepoint(storage: Storage, options: Options, instant_time: str) -> Non
 
 
 def _archive_left_behind(state: TableState, saved: str, options: Options) -> None:
-    """Archive a saved commit before whose younger ones others are archived; nothing happens to any other."""
+    """Archive a saved commit after which others were archived, if a younger one is still active; any other stays."""
     active = state.timeline.completed_writes
     writes = [each for each in active if each.requested_time == saved]
     files = list_archive_files(state.storage, state.config.archive_folder)

@@ -164,9 +164,8 @@ def _free_writes(state: TableState, options: Options) -> Iterator[Instant]:
     saved = {each.requested_time for each in timeline.savepoints}
     beyond = options[ArchiveOptions.BEYOND_SAVEPOINT]
     bounds = [_pending_bound(timeline), _compaction_bound(state, options)]
-    bounds += [] if beyond else [min(saved, default=None)]
+    bounds.append(_last_that_counts(timeline) if beyond else min(saved, default=None))
     bounds.append(oldest_needed(state.storage))
-    bounds.append(_last_that_counts(timeline) if beyond else None)
     bound = min((each for each in bounds if each is not None), default=None)
     replaced = ReplacedGroups(state)
     for write in timeline.completed_writes:

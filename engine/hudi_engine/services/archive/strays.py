@@ -21,7 +21,6 @@ from hudi_engine.logformat.source import FileSource
 from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.storage.paths import relative_path
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.instant import Instant
 
 logger = logging.getLogger(__name__)
@@ -84,10 +83,8 @@ def _taken_back(state: TableState) -> Iterator[TakenBack]:
         if instant.action not in _UNDOING:
             continue
         path = f"{state.config.timeline_path}/{instant.file_name}"
-        body = timeline.read_file(instant.file_name)
-        record = decode_avro_file(body, f"{state.storage.base}/{path}") if body else {}
         status = state.storage.stat(path)
-        for rollback in _rollbacks(instant, record):
+        for rollback in _rollbacks(instant, timeline.record(instant)):
             partitions = tuple(relative_path(each) for each in rollback.get("partitionMetadata") or {})
             for time in rollback.get("commitsRollback") or ():
                 if str(time) not in live:

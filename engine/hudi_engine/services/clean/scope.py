@@ -8,7 +8,6 @@ from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.options import Options
 from hudi_engine.services.clean.plan import SAVEPOINTED, RetainedInstant
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.avro_file import decode_avro_file
 
 COMPLETE = "hoodie.engine.clean.complete"
 """Extra metadata: ``true`` when a clean left nothing behind that its policy gave up, save what savepoints
@@ -40,11 +39,9 @@ class LastClean:
         cleans = [instant for instant in state.timeline.completed if instant.action == "clean"]
         if not cleans:
             return None
-        name = cleans[-1].file_name
-        body = state.timeline.read_file(name)
-        if not body:
+        record = state.timeline.record(cleans[-1])
+        if not record:
             return None
-        record = decode_avro_file(body, f"{state.config.timeline_path}/{name}")
         extra = record.get("extraMetadata") or {}
         partitions = (record.get("partitionMetadata") or {}).values()
         failed = any(each.get("failedDeleteFiles") for each in partitions)
