@@ -13,6 +13,7 @@ from hudi_engine.errors import ConfigError
 from hudi_engine.storage import paths
 from hudi_engine.storage.base import TEMP_PREFIX, Storage
 from hudi_engine.storage.forwarding import ForwardingStorage
+from hudi_engine.storage.local import LocalStorage
 
 FAULTS = ("before", "after", "torn", "error")
 
@@ -204,3 +205,12 @@ class FailingStorage(FaultInjectingStorage):
             yield
         if fails:
             raise error
+
+
+class Interrupted(LocalStorage):
+    """Dies at the first data file that it is to delete."""
+
+    def delete(self, path: str) -> bool:
+        if path.endswith(".parquet"):
+            raise SimulatedCrash
+        return super().delete(path)

@@ -176,7 +176,7 @@ class HudiAdapter(Operations, ChangeFeeds, ColumnChanges, Names, SparkAdapter):
 
     @available.parse_none
     def hudi_seed(
-        self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str], delimiter: str = ","
+        self, plan: ModelPlan, agate_table: agate.Table, column_types: Mapping[str, str], delimiter: str
     ) -> AdapterResponse:
         """Load a seed in one commit."""
         agate_table = seeds.texts_asked_for(agate_table, column_types or {}, delimiter)

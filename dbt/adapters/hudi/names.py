@@ -31,7 +31,7 @@ class Names(metaclass=AdapterMeta):
     Relation: Any
 
     def set_macro_resolver(self, macro_resolver: Any) -> None:
-        """Take dbt's manifest, which is still being read."""
+        """Take dbt's manifest, which dbt may still be reading: it is asked for its places when the warehouse is opened."""
         super().set_macro_resolver(macro_resolver)  # type: ignore[misc]
         self.connections.warehouse.places_said = lambda: places_said(macro_resolver)
 
@@ -137,7 +137,7 @@ class Names(metaclass=AdapterMeta):
 
     @available.parse_none
     def hudi_end_trial(self, trial: BaseRelation, table: BaseRelation) -> None:
-        """Drop a view that was made to see whether it can be, before a table makes room for one of that query.
+        """Drop the view that `hudi_try_view` made, and refuse a query that reads the table whose place its view is to take.
 
         Args:
             trial: The view.

@@ -18,14 +18,12 @@ from hudi_engine.services.archive.entries import files_of
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import entry_key, list_archive_files
-from hudi_engine.timeline.archive_log import encode_archive_block, read_archive_log
+from hudi_engine.timeline.archive_log import encode_archive, read_archive_log
 from hudi_engine.timeline.gaps import hidden_writes
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 
 _SCHEMA_FOLDER = ".hoodie/.schema"
 _NOTES = f"{CATALOG_FOLDER}/entry.json"
-_BATCH = 10
-"""Entries a block of the archive, as Apache Hudi writes them."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +129,7 @@ class Content:
                 kept.append(entry)
         if len(kept) == len(entries):
             return data
-        return b"".join(encode_archive_block(kept[at : at + _BATCH]) for at in range(0, len(kept), _BATCH))
+        return encode_archive(kept)
 
     def other_files(self) -> list[str]:
         """Return paths of small files: of partitions, schemas, comments, and of the timeline.

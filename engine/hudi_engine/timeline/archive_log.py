@@ -65,12 +65,22 @@ def read_archive_log(data: bytes, source: str) -> Iterator[dict[str, Any]]:
         position = data.find(_MAGIC, end)
 
 
+def encode_archive(entries: Sequence[Mapping[str, Any]], batch: int = 10) -> bytes:
+    """Return the content of an archive file.
+
+    Args:
+        entries: As for :func:`encode_archive_block`.
+        batch: Entries a block; Hudi writes ten.
+    """
+    return b"".join(encode_archive_block(entries[at : at + batch]) for at in range(0, len(entries), batch))
+
+
 def encode_archive_block(entries: Sequence[Mapping[str, Any]]) -> bytes:
     """Return one block to append to an archive file.
 
     Args:
         entries: Records of :data:`~hudi_engine.timeline.archive_schema.ARCHIVED_META_ENTRY`; absent fields
-            take their default. Hudi writes ten a block.
+            take their default.
     """
     parsed = fastavro.parse_schema(ARCHIVED_META_ENTRY)
     records = []

@@ -210,8 +210,7 @@ class TableLock:
             dead = self._expire_ms > 0 and age_ms > self._expire_ms
         else:
             name = holder.token
-            now_ms = status.modified_ms if holder.process.is_here() else storage_now_ms(self._storage)
-            dead = holder.state(status.modified_ms, now_ms) is OwnerState.DEAD
+            dead = holder.state_in(self._storage, status.modified_ms) is OwnerState.DEAD
         if not dead or not self._may_break(name):
             return False
         logger.warning(
@@ -250,8 +249,7 @@ class TableLock:
             return False
         if breaker is None or status is None:
             return True
-        now_ms = status.modified_ms if breaker.process.is_here() else storage_now_ms(self._storage)
-        return breaker.state(status.modified_ms, now_ms) is OwnerState.DEAD
+        return breaker.state_in(self._storage, status.modified_ms) is OwnerState.DEAD
 
     def _sweep_breaks(self) -> None:
         """Remove old permissions to break locks; the fresh ones still hold back slow breakers."""

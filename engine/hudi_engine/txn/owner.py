@@ -98,6 +98,15 @@ class Owner:
             return OwnerState.ALIVE if running else OwnerState.DEAD
         return _state_by_age(modified_ms, now_ms, self.interval_ms, self.tolerable_misses)
 
+    def state_in(self, storage: Storage, modified_ms: int) -> OwnerState:
+        """Judge whether the owner lives; the storage's clock is asked only about one on another machine.
+
+        Args:
+            storage: Where its file is.
+            modified_ms: Modification time of the file, epoch ms.
+        """
+        return self.state(modified_ms, modified_ms if self.process.is_here() else storage_now_ms(storage))
+
     def __str__(self) -> str:
         return f"process {self.process.pid} on {self.process.machine.partition('/')[0]}"
 

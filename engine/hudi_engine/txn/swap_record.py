@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.read_only import is_refusal
-from hudi_engine.txn.owner import Owner, OwnerState, storage_now_ms
+from hudi_engine.txn.owner import Owner, OwnerState
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,12 @@ class SwapRecord:
         """
         if self.owner is None:
             return False
-        now_ms = self.modified_ms
-        if not self.owner.process.is_here():
-            try:
-                now_ms = storage_now_ms(parent)
-            except OSError as error:
-                if is_refusal(error):
-                    return True  # whoever may only read follows the record
-                raise
-        return self.owner.state(self.modified_ms, now_ms) is OwnerState.ALIVE
+        try:
+            return self.owner.state_in(parent, self.modified_ms) is OwnerState.ALIVE
+        except OSError as error:
+            if is_refusal(error):
+                return True  # whoever may only read follows the record
+            raise
 
 
 def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | None:

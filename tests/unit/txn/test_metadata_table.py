@@ -12,7 +12,7 @@ from hudi_engine.txn.metadata_table import METADATA_TABLE
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import die_before_commit
-from tests.helpers.fault import SimulatedCrash
+from tests.helpers.fault import Interrupted, SimulatedCrash
 
 PROPERTIES = {"hoodie.table.metadata.partitions": "files,record_index"}
 
@@ -123,18 +123,12 @@ def test_it_goes_with_what_a_dead_writer_left_though_the_next_write_is_given_up(
 
 
 def test_it_goes_before_a_clean_that_was_cut_off_goes_on(storage: LocalStorage) -> None:
-    class Dying(LocalStorage):
-        def delete(self, path: str) -> bool:
-            if path.endswith(".parquet"):
-                raise SimulatedCrash
-            return super().delete(path)
-
     mini.write(storage, {"a": {"k1": 2}})
     options = mini.options(
         hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__clean__fileversions__retained=1
     )
     with pytest.raises(SimulatedCrash):
-        clean(Dying(storage.base), options)
+        clean(Interrupted(storage.base), options)
     watched = built_again(storage)
     clean(watched, options)
     assert watched.seen == [False] and not watched.exists(METADATA_TABLE)

@@ -16,7 +16,7 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import MOR
-from tests.helpers.fault import SimulatedCrash
+from tests.helpers.fault import Interrupted, SimulatedCrash
 from tests.unit.txn.rollback_records import refusal, timeline
 
 
@@ -24,15 +24,6 @@ def newest_version_only() -> Options:
     return mini.options(
         hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__clean__fileversions__retained=1
     )
-
-
-class Interrupted(LocalStorage):
-    """Dies at the first data file that it is to delete."""
-
-    def delete(self, path: str) -> bool:
-        if path.endswith(".parquet"):
-            raise SimulatedCrash
-        return super().delete(path)
 
 
 def test_a_commit_is_not_rolled_back_while_a_clean_deletes_what_was_there_before_it(tmp_path: Path) -> None:

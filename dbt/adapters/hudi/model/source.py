@@ -58,7 +58,7 @@ def places_said(manifest: Any) -> Iterator[str]:
     """Yield the places of their own that nodes and sources of a project have, as it says them.
 
     Args:
-        manifest: dbt's manifest, or what of it dbt has read; None for none.
+        manifest: dbt's manifest, or its macros alone while it parses, which name no place.
     """
     for node in getattr(manifest, "nodes", {}).values():
         ours = (node.config.get("meta", None) or {}).get("hudi")

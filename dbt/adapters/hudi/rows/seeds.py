@@ -59,7 +59,7 @@ def texts_asked_for(agate_table: agate.Table, given: Mapping[str, str], delimite
     wanted = [name for name in agate_table.column_names if name in known]
     if all(name in given for name in wanted):
         return agate_table
-    # it takes its time to import, and hardly a seed needs it
+    # slow to import, and few seeds need it
     from dbt_common.clients import agate_helper
 
     return agate_helper.from_csv(agate_table.original_abspath, text_columns=wanted, delimiter=delimiter)

@@ -98,7 +98,7 @@ def _table_plan(statement: Statement) -> ModelPlan | None:
         return plan
     if problems := location_problems(str(location), f"LOCATION of {schema}.{name}"):
         raise DbtRuntimeError("; ".join(problems))
-    base = absolute_location(str(location), places.project_root).rstrip("/")
+    base = absolute_location(str(location), places.project_root)
     return replace(plan, base=base, own_location=True)
 
 

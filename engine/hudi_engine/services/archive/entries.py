@@ -15,7 +15,7 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.archive_files import EntryKey
-from hudi_engine.timeline.archive_log import encode_archive_block
+from hudi_engine.timeline.archive_log import encode_archive
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.clock import format_instant
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -93,16 +93,7 @@ def encode_entries(storage: Storage, files: Iterable[TimelineFile], batch: int, 
     Raises:
         CorruptTableError: when the file of a completed instant cannot be read.
     """
-    entries: list[dict[str, Any]] = []
-    blocks = []
-    for entry in _entries(storage, files, zone):
-        entries.append(entry)
-        if len(entries) == batch:
-            blocks.append(encode_archive_block(entries))
-            entries = []
-    if entries:
-        blocks.append(encode_archive_block(entries))
-    return b"".join(blocks)
+    return encode_archive(list(_entries(storage, files, zone)), batch)
 
 
 def _entries(
