@@ -34,8 +34,13 @@ def format_instant(moment: datetime, zone: tzinfo | None = timezone.utc) -> str:
         moment: An aware datetime.
         zone: Zone of the digits, ``LOCAL`` for this machine's.
     """
-    there = moment.astimezone(zone)
-    return f"{there:%Y%m%d%H%M%S}{there.microsecond // 1000:03d}"
+    return instant_digits(moment.astimezone(zone))
+
+
+def instant_digits(there: datetime) -> str:
+    """Return ``yyyyMMddHHmmssSSS`` as a clock shows it, whatever its zone."""
+    # %Y does not pad the years before 1000
+    return f"{there.year:04d}{there:%m%d%H%M%S}{there.microsecond // 1000:03d}"
 
 
 def parse_instant_time(instant: str, zone: tzinfo | None = timezone.utc) -> datetime:

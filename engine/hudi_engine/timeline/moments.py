@@ -7,7 +7,7 @@ from datetime import datetime
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import TimelineError
-from hudi_engine.timeline.clock import format_instant, query_instant
+from hudi_engine.timeline.clock import format_instant, instant_digits, query_instant
 
 Moment = str | datetime
 """An instant, ``yyyy-MM-dd[ HH:mm:ss[.SSS]]`` in the zone of the table's timeline or with an offset, or a datetime."""
@@ -31,4 +31,4 @@ def digits_of(moment: Moment, config: TableConfig) -> str:
             raise TimelineError(f"{text!r} is no point in time: {error}") from error
     if moment.tzinfo is not None:
         return format_instant(moment, config.timeline_zone)
-    return f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+    return instant_digits(moment)

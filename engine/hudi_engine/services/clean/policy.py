@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 
 from hudi_engine.config.declared.service_options import CleanOptions
 from hudi_engine.config.enums import CleanPolicy
@@ -69,8 +69,7 @@ class Policy:
                 return None
             chosen = writes[len(writes) - self.amount]
         elif self.name == CleanPolicy.KEEP_LATEST_BY_HOURS:
-            zone = timeline.zone
-            limit = format_instant(parse_instant_time(now, zone) - timedelta(hours=self.amount), zone)
+            limit = self._limit(now, timeline.zone)
             later = [write for write in writes if write.requested_time >= limit]
             if not writes or (later and later[0] is writes[0]):
                 return None
@@ -93,6 +92,13 @@ class Policy:
                 return None
             chosen = before[-1]
         return RetainedInstant(chosen.requested_time, chosen.action)
+
+    def _limit(self, now: str, zone: tzinfo | None) -> str:
+        """Return the instant before which hours are no longer retained, ``""`` for hours that reach behind all dates."""
+        try:
+            return format_instant(parse_instant_time(now, zone) - timedelta(hours=self.amount), zone)
+        except OverflowError:
+            return ""
 
     def obsolete(
         self,
