@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError
 from hudi_engine.report.facts import gather
 from hudi_engine.report.page import page
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_state import TableState
 
 
@@ -59,12 +58,5 @@ def write_report(
             f"the report cannot be written to {str(path)!r}: there is no folder {str(path.parent)!r}; make it, or name another"
         )
     body = page(gather(state, options, count_rows=count_rows)).encode("utf-8")
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name[:100]}.", delete=False) as file:
-        file.write(body)
-    try:
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError:
-        os.unlink(file.name)
-        raise
+    LocalStorage(str(path.parent)).replace(path.name, body)
     return Report(path, len(body))

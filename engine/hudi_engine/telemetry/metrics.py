@@ -9,9 +9,7 @@ reported again.
 from __future__ import annotations
 
 import logging
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from datetime import tzinfo
 from pathlib import Path
@@ -19,6 +17,7 @@ from pathlib import Path
 from hudi_engine.config.declared.telemetry_options import TelemetryOptions
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.storage.local import LocalStorage
 from hudi_engine.telemetry.figures import replaces_file
 from hudi_engine.timeline.clock import parse_instant_time
 from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata
@@ -93,17 +92,8 @@ def _samples(path: Path) -> dict[str, str]:
 
 def _write(path: Path, samples: Mapping[str, str]) -> None:
     """Replace the file as a whole: a collector never reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f"# TYPE {name} gauge\n{name} {samples[name]}\n" for name in sorted(samples)]
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("".join(lines))
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    LocalStorage(str(path.parent)).replace(path.name, "".join(lines).encode())
 
 
 def _name(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import Counter
@@ -174,3 +175,15 @@ def test_a_page_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
     assert [each.name for each in written.path.parent.iterdir()] == ["page.html"]
     assert written.path.stat().st_size == written.bytes
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_a_page_is_for_whom_the_umask_says(mask: int, mode: int, tmp_path: Path) -> None:
+    table = busy_table(tmp_path / "t", commits=2, partitions=["day=1"])
+    before = os.umask(mask)
+    try:
+        written = write_report(state_of(table), DEFAULTS, tmp_path / "page.html")
+    finally:
+        os.umask(before)
+
+    assert written.path.stat().st_mode & 0o777 == mode

@@ -69,6 +69,19 @@ def test_the_metrics_file_has_hudis_names_and_keeps_what_is_not_reported_again(t
     assert found["shop_orders_clean_numFilesDeleted"] == "3"
 
 
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_the_metrics_file_is_for_whom_the_umask_says(mask, mode, tmp_path):
+    config = tables.copy_on_write(tmp_path / "t", 1).config
+    options = {"hoodie.metrics.on": "true", "hoodie.engine.metrics.textfile.dir": str(tmp_path / "m")}
+    before = os.umask(mask)
+    try:
+        report(resolve_options(options), config, {"a": 1})
+    finally:
+        os.umask(before)
+    (path,) = (tmp_path / "m").iterdir()
+    assert path.stat().st_mode & 0o777 == mode
+
+
 def test_nothing_is_written_unless_metrics_are_on(tmp_path):
     config = tables.copy_on_write(tmp_path / "t", 1).config
     report(resolve_options({"hoodie.engine.metrics.textfile.dir": str(tmp_path / "m")}), config, {"a": 1})
