@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -153,27 +154,41 @@ def _missing_of_older(state: TableState, view: FileSystemView, named: dict[str, 
     listed = {status.path for status in _all_files(view)}
     bound = state.timeline.cleaned_up_to
     oldest = max(state.timeline.first_write_time or "", "" if bound is None else bound.oldest)
+    bases = _base_instants(named)
     for path in sorted(named.keys() - listed - set(_expected(view, named))):
-        written, until = named[path].instant, _superseded(view, named, path)
+        written = named[path].instant
+        until = _superseded(view, bases, path, written)
         if until is not None and until > oldest:
             message = f"commit {written} wrote it, and it is not there: states before {until} cannot be read"
             yield Finding("missing_older_file", path, message, False)
 
 
-def _superseded(view: FileSystemView, named: dict[str, _Named], path: str) -> str | None:
+def _base_instants(named: dict[str, _Named]) -> dict[FileGroupKey, list[str]]:
+    """Return the instants of the base files of each file group, oldest first."""
+    found: dict[FileGroupKey, list[str]] = {}
+    for path in named:
+        partition = path.rpartition("/")[0]
+        base = parse_base_file(path, partition)
+        if base is not None:
+            found.setdefault((partition, base.file_id), []).append(base.instant)
+    for instants in found.values():
+        instants.sort()
+    return found
+
+
+def _superseded(
+    view: FileSystemView, bases: Mapping[FileGroupKey, Sequence[str]], path: str, written: str
+) -> str | None:
     """Return the first commit whose state needs a file no more; None for a change data file, which no state needs."""
     partition = path.rpartition("/")[0]
     file = parse_base_file(path, partition) or parse_log_file(path, partition)
     if file is None or getattr(file, "is_cdc", False):
         return None
-    later = (parse_base_file(other, partition) for other in named if other.rpartition("/")[0] == partition)
-    times = [
-        base.instant
-        for base in later
-        if base is not None and base.file_id == file.file_id and base.instant > named[path].instant
-    ]
-    replaced = view.replaced_groups.get((partition, file.file_id))
-    return min([*times, *([] if replaced is None else [replaced])], default=None)
+    group = (partition, file.file_id)
+    instants = bases.get(group, ())
+    later = instants[bisect_right(instants, written) :][:1]
+    replaced = view.replaced_groups.get(group)
+    return min([*later, *([] if replaced is None else [replaced])], default=None)
 
 
 def _expected(view: FileSystemView, named: dict[str, _Named]) -> Iterator[str]:

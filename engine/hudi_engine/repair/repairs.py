@@ -20,7 +20,7 @@ from hudi_engine.errors import ConfigError, CorruptTableError
 from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
-from hudi_engine.inspect import validate
+from hudi_engine.inspect import Finding, validate
 from hudi_engine.repair.duplicates import look_for_surplus, take_surplus_out
 from hudi_engine.services.compaction.pending import check_droppable
 from hudi_engine.services.opening import open_locked
@@ -41,8 +41,6 @@ _DROPPED: Mapping[str, tuple[State, ...]] = MappingProxyType(
 )
 """Actions whose damaged plans can go, by the states in which nothing is lost with them. A clean that was begun
 is planned anew; a compaction that was begun may have written files and is rolled back instead."""
-
-_OfFiles = Callable[[TableState, bool], "list[Repair]"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ def repair(
     unknown = [kind for kind in kinds or () if kind not in KINDS]
     if unknown:
         raise ConfigError(f"repair {unknown[0]!r} is unknown; legal values: {', '.join(KINDS)}")
-    chosen = [_OF_FILES[kind] for kind in (kinds or _OF_FILES) if kind in _OF_FILES]
+    chosen = [kind for kind in (kinds or KINDS[:-1]) if kind != DUPLICATE_KEYS]
     found = _of_files(storage, options, publication, chosen, dry_run) if chosen else []
     if DUPLICATE_KEYS in (kinds or ()):
         found += _duplicate_keys(storage, options, None if dry_run else publication, partitions)
@@ -94,19 +92,27 @@ def repair(
 
 
 def _of_files(
-    storage: Storage, options: Options, publication: Publication, chosen: Sequence[_OfFiles], dry_run: bool
+    storage: Storage, options: Options, publication: Publication, chosen: Sequence[str], dry_run: bool
 ) -> list[Repair]:
     """Repair what is wrong with files and plans; damaged plans before everything else."""
     if dry_run:
         state = TableState.load(storage)
-        return [found for each in chosen for found in each(state, True)]
+        found = _damaged_plans(state, True) if DAMAGED_PLANS in chosen else []
+        return found + _of_findings(state, chosen, True)
     with storage_errors(storage, "repair"), table_lock(storage, options):
         # Damaged plans go first: whoever opens the table for writing stumbles over them.
         state = TableState.load(storage)
         state.config.check_writable()
-        done = _damaged_plans(state, False) if _damaged_plans in chosen else []
+        done = _damaged_plans(state, False) if DAMAGED_PLANS in chosen else []
         state = open_locked(storage, options, publication)
-        return done + [found for each in chosen if each is not _damaged_plans for found in each(state, False)]
+        return done + _of_findings(state, chosen, False)
+
+
+def _of_findings(state: TableState, chosen: Sequence[str], dry_run: bool) -> list[Repair]:
+    """Repair what one look at the table's files has found."""
+    repairs = [_OF_FINDINGS[kind] for kind in chosen if kind in _OF_FINDINGS]
+    findings = validate(state) if repairs else []
+    return [done for each in repairs for done in each(state, findings, dry_run)]
 
 
 def _duplicate_keys(
@@ -133,9 +139,9 @@ def _duplicate_keys(
     ]
 
 
-def _partition_metadata(state: TableState, dry_run: bool) -> list[Repair]:
+def _partition_metadata(state: TableState, findings: Sequence[Finding], dry_run: bool) -> list[Repair]:
     found = []
-    for each in validate(state):
+    for each in findings:
         if each.problem != "no_partition_metadata":
             continue
         instant = _first_commit(state, each.path)
@@ -158,9 +164,9 @@ def _first_commit(state: TableState, partition: str) -> str | None:
     return min(instants, default=None)
 
 
-def _orphan_files(state: TableState, dry_run: bool) -> list[Repair]:
+def _orphan_files(state: TableState, findings: Sequence[Finding], dry_run: bool) -> list[Repair]:
     found = []
-    for each in validate(state):
+    for each in findings:
         if each.problem == "orphan_file":
             if not dry_run:
                 state.storage.delete(each.path)
@@ -185,7 +191,7 @@ def _damaged_plans(state: TableState, dry_run: bool) -> list[Repair]:
             done = f"dropped {instant.action} {instant.requested_time}, whose plan was cut short"
             if not dry_run:
                 writer.delete(instant.requested_time, instant.action, State.INFLIGHT, State.REQUESTED)
-        found.append(Repair("damaged_plans", f"{state.config.timeline_path}/{instant.file_name}", done))
+        found.append(Repair(DAMAGED_PLANS, f"{state.config.timeline_path}/{instant.file_name}", done))
     return found
 
 
@@ -200,12 +206,9 @@ def _kept(state: TableState, instant: Instant) -> str | None:
     return None
 
 
-_OF_FILES: Mapping[str, _OfFiles] = MappingProxyType(
-    {
-        "partition_metadata": _partition_metadata,
-        "orphan_files": _orphan_files,
-        "damaged_plans": _damaged_plans,
-    }
+_OF_FINDINGS: Mapping[str, Callable[[TableState, Sequence[Finding], bool], list[Repair]]] = MappingProxyType(
+    {"partition_metadata": _partition_metadata, "orphan_files": _orphan_files}
 )
+DAMAGED_PLANS = "damaged_plans"
 DUPLICATE_KEYS = "duplicate_keys"
-KINDS = (*_OF_FILES, DUPLICATE_KEYS)
+KINDS = (*_OF_FINDINGS, DAMAGED_PLANS, DUPLICATE_KEYS)

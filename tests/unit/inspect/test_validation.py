@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.options import resolve_options
+from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.inspect import duplicate_keys, file_facts, validate
 from hudi_engine.services import clean
 from hudi_engine.storage.factory import open_storage
@@ -140,6 +141,27 @@ def test_a_lost_file_of_an_earlier_state_is_told_until_a_clean_has_passed_it(tmp
 
     clean(table.storage, options(clean__commits__retained=1), even_if_empty=True)
     assert validate(state_of(tmp_path / "t")) == []
+
+
+def test_lost_files_of_earlier_states_are_looked_up_and_not_searched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = copy_on_write(tmp_path / "t", 40)
+    times = writes(table.storage)
+    for each in times[:-1]:
+        next((tmp_path / "t").rglob(f"*_{each}.parquet")).unlink()
+    parsed: list[str] = []
+
+    def parse(path: str, *more: object) -> object:
+        parsed.append(path)
+        return parse_base_file(path, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("hudi_engine.inspect.validation.parse_base_file", parse)
+    found = validate(state_of(tmp_path / "t"))
+
+    told = [each.message.partition("states before ")[2].partition(" ")[0] for each in found]
+    assert sorted(told) == times[1:]
+    assert len(parsed) < 10 * len(times)
 
 
 def test_files_of_replaced_groups_are_not_missed(tmp_path: Path) -> None:

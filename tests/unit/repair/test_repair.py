@@ -8,7 +8,7 @@ import pytest
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA
-from hudi_engine.inspect import validate
+from hudi_engine.inspect import Finding, validate
 from hudi_engine.repair import KINDS
 from hudi_engine.storage.base import Listing
 from hudi_engine.storage.local import LocalStorage
@@ -59,6 +59,22 @@ def test_files_that_no_commit_names_go_and_the_others_stay(storage: LocalStorage
     services(storage).repair(("orphan_files",), dry_run=False)
     assert not storage.exists(orphan)
     assert mini.content(storage) == before
+
+
+def test_a_table_is_looked_at_once_for_all_repairs(
+    storage: LocalStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[TableState] = []
+
+    def look(state: TableState) -> list[Finding]:
+        looks.append(state)
+        return validate(state)
+
+    monkeypatch.setattr("hudi_engine.repair.repairs.validate", look)
+    services(storage).repair(dry_run=False)
+    assert len(looks) == 1
+    services(storage).repair(("damaged_plans",))
+    assert len(looks) == 1
 
 
 class Beside(LocalStorage):
