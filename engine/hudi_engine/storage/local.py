@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -109,8 +110,10 @@ class LocalStorage(Storage):
         if os.path.islink(target):
             os.unlink(target)
             return
-        with suppress(FileNotFoundError):
-            shutil.rmtree(target)
+        if sys.version_info >= (3, 12):
+            shutil.rmtree(target, onexc=_unless_gone)
+        else:
+            shutil.rmtree(target, onerror=lambda call, path, found: _unless_gone(call, path, found[1]))
 
     def delete_empty(self, path: str) -> None:
         if path:
@@ -231,6 +234,12 @@ def _entry_status(entry: os.DirEntry[str], prefix: str) -> FileStatus | None:
     except FileNotFoundError:
         return None
     return FileStatus(prefix + entry.name, found.st_size, found.st_mtime_ns // 1_000_000, False)
+
+
+def _unless_gone(_call: object, _path: str, error: BaseException) -> None:
+    """Let the removal of a folder go on beside others that delete in it, such as a writer that ends."""
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _write_synced(absolute: str, data: bytes) -> None:

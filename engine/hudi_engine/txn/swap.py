@@ -21,23 +21,28 @@ from contextlib import suppress
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import (
     CorruptTableError,
-    PathEscapeError,
     StorageError,
     TableExistsError,
     WriteConflictError,
 )
-from hudi_engine.storage.base import FileStatus, Storage
+from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.read_only import ReadOnlyStorage, is_refusal
 from hudi_engine.txn.owner import Beating, Owner, register, unregister
 from hudi_engine.txn.swap_record import SwapRecord, read_swap_record
+from hudi_engine.txn.table_folder import (
+    BUILDER,
+    copy_order,
+    delete_table,
+    files_of_table,
+    in_timeline,
+    removal_order,
+)
 from hudi_engine.txn.table_place import TablePlace, place_of
 
 logger = logging.getLogger(__name__)
 
 _BUILD, _OLD, _RECORD = ".rebuild-", ".replaced-", ".swap"
-_BUILDER = ".hoodie/.rebuild-owner"
-_TOP = ".hoodie"
 _TRIES = 20
 _STALE_MS = 24 * 3600 * 1000
 """Age at which what a builder on another machine has left counts as abandoned."""
@@ -60,7 +65,7 @@ def side_folder(base: str) -> str:
 
 def mark_builder(side: Storage) -> None:
     """Write down in a side folder which process builds there, so that others can tell when it is gone."""
-    side.replace(_BUILDER, Owner.current().to_json())
+    side.replace(BUILDER, Owner.current().to_json())
 
 
 def table_storage(path: str) -> Storage:
@@ -148,7 +153,7 @@ def place_new(base: str, side: str) -> None:
             f"something has come to be at {base} meanwhile; choose another path"
         ) from error
     with suppress(OSError):
-        place.parent.delete(f"{place.name}/{_BUILDER}")
+        place.parent.delete(f"{place.name}/{BUILDER}")
 
 
 def is_switched(base: str, side: str) -> bool:
@@ -168,7 +173,7 @@ def remove_side(side: str) -> None:
     """Remove a side folder after a failed build."""
     place = place_of(side)
     if place is not None:
-        _delete_table(place.parent, place.name)
+        delete_table(place.parent, place.name)
 
 
 def _swap_by_rename(place: TablePlace, base: str, new: str) -> None:
@@ -244,7 +249,7 @@ def _recover_renames(place: TablePlace) -> None:
 def _clear(place: TablePlace, old: str) -> None:
     """Remove the old table, and from the new one the mark of its builder."""
     with suppress(OSError):
-        place.parent.delete(f"{place.name}/{_BUILDER}")
+        place.parent.delete(f"{place.name}/{BUILDER}")
     _remove_old(place.parent, old)
 
 
@@ -266,7 +271,7 @@ def _tidy(place: TablePlace) -> None:
 def _is_abandoned(parent: Storage, side: str) -> bool:
     owner = None
     with suppress(FileNotFoundError):
-        owner = Owner.parse(parent.read(f"{side}/{_BUILDER}"))
+        owner = Owner.parse(parent.read(f"{side}/{BUILDER}"))
     running = None if owner is None else owner.process.is_running()
     if running is not None:
         return not running
@@ -276,29 +281,9 @@ def _is_abandoned(parent: Storage, side: str) -> bool:
 
 def _remove_old(parent: Storage, folder: str) -> None:
     try:
-        _delete_table(parent, folder)
-    except PathEscapeError:
-        logger.warning("%s is a link; it goes, and the old table stays where it leads to", folder)
-        parent.delete_tree(folder)
+        delete_table(parent, folder)
     except OSError as error:
         logger.warning("could not remove %s, the next rebuild will: %s", folder, error)
-
-
-def _delete_table(parent: Storage, folder: str) -> None:
-    """Delete a table's folder, its timeline first: what is left is no table to any reader.
-
-    The mark of its builder goes last, so that a removal that is cut off can be told from a table being built.
-    """
-    parent.delete(f"{folder}/{PROPERTIES_PATH}")
-    for inside in (f"{folder}/{_TOP}", folder):
-        for entry in parent.list(inside):
-            if entry.path in (f"{folder}/{_BUILDER}", f"{folder}/{_TOP}"):
-                continue
-            if entry.is_dir:
-                parent.delete_tree(entry.path)
-            else:
-                parent.delete(entry.path)
-    parent.delete_tree(folder)
 
 
 def _record_path(place: TablePlace) -> str:
@@ -370,8 +355,8 @@ def _is_moved(place: TablePlace, new: str) -> bool:
         return False
     if one != other:
         return False
-    there, moving = _files(place.parent, place.name), _files(place.parent, new)
-    return all(path in there for path in moving if path.startswith(f"{_TOP}/"))
+    there, moving = files_of_table(place.parent, place.name), files_of_table(place.parent, new)
+    return all(path in there for path in moving if in_timeline(path))
 
 
 def _finish(place: TablePlace, new: str, before: SwapRecord | None = None) -> None:
@@ -384,7 +369,7 @@ def _finish(place: TablePlace, new: str, before: SwapRecord | None = None) -> No
     """
     owner = Owner.current()
     if before is None:
-        place.parent.replace(f"{place.name}/{_BUILDER}", owner.to_json())
+        place.parent.replace(f"{place.name}/{BUILDER}", owner.to_json())
     register(owner)
     try:
         beating = Beating(place.parent, _record_path(place), owner, _write_record(place, owner, new, before))
@@ -402,21 +387,21 @@ def _finish(place: TablePlace, new: str, before: SwapRecord | None = None) -> No
 
 def _move(place: TablePlace, new: str, owner: Owner) -> None:
     """Take the old table's files away, its properties first, and copy the new one's, its properties last."""
-    moving = _files(place.parent, new)
+    moving = files_of_table(place.parent, new)
     if PROPERTIES_PATH not in moving:
         raise CorruptTableError(
             f"the record {_record_path(place)!r} beside {place.name!r} names {new!r}, where there is no whole table; "
             "delete the record if the table itself is whole"
         )
-    there = _files(place.parent, place.name)
+    there = files_of_table(place.parent, place.name)
     if not _is_mine(place, owner):
         return
-    for path in sorted(there, key=_removal_order):
+    for path in sorted(there, key=removal_order):
         if path not in moving or path == PROPERTIES_PATH:
             place.parent.delete(f"{place.name}/{path}")
-    for path in sorted(moving, key=_copy_order):
+    for path in sorted(moving, key=copy_order):
         known = there.get(path)
-        if known is None or path.startswith(f"{_TOP}/") or known.size != moving[path].size:
+        if known is None or in_timeline(path) or known.size != moving[path].size:
             place.parent.copy(f"{new}/{path}", f"{place.name}/{path}")
 
 
@@ -429,21 +414,6 @@ def _is_mine(place: TablePlace, owner: Owner) -> bool:
 def _side_folders(place: TablePlace, kind: str) -> list[str]:
     start = f".{place.name}{kind}"
     return [each.name for each in place.parent.list("") if each.is_dir and each.name.startswith(start)]
-
-
-def _files(parent: Storage, folder: str) -> dict[str, FileStatus]:
-    start = len(folder) + 1
-    found = {each.path[start:]: each for each in parent.list(folder, recursive=True) if not each.is_dir}
-    found.pop(_BUILDER, None)
-    return found
-
-
-def _removal_order(path: str) -> tuple[bool, bool, str]:
-    return path != PROPERTIES_PATH, not path.startswith(f"{_TOP}/"), path
-
-
-def _copy_order(path: str) -> tuple[bool, bool, str]:
-    return path == PROPERTIES_PATH, path.startswith(f"{_TOP}/"), path
 
 
 def _name(base: str) -> str:

@@ -88,6 +88,48 @@ def test_deleting_a_linked_folder_removes_the_link_only(tmp_path: Path, escape: 
     assert (escape / "precious").exists()
 
 
+def test_a_folder_goes_whole_while_others_delete_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = LocalStorage(str(tmp_path))
+    for number in range(8):
+        storage.create(f"t/{number}/a", b"")
+        storage.create(f"t/{number}/b", b"")
+    gone: list[object] = []
+    unlink, rmdir = os.unlink, os.rmdir
+
+    def first_by_another(path: str, **more: int) -> None:
+        if len(gone) < 3:
+            gone.append(path)
+            unlink(path, **more)
+        unlink(path, **more)
+
+    def folder_first_by_another(path: str, **more: int) -> None:
+        if path == "3":
+            rmdir(path, **more)
+        rmdir(path, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", first_by_another)
+        patched.setattr(os, "rmdir", folder_first_by_another)
+        storage.delete_tree("t")
+
+    assert len(gone) == 3
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_that_cannot_be_deleted_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage = LocalStorage(str(tmp_path))
+    storage.create("t/a", b"")
+
+    def refused(path: str, **_: int) -> None:
+        raise PermissionError(errno.EACCES, "not permitted", path)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    with pytest.raises(PermissionError):
+        storage.delete_tree("t")
+
+
 def test_listing_does_not_walk_through_links(tmp_path: Path, escape: Path) -> None:
     listed = LocalStorage(str(tmp_path / "table")).list("", recursive=True)
 

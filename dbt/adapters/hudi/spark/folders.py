@@ -13,6 +13,7 @@ from hudi_engine.catalog.read_only import is_read_only
 from hudi_engine.errors import HudiError
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.uris import RemoteUri
+from hudi_engine.txn.table_folder import delete_table
 
 _PROBE = ".dbt_hudi_probe"
 # of the layouts 1 and 2
@@ -64,11 +65,20 @@ def remove_at_exit_if_empty(root: str) -> None:
 
 
 def remove_folder(base: str) -> None:
-    """Delete a folder with all it holds."""
+    """Delete a table's folder with all it holds; what is left by a removal that is cut off is no table."""
+    parent, name = _split(base)
+    delete_table(open_storage(parent), name)
+
+
+def remove_schema_folder(base: str) -> None:
+    """Delete a schema's folder with all it holds; of a symbolic link only the link goes."""
     parent, name = _split(base)
     storage = open_storage(parent)
-    if storage.exists(name):
-        storage.delete_tree(name)
+    if not os.path.islink(f"{storage.base}/{name}"):
+        for each in storage.list(name):
+            if each.is_dir:
+                delete_table(storage, each.path)
+    storage.delete_tree(name)
 
 
 def move_folder(source: str, target: str) -> None:

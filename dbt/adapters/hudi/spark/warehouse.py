@@ -51,6 +51,7 @@ from dbt.adapters.hudi.spark.folders import (
     plain_location,
     remove_at_exit_if_empty,
     remove_folder,
+    remove_schema_folder,
     timeline_mark,
 )
 from dbt.adapters.hudi.spark.kept_notes import properties_of
@@ -278,7 +279,7 @@ class Warehouse:
             self.drop(session, schema, entry.name.name)
         session.sql(f"drop database if exists `{schema}` cascade")
         # also what no name leads to, such as the folder of a first build that failed
-        remove_folder(self.places.schema_folder(schema))
+        remove_schema_folder(self.places.schema_folder(schema))
         self.changed()
 
     # --- names --------------------------------------------------------------------------------------------------

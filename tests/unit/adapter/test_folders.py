@@ -1,0 +1,82 @@
+"""Folders of tables that go: what is left of one when that is cut off is no table to anybody."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hudi_engine.config.properties_file import PROPERTIES_PATH
+
+from dbt.adapters.hudi.spark.folders import remove_folder, remove_schema_folder
+from tests.faults import mini_table as mini
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def table(path: Path) -> Path:
+    """A table with two partitions, the first of which sorts before all else in the folder."""
+    mini.write(mini.create_table(str(path)), {".a": {"k": 1}, "b": {"l": 2}})
+    return path
+
+
+def kill_after(monkeypatch: pytest.MonkeyPatch, files: int) -> None:
+    """Let the process end when so many files have gone."""
+    unlink, gone = os.unlink, []
+
+    def killed(path: str, **more: int) -> None:
+        if len(gone) == files:
+            raise Killed
+        unlink(path, **more)
+        gone.append(path)
+
+    monkeypatch.setattr(os, "unlink", killed)
+
+
+@pytest.mark.parametrize("files", range(1, 8))
+def test_a_table_whose_removal_was_cut_off_is_no_table(
+    files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = table(tmp_path / "sales" / "orders")
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        kill_after(patched, files)
+        remove_folder(str(base))
+    assert base.exists() and not (base / PROPERTIES_PATH).exists()
+
+    remove_folder(str(base))
+    assert not base.exists()
+    remove_folder(str(base))
+
+
+@pytest.mark.parametrize("files", range(1, 20, 2))
+def test_of_a_schema_whose_removal_was_cut_off_every_table_is_whole_or_none(
+    files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bases = [table(tmp_path / "sales" / name) for name in ("customers", "orders", "stock")]
+    whole = {base: sorted(base.rglob("*")) for base in bases}
+    (tmp_path / "sales" / "open.view.json").write_text("{}")
+    with monkeypatch.context() as patched, pytest.raises(Killed):
+        kill_after(patched, files)
+        remove_schema_folder(str(tmp_path / "sales"))
+    for base in bases:
+        assert not (base / PROPERTIES_PATH).exists() or sorted(base.rglob("*")) == whole[base]
+
+    remove_schema_folder(f"file:{tmp_path}/sales")
+    assert not (tmp_path / "sales").exists()
+
+
+def test_of_a_link_only_the_link_goes(tmp_path: Path) -> None:
+    base = table(tmp_path / "orders")
+    whole = sorted(base.rglob("*"))
+    (tmp_path / "sales").mkdir()
+    (tmp_path / "sales" / "linked").symlink_to(base)
+    (tmp_path / "same").symlink_to(base)
+    (tmp_path / "schema").symlink_to(tmp_path / "sales")
+    remove_folder(str(tmp_path / "sales" / "linked"))
+    remove_folder(str(tmp_path / "same"))
+    remove_schema_folder(str(tmp_path / "schema"))
+    assert sorted(base.rglob("*")) == whole
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["orders", "sales"]
+    assert not list((tmp_path / "sales").iterdir())
