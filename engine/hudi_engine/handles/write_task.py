@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,15 @@ from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import check_inflight
 
 
+def new_attempt() -> int:
+    """Return the number of an attempt that no other one has, of whatever process.
+
+    The name of a log file does not tell its writer: two that append to a slice at a time must not write one name, since a store
+    takes a large file without a condition.
+    """
+    return secrets.randbelow(2**31)
+
+
 @dataclass
 class WriteTask:
     """One attempt at one task of a write.
@@ -23,7 +33,7 @@ class WriteTask:
         context: The write it belongs to.
         partition_id: Number of the task in its stage.
         stage_id: Spark's stage number, 0 outside Spark.
-        attempt_id: Number of the attempt, different for every attempt of a task.
+        attempt_id: Number of the attempt, as `new_attempt` gives it.
         markers: Where the markers of all tasks of one process are collected; None makes one file of each.
         keep_keys: Is told the record keys of base files that follow others; None where nobody asks for them later.
     """
@@ -40,7 +50,7 @@ class WriteTask:
 
     @property
     def write_token(self) -> str:
-        """``<task>-<stage>-<attempt>``, different between attempts at the same file (Hudi table format, file names)."""
+        """``<task>-<stage>-<attempt>``, different between all attempts at the same file (Hudi table format, file names)."""
         return f"{self.partition_id}-{self.stage_id}-{self.attempt_id}"
 
     def new_file_id(self, prefix: str = "") -> str:

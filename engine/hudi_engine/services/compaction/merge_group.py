@@ -7,7 +7,6 @@ changes (Hudi table format, compaction).
 
 from __future__ import annotations
 
-import secrets
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from hudi_engine.handles.base_file_writer import (
 from hudi_engine.handles.blocks import Block, changed_blocks, with_rows_at
 from hudi_engine.handles.carried import GroupRows, OldGroups
 from hudi_engine.handles.carried_file import write_carried_file
+from hudi_engine.handles.write_task import new_attempt
 from hudi_engine.index.filters.bloom import BloomFilter
 from hudi_engine.merge.base_reader import opened_base_file
 from hudi_engine.merge.log_scanner import LogScan, scan_slice
@@ -93,7 +93,7 @@ def compact_file_group(context: CompactionContext, operation: CompactionOperatio
     changes = _count(delta)
     scanned = time.monotonic()
     # A token that no other attempt has: tasks of a killed run may still be writing their files.
-    name = base_file_name(operation.file_id, f"0-0-{secrets.randbelow(2**31)}", context.instant)
+    name = base_file_name(operation.file_id, f"0-0-{new_attempt()}", context.instant)
     io_type = "CREATE" if file_slice.base_file is None else "MERGE"
     write_marker(storage, context.instant, operation.partition, name, io_type)
     bloom = None if changes.inserted else _old_bloom(context, file_slice)
