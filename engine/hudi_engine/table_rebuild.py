@@ -21,6 +21,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.schema_commits import load_schema_history
 from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.footprint import Kind, kind_of
+from hudi_engine.txn.moving import check_nobody_writes
 from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.since import committed_since
 from hudi_engine.txn.swap import (
@@ -238,6 +239,7 @@ def _swap_unless_overtaken(looked: TableState, options: Options, base: str, side
                     f"the table at {storage.base} cannot be built anew: {other.action} {other.requested_time} of another writer "
                     "came meanwhile. The table is as the other writer left it; run this write again"
                 )
+        check_nobody_writes(storage, options, "built anew")
         swap(base, side)
 
 

@@ -294,7 +294,7 @@ class TableServices:
         self, path: str, make_room: Callable[[], None] | None = None, **asked: Unpack[CloneArguments]
     ) -> CloneResult:
         """Make a table that shares this one's base files, and publish it; see `hudi_engine.clone.make.clone_table`."""
-        result = clone_table(self.storage, path, make_room, **asked)
+        result = clone_table(self.storage, path, make_room, self.options, **asked)
         TableServices(
             open_storage(result.path), self.options, run_sidecars=self.run_sidecars
         ).publish_or_warn()

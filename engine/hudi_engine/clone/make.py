@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
 from hudi_engine.clone.content import Content
+from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.properties import TABLE_NAME_KEY
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.errors import ConfigError, StorageError, TableExistsError
@@ -24,6 +25,8 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.moments import Moment
 from hudi_engine.txn.displacing import Instead
 from hudi_engine.txn.metadata_table import METADATA_PROPERTIES
+from hudi_engine.txn.moving import check_nobody_writes
+from hudi_engine.txn.recovery import table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.txn.swap import (
     is_switched,
@@ -77,6 +80,7 @@ def clone_table(
     storage: Storage,
     path: str,
     make_room: Callable[[], None] | None = None,
+    options: Options | None = None,
     **asked: Unpack[CloneArguments],
 ) -> CloneResult:
     """Make a table that shares the base files of another, and from then on goes its own way.
@@ -85,6 +89,7 @@ def clone_table(
         storage: The original's storage.
         path: Folder of the clone.
         make_room: Removes what else has the folder, with all it holds, once the clone is built beside it.
+        options: Lock and heartbeat of a table that is replaced; None for the defaults.
         asked: What `HudiTable.clone` takes by name.
 
     Raises:
@@ -93,6 +98,7 @@ def clone_table(
         TimelineError: A clean has deleted files of ``at``, or it has left the active timeline.
         UnsupportedTableError: A table that this engine does not write.
         StorageError: The files cannot be shared, or the storage failed.
+        WriteConflictError: On a store without folders, somebody writes to the table that is to be replaced.
     """
     target = open_storage(path)
     if f"{target.base}/".startswith(f"{storage.base}/") or f"{storage.base}/".startswith(f"{target.base}/"):
@@ -112,7 +118,7 @@ def clone_table(
         )
     if not is_there and make_room is None:
         check_absent(target)
-    ends = _Ends.at(target, make_room, replaces=is_there)
+    ends = _Ends.at(target, make_room, options or resolve_options(None), replaces=is_there)
     for tries_left in reversed(range(_TRIES)):
         try:
             with storage_errors(storage, "clone a table"):
@@ -159,22 +165,28 @@ class _Ends:
     must_stay: Callable[[str, str], bool]
 
     @classmethod
-    def at(cls, target: Storage, make_room: Callable[[], None] | None, *, replaces: bool) -> _Ends:
+    def at(
+        cls, target: Storage, make_room: Callable[[], None] | None, options: Options, *, replaces: bool
+    ) -> _Ends:
         """Choose by what is at the place."""
         if make_room is not None and not replaces:
             instead = Instead(target, make_room)
             return cls(instead.put, instead.is_only)
-        return cls(partial(_put, target, replaces), is_switched)
+        return cls(partial(_put, target, options, replaces), is_switched)
 
 
-def _put(target: Storage, replaces: bool, base: str, side: str) -> None:
+def _put(target: Storage, options: Options, replaces: bool, base: str, side: str) -> None:
     """Put the clone that is built in a side folder in its place."""
     if not replaces:
         check_absent(target)  # another process may have made a table there meanwhile
-    if replaces or target.exists(""):
+    if not (replaces or target.exists("")):
+        place_new(base, side)
+    elif target.renames_folders or not target.exists(PROPERTIES_PATH):
         swap(base, side)
     else:
-        place_new(base, side)
+        with table_lock(target, options):
+            check_nobody_writes(target, options, "replaced")
+            swap(base, side)
 
 
 def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> CloneResult:

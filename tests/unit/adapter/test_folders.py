@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 from hudi_engine.config.properties_file import PROPERTIES_PATH
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.storage.factory import open_storage
 
-from dbt.adapters.hudi.spark.folders import remove_folder, remove_schema_folder
+from dbt.adapters.hudi.spark.folders import move_folder, remove_folder, remove_schema_folder
 from tests.faults import mini_table as mini
+from tests.faults.test_rebuild_on_flat_store import OLD, make
+from tests.helpers.s3_server import S3Server
 
 
 class Killed(BaseException):
@@ -80,3 +84,19 @@ def test_of_a_link_only_the_link_goes(tmp_path: Path) -> None:
     assert sorted(base.rglob("*")) == whole
     assert sorted(each.name for each in tmp_path.iterdir()) == ["orders", "sales"]
     assert not list((tmp_path / "sales").iterdir())
+
+
+@pytest.mark.parametrize("place", ["disk", "S3"])
+@pytest.mark.parametrize("target", ["sales/bills", "billing/orders"])
+def test_a_table_moves_within_its_schema_and_to_another(
+    place: str, target: str, tmp_path: Path, s3_server: S3Server
+) -> None:
+    root = str(tmp_path / "wh") if place == "disk" else f"{s3_server.new_bucket()}/wh"
+    model = mini.create_table(str(tmp_path / "model"))
+    source = make(f"{root}/sales/orders", OLD, model)
+    if place == "S3":
+        with mini.begin(source), pytest.raises(WriteConflictError, match="cannot be moved while commit"):
+            move_folder(source.base, f"{root}/{target}", {})
+    move_folder(source.base, f"{root}/{target}", {"hoodie.write.lock.wait_time_ms": "2000"})
+    assert mini.content(open_storage(f"{root}/{target}")) == OLD
+    assert not source.exists("")

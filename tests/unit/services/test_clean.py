@@ -104,9 +104,7 @@ def test_by_file_versions_a_number_of_slices_stays(five: HandmadeTable) -> None:
         (1, 0, [1, 2, 3, 4, 5]),
         (1, 3601.5, [1, 2, 3, 4, 5]),
         (1, 3602.5, [2, 3, 4, 5]),
-        (9_999_999, 3602.5, [1, 2, 3, 4, 5]),
-        (10**9, 3602.5, [1, 2, 3, 4, 5]),
-        (10**18, 3602.5, [1, 2, 3, 4, 5]),
+        *[(hours, 3602.5, [1, 2, 3, 4, 5]) for hours in (9_999_999, 10**9, 10**18)],
     ],
 )
 def test_by_hours_what_a_reader_of_the_last_hours_needs_stays(

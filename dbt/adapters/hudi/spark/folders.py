@@ -6,13 +6,16 @@ import atexit
 import contextlib
 import errno
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.catalog.read_only import is_read_only
+from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import HudiError
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.uris import RemoteUri
+from hudi_engine.txn.moving import move_table
 from hudi_engine.txn.table_folder import delete_table
 
 _PROBE = ".dbt_hudi_probe"
@@ -81,17 +84,28 @@ def remove_schema_folder(base: str) -> None:
     storage.delete_tree(name)
 
 
-def move_folder(source: str, target: str) -> None:
-    """Rename a folder."""
+def move_folder(source: str, target: str, options: Mapping[str, str]) -> None:
+    """Move a table's folder to where nothing is.
+
+    Args:
+        source: The folder.
+        target: The folder to be.
+        options: Options of the profile.
+
+    Raises:
+        FileExistsError: Something is there.
+        HudiError, OSError: As move_table.
+    """
+    resolved = resolve_options(options)
     source_parent, source_name = _split(source)
     target_parent, target_name = _split(target)
     if source_parent == target_parent:
-        open_storage(source_parent).rename(source_name, target_name)
+        move_table(open_storage(source_parent), source_name, target_name, resolved)
         return
     common = _common_parent(source_parent, target_parent)
     storage = open_storage(common)
     storage.make_dirs(target_parent[len(common) + 1 :])
-    storage.rename(source[len(common) + 1 :], target[len(common) + 1 :])
+    move_table(storage, source[len(common) + 1 :], target[len(common) + 1 :], resolved)
 
 
 def probe_writable(base: str) -> None:

@@ -59,7 +59,7 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
     if moves:
         base = warehouse.places.default_base(new.database, new.name)
         try:
-            move_folder(old_default, base)
+            move_folder(old_default, base, warehouse.options)
         except FileExistsError as error:
             raise DbtRuntimeError(
                 f"{entry.name.label} cannot be renamed: something that is no table of this session lies at {base}; remove or "
@@ -71,7 +71,7 @@ def _rename_table(warehouse: Warehouse, session: SparkSession, entry: CatalogEnt
         warehouse.register(session, new.database, new.name, warehouse.table(session, base))
     except BaseException:
         if moves:
-            move_folder(base, old_default)
+            move_folder(base, old_default, warehouse.options)
         warehouse.forget(session, new.database, new.name)
         raise
     warehouse.forget(session, entry.name.database, entry.name.name)
