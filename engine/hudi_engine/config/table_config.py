@@ -48,7 +48,7 @@ _RELEASE_1_KEYS = (
     "hoodie.table.format",
     "hoodie.table.initial.version",
 )
-"""Keys that Hudi 1.x gives the tables of version 6 that it creates."""
+"""Keys that Hudi 1.x gives the tables of version 6 that it creates, and those that it upgrades; writing adds none of them."""
 _OPERATION_COLUMN = "_hoodie_operation"
 _MERGE_PROPERTY = "hoodie.record.merge.property."
 
@@ -262,11 +262,13 @@ class TableConfig:
     def is_of_this_engine(self) -> bool:
         """Whether this engine made the table.
 
-        Its tables say their time zone and not the format of their partition metadata; Hudi's say both or neither.
+        Its tables say that their time zone is UTC and not the format of their partition metadata; Hudi's say both or neither,
+        but for those made by SQL with a time zone of their own, to which Hudi 1.x gives its keys.
         """
         return (
-            "hoodie.table.timeline.timezone" in self.properties
+            self.properties.get("hoodie.table.timeline.timezone", "").strip().upper() == "UTC"
             and "hoodie.partition.metafile.use.base.format" not in self.properties
+            and not any(key in self.properties for key in _RELEASE_1_KEYS)
         )
 
     @cached_property
