@@ -3,8 +3,8 @@
 Table version 6: a log belongs to the slice whose instant its name carries. Once a compaction is planned,
 logs carry the instant of the compaction, whose base file does not exist yet; they are merged into the slice
 before. Versions 8 and 9: a log belongs to the newest base file requested before the log's deltacommit
-completed; tables upgraded from version 6 keep logs that name their base file, and those go by the name (Hudi
-file slicing).
+completed; tables upgraded from version 6 keep logs that name their base file, and those go by the name. Within
+a slice logs go by the instants in their names in every version, whichever completed first (Hudi file slicing).
 """
 
 from __future__ import annotations
@@ -96,16 +96,13 @@ class SliceRules:
     def _by_completion_time(
         self, bases: Mapping[str, BaseFile], logs: Iterable[LogFile]
     ) -> dict[str, list[LogFile]]:
-        ordered = []
-        for log in logs:
-            completed = self.completion_time(log.instant) if self.is_committed(log.instant) else None
-            if completed is not None:
-                ordered.append((completed, log.version, log.write_token, log))
-        ordered.sort(key=lambda entry: entry[:3])
         starts = sorted(bases)
         found: dict[str, list[LogFile]] = {}
         first_without_base: str | None = None
-        for completed, _, _, log in ordered:
+        for log in sorted(logs, key=lambda each: each.sort_key):
+            completed = self.completion_time(log.instant) if self.is_committed(log.instant) else None
+            if completed is None:
+                continue
             position = bisect_right(starts, log.instant if log.instant in bases else completed)
             if position:
                 found.setdefault(starts[position - 1], []).append(log)

@@ -53,7 +53,7 @@ class LogFile:
 
     @property
     def sort_key(self) -> tuple[str, int, str]:
-        """Order of log files within a slice of table version 6."""
+        """Order of log files within a slice."""
         return self.instant, self.version, self.write_token
 
 

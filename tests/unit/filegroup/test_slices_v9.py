@@ -24,11 +24,23 @@ def test_a_log_that_completed_after_a_compaction_was_planned_is_not_in_it(v9) ->
     assert v9.history("f") == [["f@50", "f@48.log.1"], ["f@10"]]
 
 
-def test_logs_apply_in_the_order_in_which_they_completed(v9) -> None:
+def test_logs_of_a_slice_apply_in_the_order_in_which_they_were_requested(v9) -> None:
     v9.instants("10_15.deltacommit", "20_40.deltacommit", "30_35.deltacommit")
-    v9.files("f@10", "f@20.log.1", "f@20.log.2", "f@30.log.1")
+    v9.files("f@10", "f@20.log.1", "f@20.log.2", "f@30.log.1", "g@20.log.1", "g@30.log.1")
 
-    assert v9.latest() == {"f": ["f@10", "f@30.log.1", "f@20.log.1", "f@20.log.2"]}
+    assert v9.latest() == {
+        "f": ["f@10", "f@20.log.1", "f@20.log.2", "f@30.log.1"],
+        "g": ["g@20.log.1", "g@30.log.1"],
+    }
+
+
+def test_a_log_that_completed_late_goes_to_the_later_slice_before_the_logs_requested_after_it(v9) -> None:
+    v9.instants(
+        "10_15.deltacommit", "20_70.deltacommit", "30_35.deltacommit", "50_55.commit", "60_65.deltacommit"
+    )
+    v9.files("f@10", "f@20.log.1", "f@30.log.1", "f@50", "f@60.log.1")
+
+    assert v9.history("f") == [["f@50", "f@20.log.1", "f@60.log.1"], ["f@10", "f@30.log.1"]]
 
 
 def test_logs_of_uncommitted_instants_are_invisible(v9) -> None:
