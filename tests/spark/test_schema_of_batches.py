@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from hudi_engine import HudiTable, SchemaError
 
@@ -72,3 +75,22 @@ def test_a_dropped_column_comes_back_only_with_a_type_its_files_can_be_read_as(s
     table.alter_schema("id int")
     with pytest.raises(SchemaError, match="was dropped as int32"):
         table.alter_schema("id int, note date")
+
+
+def test_a_service_that_carries_older_columns_takes_none_away(spark, table):
+    """Apache Hudi gives a service the columns as of its begin, and a write that began before it may bring more."""
+    table.upsert(spark.sql("select 2 id, 20 amount, named_struct('a', 2) s, 'new' extra"))
+    assert table.cluster(
+        "id", options={"hoodie.clustering.plan.strategy.single.group.clustering.enabled": "true"}
+    ).instant
+    commit = max(Path(table.path).glob(".hoodie/*.replacecommit"))
+    told = json.loads(commit.read_text())
+    assert told["operationType"] == "CLUSTER"
+    columns = json.loads(told["extraMetadata"]["schema"])
+    columns["fields"] = [field for field in columns["fields"] if field["name"] != "extra"]
+    commit.write_text(json.dumps({**told, "extraMetadata": {"schema": json.dumps(columns)}}))
+
+    table = HudiTable.open(spark, table.path)
+    assert {(row.id, row.extra) for row in table.snapshot().collect()} == {(1, None), (2, "new")}
+    table.upsert(spark.sql("select 3 id, 30 amount, named_struct('a', 3) s"))
+    assert {(row.id, row.extra) for row in table.snapshot().collect()} == {(1, None), (2, "new"), (3, None)}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from hudi_engine.changes.window import moves_rows
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.options import Options
 from hudi_engine.errors import UnsupportedTableError
@@ -110,7 +109,7 @@ def _clusterings(state: TableState) -> dict[str, dict[str, list[str]]]:
     for instant in state.timeline.completed_writes:
         if instant.action == "replacecommit":
             metadata = state.timeline.commit_metadata(instant)
-            if not moves_rows(metadata):
+            if metadata.is_of_service:
                 found[instant.requested_time] = metadata.partition_to_replace_file_ids or {}
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, fields
 
-from hudi_engine.changes.window import is_before_active, moves_rows, order_of, position_of
+from hudi_engine.changes.window import is_before_active, order_of, position_of
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import ConfigError, CorruptTableError, TimelineError
 from hudi_engine.table_state import TableState
@@ -137,7 +137,7 @@ def next_window(
         if (last is not None and place > last) or (hole is not None and place > hole):
             break
         metadata = state.timeline.commit_metadata(instant)
-        if moves_rows(metadata):
+        if not metadata.is_of_service:
             if not taken.has_room(limits, metadata) and (since is not None or _is_readable(state, taken)):
                 break
             taken.take(metadata)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hudi_engine.changes.window import Point, Window, moves_rows, order_of, point_at
+from hudi_engine.changes.window import Point, Window, order_of, point_at
 from hudi_engine.config.enums import MergeMode, WriteOperation
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.table_state import TableState
@@ -81,7 +81,7 @@ def single_steps(state: TableState, window: Window) -> list[Step]:
     """Return one step for each write of the window that may have changed rows."""
     steps = []
     for number, instant in enumerate(window.writes):
-        if moves_rows(state.timeline.commit_metadata(instant)):
+        if not state.timeline.commit_metadata(instant).is_of_service:
             reached = window.writes[number - 1] if number else None
             before = point_at(state.timeline, order_of(reached) if reached is not None else window.start)
             steps.append(_step(state, before, point_at(state.timeline, order_of(instant)), [instant]))
@@ -95,7 +95,7 @@ def _step(state: TableState, before: Point, after: Point, writes: Iterable[Insta
     changed = []
     for instant in writes:
         metadata = state.timeline.commit_metadata(instant)
-        if moves_rows(metadata):
+        if not metadata.is_of_service:
             changed.append(instant.requested_time)
             _take(step, metadata, instant.requested_time)
             if state.config.record_key_fields:

@@ -10,11 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from hudi_engine.config.enums import SERVICE_OPERATIONS
 from hudi_engine.errors import TimelineError
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.committed import CommittedInstants
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.timeline.moments import Moment, digits_of
@@ -69,11 +67,6 @@ class Window:
 def order_of(instant: Instant) -> str:
     """Return what orders a completed write: its completion time, or its requested time in layout 1."""
     return instant.completion_time or instant.requested_time
-
-
-def moves_rows(metadata: CommitMetadata) -> bool:
-    """Return whether a write may have changed rows, as the services that only move them do not."""
-    return not metadata.compacted and metadata.operation_type.upper() not in SERVICE_OPERATIONS
 
 
 def position_of(state: TableState, moment: Moment) -> str:

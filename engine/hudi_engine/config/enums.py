@@ -89,8 +89,10 @@ class WriteOperation(Name):
     UNKNOWN = "UNKNOWN"
 
 
-SERVICE_OPERATIONS = frozenset({WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.CLUSTER})
-"""Operations that move rows and change none."""
+SERVICE_OPERATIONS = frozenset(
+    {WriteOperation.COMPACT, WriteOperation.LOG_COMPACT, WriteOperation.CLUSTER, WriteOperation.INDEX}
+)
+"""Operations of table services, which change neither rows nor columns."""
 
 
 class IndexType(Name):

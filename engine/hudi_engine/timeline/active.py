@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from datetime import tzinfo
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from hudi_engine.config.table_config import TableConfig
@@ -27,6 +28,7 @@ from hudi_engine.timeline.instant import (
     parse_instant,
     timeline_file_name,
 )
+from hudi_engine.timeline.newest_first import newest_first
 from hudi_engine.timeline.writer import TimelineWriter, check_inflight
 
 __all__ = ["FileGroupKey", "Timeline", "TimelineWriter", "check_inflight"]
@@ -299,19 +301,20 @@ class Timeline:
     def table_schema_json(self, as_of: str | None = None) -> str | None:
         """Return the Avro schema (JSON, without meta columns) of the newest write that carries one.
 
-        Without such a write it is the schema the table was created with, None when there is none either.
+        A service may have begun before a write of new columns completed, and carries those from before it. So its schema
+        counts only where no other write, archived ones included, carries any. Without a write it is the schema the table
+        was created with, None when there is none either.
 
         Args:
             as_of: Newest requested time that counts, None for now.
         """
-        for instant in reversed(self.completed_writes):
-            if as_of is None or instant.requested_time <= as_of:
-                schema = self.commit_metadata(instant).schema_json
-                if schema is not None:
-                    return schema
-        oldest = self.completed_writes[0].requested_time if self.completed_writes else ""
-        found = self.archived.find_schema(min(as_of or oldest, oldest)) if oldest else None
-        return found if found is not None else self._config.create_schema
+        of_service: str | None = None
+        writes = newest_first(self, attrgetter("requested_time"), as_of) if self.completed_writes else ()
+        for _, metadata in writes:
+            if metadata.schema_json is not None and not metadata.is_of_service:
+                return metadata.schema_json
+            of_service = of_service or metadata.schema_json
+        return of_service or self._config.create_schema
 
     def pending_compaction_plans(self) -> dict[str, dict[str, Any]]:
         """Return the plans of compactions that have not completed, by instant."""

@@ -114,13 +114,6 @@ class ArchivedTimeline:
             with suppress(TimelineError):
                 yield instant, self.commit_metadata(instant)
 
-    def find_schema(self, as_of: str) -> str | None:
-        """Return the Avro schema (JSON) of the newest archived write up to ``as_of`` that carries one."""
-        for instant, metadata in self.writes_newest_first():
-            if instant.requested_time <= as_of and metadata.schema_json is not None:
-                return metadata.schema_json
-        return None
-
     def _read_layout_2_metadata(self, instant: Instant) -> CommitMetadata | None:
         body = self._read_layout_2_body(instant)
         return CommitMetadata.from_bytes(body, self._layout_2_path(instant)) if body else None

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hudi_engine.config.enums import WriteOperation
+from hudi_engine.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.timeline.avro_file import MAGIC, decode_avro_file
@@ -127,6 +127,11 @@ class CommitMetadata:
     def schema_json(self) -> str | None:
         """Avro schema of the table as of this commit, None when the commit carries none."""
         return self.extra_metadata.get("schema") or None
+
+    @property
+    def is_of_service(self) -> bool:
+        """Whether a table service wrote it, which moves rows and changes neither them nor the columns."""
+        return self.compacted or self.operation_type.upper() in SERVICE_OPERATIONS
 
     def write_stats(self) -> Iterator[tuple[str, WriteStat]]:
         """Yield (partition path, stat) of every file."""

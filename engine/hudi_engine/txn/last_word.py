@@ -8,14 +8,14 @@ them any more, and nobody may speak for a write that is under way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 
 from hudi_engine.config.other_keys import CHECKPOINT
-from hudi_engine.errors import ConsumedMeanwhileError, TimelineError, WriteConflictError
+from hudi_engine.errors import ConsumedMeanwhileError, WriteConflictError
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
+from hudi_engine.timeline.newest_first import newest_first
 from hudi_engine.txn.clustered import is_clustering
 from hudi_engine.txn.conflict import same_schema
 from hudi_engine.txn.footprint import Footprint
@@ -27,7 +27,7 @@ def noted_last(timeline: Timeline) -> tuple[Instant, str] | None:
 
     It is in the newest completed write that has one; other writers do not carry it on.
     """
-    for instant, metadata in _newest_first(timeline):
+    for instant, metadata in newest_first(timeline, _place):
         text = metadata.extra_metadata.get(CHECKPOINT)
         if text is not None:
             return instant, text
@@ -130,7 +130,7 @@ def _is_awaited(instant: str, current: Timeline) -> bool:
 
 
 def _other_columns(mine: CommitMetadata, younger: Sequence[Instant], current: Timeline) -> Instant | None:
-    """Return the later write by whose columns the table would go."""
+    """Return the later write by whose columns readers would go; those that do not tell services apart, by a service's too."""
     if mine.schema_json is None or same_schema(mine.schema_json, current.table_schema_json()):
         return None
     return next(
@@ -148,19 +148,6 @@ def _other_checkpoint(mine: CommitMetadata, younger: Sequence[Instant], current:
         if theirs is not None:
             return None if theirs == noted else each
     return None
-
-
-def _newest_first(timeline: Timeline) -> Iterator[tuple[Instant, CommitMetadata]]:
-    """Yield writes with what they say; those that savepoints hold back from archiving have their place among the archived."""
-    first = timeline.first_write_time or ""
-    held = [each for each in timeline.completed_writes if each.requested_time < first]
-    recent = [each for each in timeline.completed_writes if each.requested_time >= first]
-    for instant in sorted(recent, key=_place, reverse=True):
-        yield instant, timeline.commit_metadata(instant)
-    for instant in sorted([*held, *timeline.archived.completed_writes], key=_place, reverse=True):
-        # another writer may have archived it without what it says
-        with suppress(TimelineError):
-            yield instant, (timeline if instant in held else timeline.archived).commit_metadata(instant)
 
 
 def _place(instant: Instant) -> str:

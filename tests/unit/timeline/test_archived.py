@@ -108,10 +108,30 @@ def test_columns_are_those_of_the_newest_write_that_says_them(
     writes.append(entry(at(3), "commit", "COMPLETED"))
     storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", block(*writes))
 
-    archive = ArchivedTimeline.load(storage, config_of())
+    storage.create(f".hoodie/{at(4)}.commit", CommitMetadata().to_json())
 
-    found = [archive.find_schema(at(number)) for number in (0, 1, 2, 3)]
+    timeline = Timeline.load(storage, config_of())
+
+    found = [timeline.table_schema_json(at(number)) for number in (0, 1, 2, 3)]
     assert found == [None, "of 1", "of 2", "of 2"], "the third was archived without what it wrote"
+    assert timeline.table_schema_json() == "of 2"
+
+
+def test_columns_of_a_service_do_not_hide_those_of_an_archived_write(
+    storage: LocalStorage, config_of: MakeConfig
+) -> None:
+    write = entry(at(2), "commit", "COMPLETED", "UPSERT")
+    write["hoodieCommitMetadata"]["extraMetadata"] = {"schema": "archived"}
+    storage.create(".hoodie/archived/.commits_.archive.1_1-0-1", block(write))
+    told = CommitMetadata({}, {"schema": "of a service"}, "CLUSTER")
+    storage.create(f".hoodie/{at(4)}.replacecommit", told.to_json())
+    assert Timeline.load(storage, config_of()).table_schema_json() == "archived"
+
+    for name in (f"{at(1)}.commit", f"{at(1)}.savepoint"):
+        storage.create(f".hoodie/{name}", CommitMetadata({}, {"schema": "saved"}, "INSERT").to_json())
+    timeline = Timeline.load(storage, config_of())
+    assert timeline.table_schema_json() == "archived", "the saved write began before the archived one"
+    assert timeline.table_schema_json(at(1)) == "saved"
 
 
 def test_a_block_cut_short_while_it_was_appended_is_skipped(

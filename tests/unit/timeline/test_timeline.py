@@ -141,6 +141,31 @@ def test_the_schema_is_that_of_the_newest_write_that_has_one(timeline_of: MakeTi
     assert timeline.table_schema_json(as_of=at(0)) == "created"
 
 
+@pytest.mark.parametrize(
+    "service",
+    [{"operation_type": name} for name in ("CLUSTER", "compact", "LOG_COMPACT", "INDEX")]
+    + [{"compacted": True}],
+)
+def test_the_schema_is_that_of_a_service_only_where_no_write_has_one(
+    timeline_of: MakeTimeline, service: dict[str, Any]
+) -> None:
+    of_service = {f"{at(3)}.commit": metadata(extra_metadata={"schema": "of a service"}, **service)}
+    assert (
+        timeline_of(of_service, **{"hoodie.table.create.schema": "created"}).table_schema_json()
+        == "of a service"
+    )
+
+    timeline = timeline_of(
+        {
+            f"{at(1)}.commit": metadata(extra_metadata={"schema": "old"}),
+            f"{at(2)}.commit": metadata(extra_metadata={"schema": "new"}),
+        }
+    )
+
+    assert timeline.table_schema_json() == "new"
+    assert timeline.table_schema_json(as_of=at(1)) == "old"
+
+
 def test_replaced_file_groups_name_the_instant_that_replaced_them(timeline_of: MakeTimeline) -> None:
     timeline = timeline_of(
         {
