@@ -199,17 +199,35 @@ def _load_layout_2(storage: Storage, config: TableConfig) -> list[Instant]:
 
 
 def _current_files(storage: Storage, folder: str) -> list[str]:
-    """Return the Parquet files named by the current manifest."""
-    try:
-        version = storage.read(f"{folder}/_version_").decode().strip()
-        manifest = json.loads(storage.read(f"{folder}/manifest_{version}"))
-        return [entry["fileName"] for entry in manifest["files"]]
-    except FileNotFoundError:
-        return []
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptTableError(
-            f"the manifest of the archived timeline in {folder} cannot be parsed: {error}"
-        ) from error
+    """Return the Parquet files named by the current manifest; none where nothing was archived."""
+    version = None
+    for _ in range(2):  # the writer that archives may have taken the manifest away since its version was read
+        version = _current_version(storage, folder)
+        if version is None:
+            return []
+        try:
+            manifest = json.loads(storage.read(f"{folder}/manifest_{version}"))
+            return [entry["fileName"] for entry in manifest["files"]]
+        except FileNotFoundError:
+            continue
+        except (ValueError, KeyError, TypeError) as error:
+            raise CorruptTableError(
+                f"the manifest of the archived timeline in {folder} cannot be parsed: {error}"
+            ) from error
+    raise CorruptTableError(
+        f"manifest_{version}, the current manifest of the archived timeline in {folder}, is missing"
+    )
+
+
+def _current_version(storage: Storage, folder: str) -> int | None:
+    """Return the version that counts; the greatest while its file is replaced, which Hudi deletes and then makes anew."""
+    with suppress(FileNotFoundError):
+        said = storage.read(f"{folder}/_version_").decode(errors="replace").strip()
+        if said.isdecimal():
+            return int(said)
+    names = [each.name.rpartition("_") for each in storage.list(folder) if not each.is_dir]
+    found = [int(version) for kind, _, version in names if kind == "manifest" and version.isdecimal()]
+    return max(found, default=None)
 
 
 def _read_parquet(storage: Storage, path: str, columns: list[str]) -> pa.Table:

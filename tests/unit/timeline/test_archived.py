@@ -176,6 +176,41 @@ def test_a_broken_manifest_is_corrupt(storage: LocalStorage, config_of: MakeConf
         ArchivedTimeline.load(storage, config_of(9))
 
 
+@pytest.mark.parametrize("said", [None, b"", b"1x", b"\xff"])
+def test_while_the_version_file_is_replaced_the_newest_manifest_counts(
+    storage: LocalStorage, config_of: MakeConfig, said: bytes | None
+) -> None:
+    for version in (2, 9, 10):
+        publish(storage, version, **{f"f{version}": history((version, version + 1, "commit"))})
+    storage.create(".hoodie/timeline/history/manifest_11.tmp", b"{")
+    storage.delete(".hoodie/timeline/history/_version_")
+    if said is not None:
+        storage.create(".hoodie/timeline/history/_version_", said)
+
+    archive = ArchivedTimeline.load(storage, config_of(9))
+
+    assert [instant.requested_time for instant in archive.instants] == [at(10)]
+
+
+def test_a_manifest_that_was_taken_away_meanwhile_is_looked_for_once_more(
+    storage: LocalStorage, config_of: MakeConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(storage, 1, a=history((1, 2, "commit")))
+    storage.delete(".hoodie/timeline/history/manifest_1")
+    with pytest.raises(CorruptTableError, match="manifest_1, the current manifest"):
+        ArchivedTimeline.load(storage, config_of(9))
+
+    read = LocalStorage.read
+
+    def read_beside_another(self: LocalStorage, path: str) -> bytes:
+        if path.endswith("manifest_1"):
+            publish(self, 2, a=history((1, 2, "commit")))
+        return read(self, path)
+
+    monkeypatch.setattr(LocalStorage, "read", read_beside_another)
+    assert len(ArchivedTimeline.load(storage, config_of(9)).instants) == 1
+
+
 def test_completion_times_of_archived_writes_come_from_the_archive(
     storage: LocalStorage, config_of: MakeConfig
 ) -> None:
