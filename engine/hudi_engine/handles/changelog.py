@@ -197,6 +197,9 @@ def given_changes(context: WriteContext, rows: pa.Table) -> LoggedChanges:
     Args:
         context: The write.
         rows: Rows with ``_hoodie_operation``, several a key allowed.
+
+    Raises:
+        DataError: A key ends with the image before an update.
     """
     last = _last_states(rows)
     gone = last.filter(pc.equal(last.column(OPERATION), DELETED))
@@ -214,15 +217,28 @@ def settled_rows(rows: pa.Table) -> pa.Table:
 
     Args:
         rows: Rows with ``_hoodie_operation``, several a key allowed.
+
+    Raises:
+        DataError: A key ends with the image before an update.
     """
     last = _last_states(rows)
     return last.filter(pc.not_equal(last.column(OPERATION), DELETED)).drop_columns([OPERATION])
 
 
 def _last_states(rows: pa.Table) -> pa.Table:
-    """Return the last row of each key that says what the key is after a change."""
-    states = rows.filter(pc.not_equal(rows.column(OPERATION), UPDATED_FROM))
-    codes, distinct = key_codes(states.column(RECORD_KEY))
+    """Return the last row of each key, which says what the key is after all changes.
+
+    Of an image before an update that none follows some readers make a delete and others a row.
+    """
+    codes, distinct = key_codes(rows.column(RECORD_KEY))
     last = np.empty(distinct, np.int64)
-    last[codes] = np.arange(states.num_rows)
-    return states.take(pa.array(np.sort(last)))
+    last[codes] = np.arange(rows.num_rows)
+    states = rows.take(pa.array(np.sort(last)))
+    open_ends = states.filter(pc.equal(states.column(OPERATION), UPDATED_FROM)).column(RECORD_KEY)
+    if len(open_ends):
+        raise DataError(
+            f"the changes of {len(open_ends)} key(s), among them {open_ends[0].as_py()!r}, end with {OPERATION}={UPDATED_FROM!r}, "
+            f"the row before an update; give the row after it ({UPDATED_TO!r}) in the same batch and partition, or "
+            f"{DELETED!r} for a row that goes"
+        )
+    return states

@@ -2,7 +2,8 @@
 
 A row deletes its key when ``_hoodie_is_deleted`` is true (in a batch also ``__hudi_is_deleted``), when the table's
 delete field holds the delete marker (``hoodie.payload.delete.field`` and ``.marker``; ``Op`` = ``D`` for
-AWSDmsAvroPayload), or when ``_hoodie_operation`` is ``D``. Source: Hudi table format, merging.
+AWSDmsAvroPayload), or when ``_hoodie_operation`` is ``D``. So does an image of the row before an update (``-U``), which the
+one after it follows where there is one; Hudi 0.x takes it for any other row. Source: Hudi table format, merging.
 """
 
 from __future__ import annotations
@@ -12,9 +13,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.schema.evolution import cast_array
-from hudi_engine.schema.meta_fields import DELETES, IS_DELETED, OPERATION
-
-_DELETE_OPERATION = "D"
+from hudi_engine.schema.meta_fields import DELETED, DELETES, IS_DELETED, OPERATION, UPDATED_FROM
 
 
 def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
@@ -31,9 +30,10 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
             masks.append(table.column(mark))
     if config.delete_marker is not None and config.delete_marker[0] in names:
         field, marker = config.delete_marker
-        masks.append(_equals_text(table.column(field), marker))
+        masks.append(_is_one_of(table.column(field), marker))
     if OPERATION in names:
-        masks.append(_equals_text(table.column(OPERATION), _DELETE_OPERATION))
+        images = () if config.merges_as_release_0 else (UPDATED_FROM,)
+        masks.append(_is_one_of(table.column(OPERATION), DELETED, *images))
     if not masks:
         return None
     joined = masks[0]
@@ -73,8 +73,7 @@ def ordering_values(table: pa.Table, config: TableConfig) -> pa.Array | None:
     return pa.StructArray.from_arrays(columns, list(fields))
 
 
-def _equals_text(column: pa.ChunkedArray, text: str) -> pa.ChunkedArray:
-    if pa.types.is_string(column.type):
-        return pc.equal(column, text)
-    chunks = [pc.equal(cast_array(chunk, pa.string()), text) for chunk in column.chunks]
+def _is_one_of(column: pa.ChunkedArray, *texts: str) -> pa.ChunkedArray:
+    known = pa.array(texts, pa.string())
+    chunks = [pc.is_in(cast_array(chunk, pa.string()), value_set=known) for chunk in column.chunks]
     return pa.chunked_array(chunks, pa.bool_())

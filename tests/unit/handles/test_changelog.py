@@ -124,6 +124,21 @@ def test_new_keys_of_a_batch_that_names_its_changes_are_stored_as_they_end(conte
     ]
 
 
+@pytest.mark.parametrize("ends", [changelog.settled_rows, lambda given: changelog.given_changes(None, given)])
+def test_changes_of_a_key_that_end_with_the_row_before_an_update_are_refused(ends):
+    given = rows(
+        ("a", 10, "one", "U"),
+        ("b", 10, "two", "-U"),
+        ("b", 20, "two", "U"),
+        ("a", 10, "one", "-U"),
+        operation=True,
+    )
+    with pytest.raises(
+        DataError, match="1 key.*'a', end with _hoodie_operation='-U'.*'D' for a row that goes"
+    ):
+        ends(given)
+
+
 def test_an_unknown_operation_is_refused_by_name():
     with pytest.raises(DataError, match=r"'\+I', None; legal values: I, -U, U, D"):
         changelog.check_operations(

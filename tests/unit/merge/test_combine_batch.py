@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slices import AWS_DMS, DATA, DEFAULT, LATEST, NON_DEFAULTS, PARTIAL, config, row
 
+OF_HUDI = {"hoodie.partition.metafile.use.base.format": "false"}
 ROWS = st.builds(
     row,
     st.sampled_from("abc"),
@@ -94,6 +95,18 @@ def test_deletes_are_marked_by_flag_by_marker_and_by_operation() -> None:
 
     assert delete_mask(batch, config(**marker)).to_pylist() == [True, True, False, True]
     assert delete_mask(batch.drop_columns(["_hoodie_is_deleted", "_hoodie_operation"]), config()) is None
+
+
+@pytest.mark.parametrize(
+    ("made_by", "deletes"),
+    [({}, True), (OF_HUDI, False), ({**OF_HUDI, "hoodie.timeline.path": "timeline"}, True)],
+)
+def test_the_row_before_an_update_is_a_delete_but_for_release_0(
+    made_by: dict[str, str], deletes: bool
+) -> None:
+    batch = _batch([row("a"), row("b")], _hoodie_operation=["-U", "U"])
+
+    assert delete_mask(batch, config(**made_by)).to_pylist() == [deletes, False]
 
 
 def test_a_marker_is_compared_as_text() -> None:

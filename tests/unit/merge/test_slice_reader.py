@@ -50,6 +50,19 @@ def test_merge_types(mixed: SliceBuilder, merge_type: str, expected: list[tuple[
     assert rows.schema.names == [*META_FIELDS, *DATA.names]
 
 
+def test_a_row_before_an_update_is_gone_unless_the_row_after_it_follows(builder: SliceBuilder) -> None:
+    logged = DATA.append(pa.field("_hoodie_operation", pa.string()))
+    builder.add_base([row("a", 1, 1), row("b", 1, 1), row("d", 5, 1), row("e", None, 1)])
+    images = [("a", 1, 1, "-U"), ("a", 2, 2, "U"), ("b", 1, 1, "-U"), ("c", 1, 1, "I"), ("c", 1, 1, "-U")]
+    images += [("d", 5, 1, "-U"), ("d", 5, 2, "U"), ("e", None, 1, "-U"), ("e", None, 2, "U")]
+    rows = [{**row(key, ts, a), "_hoodie_operation": operation} for key, ts, a, operation in images]
+    builder.add_log(upserts(rows, 2, logged))
+
+    found = data_rows(read_slice(builder.context(config()), builder.build()))
+
+    assert [(each["id"], each["a"]) for each in found] == [("a", 2), ("d", 2), ("e", 2)]
+
+
 def test_an_unknown_merge_type_is_refused(mixed: SliceBuilder) -> None:
     with pytest.raises(ConfigError, match="'newest'.*payload_combine, skip_merge"):
         read_slice(mixed.context(config()), mixed.build(), merge_type="newest")
