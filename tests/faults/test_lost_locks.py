@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from hudi_engine.services import run_compaction
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.instant import State
 from hudi_engine.txn.lock import LOCK_PATH
-from hudi_engine.txn.owner import Owner, OwnerState, heartbeat_path
+from hudi_engine.txn.owner import Owner, OwnerState, heartbeat_path, register, unregister
 from hudi_engine.txn.process import ProcessIdentity
 
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR
+from tests.faults.test_service_kill_points import one_by_one
+from tests.helpers.fault import SimulatedCrash, raise_crash
 from tests.helpers.owners import age
 from tests.unit.services import tables
 
@@ -39,6 +42,31 @@ class Suspended(LocalStorage):
         super().create(path, data)
         if mine and self._when == "after":
             self._meanwhile()
+
+
+class Interrupted(LocalStorage):
+    """Does something else before it creates or deletes a file; whoever is killed by that changes nothing any more."""
+
+    def __init__(self, base: str, call: str, suffix: str, act: Callable[[], None] = raise_crash) -> None:
+        super().__init__(base)
+        self._at, self._act = (call, suffix), act
+        self._done = self._dead = False
+
+    def _before(self, call: str, path: str) -> None:
+        if self._dead:
+            raise_crash()
+        if not self._done and call == self._at[0] and path.endswith(self._at[1]):
+            self._done = self._dead = True
+            self._act()
+            self._dead = False
+
+    def create(self, path: str, data: bytes) -> None:
+        self._before("create", path)
+        super().create(path, data)
+
+    def delete(self, path: str) -> bool:
+        self._before("delete", path)
+        return super().delete(path)
 
 
 def on_another_machine(storage: LocalStorage, path: Path, act: Callable[[LocalStorage], object]) -> None:
@@ -138,6 +166,92 @@ def test_a_compaction_that_lost_the_lock_to_another_compaction_of_its_groups_is_
         run_compaction(slow, tables.options())
     assert other
     assert [each.state.value for each in mini.Timeline.load(storage, table.config).pending] != []
+
+
+def test_a_compaction_that_another_process_has_begun_anew_is_taken_back(tmp_path: Path) -> None:
+    """The other one has deleted the base files that the commit of this one names."""
+    table = tables.merge_on_read(tmp_path / "t")
+    storage = LocalStorage(str(table.path))
+
+    def begin_anew(there: LocalStorage) -> None:
+        age(storage, heartbeat_path(tables.timeline(there).pending[0].requested_time))
+        dies = Interrupted(there.base, "create", ".MERGE")
+        with pytest.raises(SimulatedCrash):
+            run_compaction(dies, tables.options(), run_tasks=one_by_one)
+
+    def others_turn() -> None:
+        on_another_machine(storage, tmp_path / "mount", begin_anew)
+
+    slow = Suspended(storage.base, ".commit", "before", others_turn)
+    with pytest.raises(WriteConflictError, match="was taken over by another process"):
+        run_compaction(slow, tables.options())
+    assert tables.rows(storage) == tables.MERGED
+    run_compaction(storage, tables.options())
+    assert tables.rows(storage) == tables.MERGED
+
+
+@pytest.mark.parametrize("table_type", [COW, MOR])
+@pytest.mark.parametrize("at", ["completed", "inflight"])
+@pytest.mark.parametrize("end", ["finishes", "is killed"])
+def test_a_write_that_is_committed_while_another_process_rolls_it_back_is_refused(
+    end: str, at: str, table_type: str, tmp_path: Path
+) -> None:
+    """Its completed file comes before the other one hides it, or between that and the end of its files."""
+    storage = mini.create_table(str(tmp_path / "t"), table_type)
+    mini.write(storage, {"a": {"k1": 1}})
+    reached, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        go_on.wait(0.5)
+
+    def roll_back(there: LocalStorage) -> None:
+        age(storage, heartbeat_path(transaction.instant))
+        path = mini.timeline_path(transaction.instant, transaction.action, State[at.upper()])
+        if end == "finishes":
+            mini.write(Interrupted(there.base, "delete", path, wait), {"b": {"k2": 2}})
+        else:
+            with pytest.raises(SimulatedCrash):
+                mini.write(Interrupted(there.base, "delete", path), {"b": {"k2": 2}})
+            reached.set()
+
+    other = threading.Thread(
+        target=on_another_machine, args=(storage, tmp_path / "mount", roll_back), daemon=True
+    )
+
+    def others_turn() -> None:
+        other.start()
+        assert reached.wait(10)
+
+    slow = Suspended(storage.base, ".commit" if table_type == COW else ".deltacommit", "before", others_turn)
+    with mini.begin(slow) as transaction:
+        task = mini.work(slow, transaction, {"a": {"k1": 100}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        with pytest.raises(WriteConflictError, match="no longer in flight"):
+            transaction.commit(task.metadata)
+        go_on.set()
+    other.join()
+    mini.write(storage, {"c": {"k3": 3}})
+    found = mini.content(storage)
+    assert (found.pop(("b", "k2"), None) is not None) == (end == "finishes")
+    assert found == {("a", "k1"): 1, ("c", "k3"): 3}
+    assert mini.leftovers(storage) == []
+
+
+def test_a_commit_that_cannot_be_looked_at_in_time_is_told_as_unknown(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "t"))
+    other = Owner.current()
+    slow = Suspended(storage.base, ".commit", "before", lambda: storage.replace(LOCK_PATH, other.to_json()))
+    with mini.begin(slow, hoodie__write__lock__wait_time_ms=50) as transaction:
+        task = mini.work(slow, transaction, {"a": {"k1": 1}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        register(other)
+        with pytest.raises(StorageError, match="it is not known whether it stands"):
+            transaction.commit(task.metadata)
+        unregister(other)
+    assert mini.content(storage) == {("a", "k1"): 1}
 
 
 @pytest.mark.parametrize("failures", [1, 3], ids=["rollback fails", "marking fails too"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hudi_engine.errors import WriteConflictError
+from hudi_engine.services import run_compaction
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.txn.savepoint import create_savepoint, delete_savepoint
@@ -23,7 +26,9 @@ from tests.faults.scenarios import (
     upsert_first,
     upsert_second,
 )
+from tests.helpers.fault import SimulatedCrash, raise_crash
 from tests.helpers.forms import in_turn
+from tests.unit.services import tables
 
 
 def saved_then_changed(storage: Storage) -> None:
@@ -92,6 +97,42 @@ def test_a_writer_that_was_under_way_is_refused_after_a_restore(table_type: str,
         transaction.commit(task.metadata)
     assert mini.content(storage) == {("a", "k1"): 1, ("a", "k2"): 2, ("b", "k3"): 3}
     assert mini.leftovers(storage) == []
+
+
+def restore_killed_in_flight(path: str, target: str) -> None:
+    """Begin a restore and die before anything has gone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hudi_engine.txn.removal.take_out", lambda *_: raise_crash())
+        with pytest.raises(SimulatedCrash):
+            mini.restore(LocalStorage(path), target)
+
+
+@pytest.mark.parametrize(
+    "refused", [True, False], ids=["compaction is refused", "commit has come all the same"]
+)
+def test_a_killed_restore_takes_back_the_compaction_that_was_running(
+    refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    target = tables.writes(table.storage)[0]
+
+    def overtaken(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        found = [function(item) for item in items]
+        restore_killed_in_flight(str(table.path), target)
+        return found
+
+    if refused:
+        with pytest.raises(
+            WriteConflictError, match=r"rolled back by restore \d+, which was begun meanwhile"
+        ):
+            run_compaction(table.storage, tables.options(), run_tasks=overtaken)
+    else:
+        monkeypatch.setattr("hudi_engine.services.planned.check_not_undone", lambda *_: None)
+        run_compaction(table.storage, tables.options(), run_tasks=overtaken)
+    recover_now(table.storage)
+    assert tables.writes(table.storage) == [target]
+    assert tables.rows(table.storage) == {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
+    assert mini.leftovers(table.storage) == []
 
 
 @pytest.mark.parametrize(

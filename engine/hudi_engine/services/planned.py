@@ -41,6 +41,7 @@ from hudi_engine.txn.owner import OwnerState, heartbeat_path
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import settle_markers
 from hudi_engine.txn.recovery import table_lock
+from hudi_engine.txn.undoing import check_not_undone
 
 logger = logging.getLogger(__name__)
 _Planned = TypeVar("_Planned", bound=PlannedResult)
@@ -143,7 +144,7 @@ class PlanRun:
         """Complete the instant unless another write stands against it.
 
         Raises:
-            WriteConflictError: when one does, or the run was taken over or rolled back.
+            WriteConflictError: when one does, or the run was taken over or rolled back, or is about to be.
         """
         storage, config = self.state.storage, self.state.config
         wanted = frozenset(str(stat.path) for _, stat in metadata.write_stats())
@@ -177,6 +178,7 @@ class PlanRun:
             self.opened.give_up()
 
     def _check(self, metadata: CommitMetadata, current: Timeline) -> None:
+        check_not_undone(self.state.storage, self.state.config, current, self.opened)
         check_conflicts(
             metadata, instant=self.instant, base=self.state.timeline, current=current, key_scope=KeyScope.NONE
         )

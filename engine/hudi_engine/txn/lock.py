@@ -36,7 +36,8 @@ class _Local:
     mutex: threading.Lock = field(default_factory=threading.Lock)
     holder: int | None = None
     depth: int = 0
-    token: str = ""
+    lock: TableLock | None = None
+    """The outermost lock of the holder, whose file it is."""
 
 
 _locals: dict[str, _Local] = {}
@@ -90,8 +91,7 @@ class TableLock:
             unregister(self._owner)
             self._local.mutex.release()
             raise
-        self._local.holder, self._local.depth = threading.get_ident(), 1
-        self._local.token = self._owner.token
+        self._local.holder, self._local.depth, self._local.lock = threading.get_ident(), 1, self
         return self
 
     def __exit__(
@@ -104,7 +104,7 @@ class TableLock:
             self._release_file()
         finally:
             unregister(self._owner)
-            self._local.holder = None
+            self._local.holder = self._local.lock = None
             self._local.mutex.release()
 
     def is_held(self) -> bool:
@@ -112,8 +112,8 @@ class TableLock:
 
         It is another's, or gone, when this process stood still for so long that it was taken for dead.
         """
-        found = _read_owner(self._storage)
-        return found is not None and found.token == self._local.token
+        found, mine = _read_owner(self._storage), self._local.lock
+        return found is not None and mine is not None and found.token == mine._owner.token
 
     def check_held(self) -> None:
         """Raise WriteConflictError unless the lock file is still this process's own."""
@@ -122,6 +122,23 @@ class TableLock:
                 f"the lock {LOCK_PATH} of {self._storage.base!r} was taken from this process, which stood still for so long "
                 "that it counted as dead. Nothing was committed; run the write again"
             )
+
+    def regain(self) -> None:
+        """Take the lock anew after it was taken from this process.
+
+        Raises:
+            StorageError: when another holder keeps it for longer than ``wait_ms``, or the storage failed.
+        """
+        lost = self._local.lock
+        assert lost is not None
+        lost._stop_beating()
+        unregister(lost._owner)
+        # Another name than before: who has the right to break the lock of that name does not lose it.
+        lost._owner = Owner.current()
+        try:
+            lost._acquire_file(time.monotonic() + lost._wait_ms / 1000)
+        except WriteConflictError as error:
+            raise StorageError(str(error)) from error
 
     def _acquire_mutex(self) -> bool:
         wait = max(0.0, self._wait_ms / 1000)
@@ -170,9 +187,7 @@ class TableLock:
 
     def _release_file(self) -> None:
         """Remove the file if it is still this holder's; a failure leaves a lock that the next one breaks."""
-        if self._beating is not None:
-            self._beating.stop()
-            self._beating = None
+        self._stop_beating()
         try:
             owner = Owner.parse(self._storage.read(LOCK_PATH))
             if owner is not None and owner.token == self._owner.token:
@@ -183,6 +198,11 @@ class TableLock:
             logger.warning(
                 "could not remove the lock of %s, the next writer will: %s", self._storage.base, error
             )
+
+    def _stop_beating(self) -> None:
+        if self._beating is not None:
+            self._beating.stop()
+            self._beating = None
 
     def _timeout_message(self) -> str:
         named = self._holder()

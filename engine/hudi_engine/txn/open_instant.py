@@ -144,8 +144,8 @@ class OpenInstant:
         """Complete an instant that others may stand against, and make sure that the lock was ours meanwhile.
 
         A process that stands still for long is taken for dead and loses the lock. When it did so just before the
-        create, others may have committed what it did not see: then the check is made again, and a commit that does
-        not pass is taken back.
+        create, others may have committed what it did not see, or may be undoing this instant: then the lock is taken
+        anew, so that they are through, the check is made again, and a commit that does not pass is taken back.
 
         Args:
             body: Content of the completed file.
@@ -154,23 +154,39 @@ class OpenInstant:
             check: Raises when the instant must not be committed on a timeline.
 
         Raises:
-            WriteConflictError: when the lock was lost, or the instant was rolled back in that moment; nothing of it is
-                visible.
+            WriteConflictError: when the lock was lost, or the instant was rolled back or taken over in that moment; nothing
+                of it is visible.
+            StorageError: when the lock was lost, and it is not known whether the commit stands.
         """
         lock.check_held()
         self.complete(body)
         try:
-            if not self._storage.exists(self.path(State.INFLIGHT)):
-                raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
-            if not lock.is_held():
-                check(self._as_of_completion(seen))
-        except WriteConflictError:
-            self._storage.delete(self.path(State.COMPLETED))
-            raise
+            in_flight, held = self._storage.exists(self.path(State.INFLIGHT)), lock.is_held()
         except (OSError, StorageError) as error:
             logger.warning(
                 "%s %s is completed; it could not be looked at again: %s", self.action, self.time, error
             )
+            return
+        try:
+            if not held:
+                self._check_again(lock, seen, check)
+            elif not in_flight:
+                raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
+        except WriteConflictError:
+            self._storage.delete(self.path(State.COMPLETED))
+            raise
+
+    def _check_again(self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]) -> None:
+        """Take the lock anew and check a commit that was made without it; raises as `complete_fenced`."""
+        try:
+            lock.regain()
+            self.check_mine()
+            check(self._as_of_completion(seen))
+        except (OSError, StorageError) as error:
+            raise StorageError(
+                f"{self.action} {self.time} of {self._storage.base!r} was completed while another process had the lock, and it "
+                f"is not known whether it stands: {error}. Look whether it is on the timeline before you write again"
+            ) from error
 
     def release(self) -> None:
         """Remove the owner file and know it no longer; leftovers that cannot be removed go with the next write."""
@@ -231,6 +247,8 @@ class OpenInstant:
     def _as_of_completion(self, seen: Timeline) -> Timeline:
         """Return the timeline at the moment of the create: what was completed later has seen this instant itself."""
         mine = self._storage.stat(self.path(State.COMPLETED))
+        if mine is None:
+            raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
         current = Timeline.load(self._storage, self._config)
         before = {(each.requested_time, each.action) for each in seen.completed}
         kept = []
@@ -238,7 +256,7 @@ class OpenInstant:
             if each.requested_time == self.time:
                 continue
             status = self._storage.stat(f"{self._config.timeline_path}/{each.file_name}")
-            earlier = mine is None or status is None or status.modified_ms <= mine.modified_ms
+            earlier = status is None or status.modified_ms <= mine.modified_ms
             if not each.is_completed or (each.requested_time, each.action) in before or earlier:
                 kept.append(each)
         return Timeline(self._storage, self._config, kept)

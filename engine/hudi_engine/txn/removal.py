@@ -65,9 +65,12 @@ def take_out(removals: Sequence[Removal], publication: Publication) -> None:
         publication: Published file lists.
     """
     unpublish(removals, publication)
+    late = []
     for removal in removals:
         removal.remove_data()
-        removal.remove_instant()
+        late.append(removal.remove_instant())
+    if any(late):
+        publication.renew()
 
 
 def undo(
@@ -127,7 +130,7 @@ class Removal:
 
     def unpublish(self) -> bool:
         """Remove the completed file, so that no reader sees the instant while its files go; False if none."""
-        if self.plan.action not in WRITE_ACTIONS:
+        if COMPLETED_ACTION.get(self.plan.action, self.plan.action) not in WRITE_ACTIONS:
             return False
         name = timeline_file_name(self.plan.instant, self.plan.action, State.COMPLETED)
         return self._storage.delete(f"{self._config.timeline_path}/{name}")
@@ -147,18 +150,23 @@ class Removal:
                 outcome.command_blocks[path] = size
                 outcome.failed_logs.update(request.log_files)
 
-    def remove_instant(self) -> None:
-        """Remove the pending files of the instant, its markers and heartbeat.
+    def remove_instant(self) -> bool:
+        """Remove the pending files of the instant, its markers and heartbeat; return whether it was completed meanwhile.
+
+        A writer that lost the lock while it completed the instant may have done so after it was hidden. From the end of the
+        inflight file on such a writer notices that by itself.
 
         Tasks of a killed writer may outlive it. They look for the inflight file before they give a file its
         name, so what they have finished since the plan was made is looked for after its removal. One that had
         looked just before may come still later: its marker stays for the next writers to look.
         """
         self._remove_pending(State.INFLIGHT)
+        late = self.unpublish()
         self._delete_strays()
         self._remove_pending(State.REQUESTED)
         settle_markers(self._storage, self.plan.instant, frozenset(self.deleted))
         self._storage.delete(heartbeat_path(self.plan.instant))
+        return late
 
     @property
     def deleted(self) -> tuple[str, ...]:

@@ -43,14 +43,14 @@ from hudi_engine.txn.footprint import OVERWRITES, FileGroup, Footprint, ReadsOfW
 from hudi_engine.txn.last_word import check_follows, check_last_word, check_noted, with_checkpoint
 from hudi_engine.txn.liveness import Liveness
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table, has_foreign_metadata_table
-from hudi_engine.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.txn.open_instant import OpenInstant
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.reconcile import delete_unwanted_files, settle_markers
 from hudi_engine.txn.recovery import Recovery, pending_writes, recover, table_lock
 from hudi_engine.txn.rollback import rollback_instant
-from hudi_engine.txn.rollback_plan import RollbackPlan
 from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.txn.swap import table_storage
+from hudi_engine.txn.undoing import check_not_undone
 
 logger = logging.getLogger(__name__)
 
@@ -229,6 +229,7 @@ class WriteTransaction:
                 final = self._settled(metadata, current)
 
                 def check_again(timeline: Timeline) -> None:
+                    check_not_undone(self._storage, self.config, timeline, self._opened)
                     check(timeline)
                     if self._settled(metadata, timeline) != final:
                         raise WriteConflictError(self._overtaken_message())
@@ -325,13 +326,7 @@ class WriteTransaction:
         mine = self._find_pending(current)
         if mine is None or mine.state is not State.INFLIGHT:
             raise WriteConflictError(self._rolled_back_message())
-        for pending in current.pending:
-            if pending.action == "restore":
-                raise WriteConflictError(self._rolled_back_message())
-            if pending.action == "rollback":
-                plan = stored_plan(self._storage, self.config, pending, RollbackPlan.from_bytes)
-                if plan is not None and plan.instant == self.instant:
-                    raise WriteConflictError(self._rolled_back_message())
+        check_not_undone(self._storage, self.config, current, self._opened)
 
     def _find_pending(self, timeline: Timeline) -> Instant | None:
         for instant in timeline.pending:

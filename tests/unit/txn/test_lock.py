@@ -224,6 +224,28 @@ def test_a_holder_whose_lock_was_taken_away_leaves_the_new_one(storage: LocalSto
     assert storage.read(LOCK_PATH) == other.to_json()
 
 
+def test_a_lock_that_was_taken_away_is_taken_anew_by_whoever_holds_it_inside_or_outside(
+    storage: LocalStorage,
+) -> None:
+    with TableLock(storage) as outer, TableLock(storage) as inner:
+        first = Owner.parse(storage.read(LOCK_PATH))
+        storage.delete(LOCK_PATH)
+        assert not inner.is_held()
+        inner.regain()
+        again = Owner.parse(storage.read(LOCK_PATH))
+        assert inner.is_held() and outer.is_held()
+        assert first is not None and again is not None and first.token != again.token
+    assert not storage.exists(LOCK_PATH)
+
+
+def test_a_lock_that_stays_away_is_no_conflict_but_an_error(storage: LocalStorage, other: Owner) -> None:
+    with TableLock(storage, wait_ms=20) as lock:
+        storage.replace(LOCK_PATH, other.to_json())
+        with pytest.raises(StorageError, match=f"process {other.process.pid} on"):
+            lock.regain()
+    assert storage.read(LOCK_PATH) == other.to_json()
+
+
 def test_a_storage_without_exclusive_create_is_refused(storage: LocalStorage) -> None:
     storage.exclusive_create = False
     with pytest.raises(StorageError, match="creates a file only if it is absent"):

@@ -319,6 +319,30 @@ def test_a_rollback_whose_file_list_cannot_be_made_anew_deletes_nothing(cow: Loc
     assert mini.content(cow)[("a", "k1")] == 1
 
 
+def test_a_commit_that_comes_while_its_files_go_is_hidden_too(cow: LocalStorage) -> None:
+    """Its writer lost the lock in the middle of the create, and died."""
+
+    class Late(LocalStorage):
+        def delete(self, path: str) -> bool:
+            if path == f".hoodie/{late}.inflight":
+                self.create(f".hoodie/{late}.commit", body)
+            return super().delete(path)
+
+    upsert_first(cow)
+    late = mini.write(cow, {"a": {"k1": 10}})
+    body = cow.read(f".hoodie/{late}.commit")
+    cow.delete(f".hoodie/{late}.commit")
+    seen: list[bool] = []
+
+    def renew() -> None:
+        seen.append(cow.exists(f".hoodie/{late}.commit"))
+
+    rollback_write(Late(cow.base), mini.options(), replace(UNPUBLISHED, renew=renew), late)
+    assert seen == [False]
+    assert mini.content(cow)[("a", "k1")] == 1
+    assert mini.leftovers(cow) == []
+
+
 def test_only_the_newest_write_can_be_rolled_back(cow: LocalStorage) -> None:
     first = mini.write(cow, {"a": {"k1": 1}})
     second = mini.write(cow, {"a": {"k1": 2}})

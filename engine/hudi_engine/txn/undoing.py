@@ -1,0 +1,42 @@
+"""Whether somebody has begun to take an instant back: by the plans of the rollbacks and restores that are not through."""
+
+from __future__ import annotations
+
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import WriteConflictError
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.instant import Instant
+from hudi_engine.txn.open_instant import OpenInstant, stored_plan
+from hudi_engine.txn.restore_steps import RestorePlan
+from hudi_engine.txn.rollback_plan import RollbackPlan
+
+
+def check_not_undone(storage: Storage, config: TableConfig, current: Timeline, opened: OpenInstant) -> None:
+    """Refuse to complete an instant that a pending rollback or restore is about to take back.
+
+    Args:
+        storage: The table's storage.
+        config: Its settings.
+        current: Its timeline, read under the lock.
+        opened: The instant.
+
+    Raises:
+        WriteConflictError: naming what takes it back.
+    """
+    for pending in current.pending:
+        if _takes_back(storage, config, pending, opened.time):
+            raise WriteConflictError(
+                f"{opened.action} {opened.time} of {storage.base!r} is no longer in flight: it is rolled back by "
+                f"{pending.action} {pending.requested_time}, which was begun meanwhile. Nothing of it is visible"
+            )
+
+
+def _takes_back(storage: Storage, config: TableConfig, pending: Instant, time: str) -> bool:
+    if pending.action == "restore":
+        restore = stored_plan(storage, config, pending, RestorePlan.from_bytes)
+        return restore is not None and time > restore.target
+    if pending.action == "rollback":
+        rollback = stored_plan(storage, config, pending, RollbackPlan.from_bytes)
+        return rollback is not None and time == rollback.instant
+    return False
