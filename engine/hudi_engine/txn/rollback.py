@@ -96,9 +96,11 @@ def plan_removal(
     """
     metadata = _metadata_of(timeline, instant)
     finder = RollbackFinder(storage, config, instant.requested_time, metadata)
-    # Nothing is written before an instant is in flight, except into slices that a planned compaction opened.
+    # Nothing is written before an instant is in flight, except into slices that a planned compaction opened: others
+    # write there, whose markers are not the compaction's.
     damaged = instant.is_completed and metadata is None
-    everywhere = damaged or instant.state is State.INFLIGHT or instant.action in _SERVICES
+    unnamed = (damaged or instant.state is State.INFLIGHT) and not finder.has_markers
+    everywhere = unnamed or instant.action in _SERVICES
     scan_logs = instant.action in ("deltacommit", "logcompaction")
     requests = finder.find(everywhere=everywhere, scan_logs=scan_logs)
     return RollbackPlan(instant.requested_time, action, requests)

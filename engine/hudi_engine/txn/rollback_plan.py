@@ -190,16 +190,21 @@ class RollbackFinder:
         self._stats = dict(metadata.partition_to_write_stats) if metadata is not None else {}
         self._marked = _marked_paths(storage, instant)
 
+    @property
+    def has_markers(self) -> bool:
+        """Whether markers say what the instant has written."""
+        return bool(self._marked)
+
     def find(self, *, everywhere: bool, scan_logs: bool) -> tuple[RollbackRequest, ...]:
         """Return the requests of the plan, sorted by partition.
 
         Args:
-            everywhere: Whether the instant may have written into partitions that neither its markers nor its
-                metadata name, so that all have to be listed when there are no markers.
-            scan_logs: Whether it may then have written blocks into log files of others.
+            everywhere: Whether files of the instant may be in partitions that neither its markers nor its metadata name, so
+                that all have to be listed.
+            scan_logs: Whether it may then have written blocks into log files of others; markers would name those.
         """
         partitions = set(self._stats) | {path.rpartition("/")[0] for path in self._marked}
-        if everywhere and not self._marked:
+        if everywhere:
             partitions.update(list_partitions(self._storage, self._config))
         found: list[RollbackRequest] = []
         for partition in sorted(partitions):

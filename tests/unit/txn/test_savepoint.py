@@ -145,21 +145,29 @@ def test_a_later_savepoint_stands_in_the_way_of_a_restore(storage: LocalStorage)
         mini.restore(storage, first)
 
 
+@pytest.mark.parametrize("begun", [False, True])
 def test_a_planned_compaction_and_what_was_written_on_top_of_it_go_with_a_restore(
-    storage: LocalStorage,
+    begun: bool, storage: LocalStorage
 ) -> None:
-    first = mini.write(storage, {"a": {"k1": 1}})
+    """Also where a run of it has not come yet: its markers are in one of two partitions."""
+    first = mini.write(storage, {"a": {"k1": 1}, "b": {"k2": 2}})
     planned = "20991231235958000"
-    operation = {"fileId": f"group-{first}-a-0", "partitionPath": "a", "baseInstantTime": first}
-    body = encode_avro_file(COMPACTION_PLAN, {"operations": [operation]})
+    operations = [
+        {"fileId": f"group-{first}-{each}-0", "partitionPath": each, "baseInstantTime": first} for each in "ab"
+    ]
+    body = encode_avro_file(COMPACTION_PLAN, {"operations": operations})
     storage.create(mini.timeline_path(planned, "compaction", State.REQUESTED), body)
-    on_top = f"a/.group-{first}-a-0_{planned}.log.1_0-0-0"
-    storage.create(on_top, b"")
+    if begun:
+        storage.create(mini.timeline_path(planned, "compaction", State.INFLIGHT), b"")
+        write_marker(storage, planned, "a", f"group-{first}-a-0_0-1-0_{planned}.parquet", "MERGE")
+    on_top = [f"{each}/.group-{first}-{each}-0_{planned}.log.1_0-0-0" for each in "ab"]
+    for path in on_top:
+        storage.create(path, b"")
     for state in State:
         storage.create(mini.timeline_path(LATER, "deltacommit", state), mini.CommitMetadata().to_json())
     mini.restore(storage, first)
-    assert not storage.exists(on_top)
-    assert mini.content(storage) == {("a", "k1"): 1}
+    assert [path for path in on_top if storage.exists(path)] == []
+    assert mini.content(storage) == {("a", "k1"): 1, ("b", "k2"): 2}
     assert mini.leftovers(storage) == []
 
 
