@@ -18,7 +18,15 @@ from types import TracebackType
 
 from hudi_engine.errors import StorageError, WriteConflictError
 from hudi_engine.storage.base import Storage
-from hudi_engine.txn.owner import Beating, Owner, OwnerState, register, storage_now_ms, unregister
+from hudi_engine.txn.owner import (
+    Beating,
+    Owner,
+    OwnerState,
+    read_with_time,
+    register,
+    storage_now_ms,
+    unregister,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -216,21 +224,18 @@ class TableLock:
 
     def _break_dead(self) -> bool:
         """Remove the lock file of a dead holder; return whether trying again at once makes sense."""
-        status = self._storage.stat(LOCK_PATH)
-        if status is None:
+        found = read_with_time(self._storage, LOCK_PATH)
+        if found is None:
             return True
-        try:
-            content = self._storage.read(LOCK_PATH)
-        except FileNotFoundError:
-            return True
+        content, modified_ms = found
         holder = Owner.parse(content)
         if holder is None:
-            name = f"foreign-{status.modified_ms}"
-            age_ms = storage_now_ms(self._storage) - status.modified_ms if self._expire_ms else 0
+            name = f"foreign-{modified_ms}"
+            age_ms = storage_now_ms(self._storage) - modified_ms if self._expire_ms else 0
             dead = self._expire_ms > 0 and age_ms > self._expire_ms
         else:
             name = holder.token
-            dead = holder.state_in(self._storage, status.modified_ms) is OwnerState.DEAD
+            dead = holder.state_in(self._storage, modified_ms) is OwnerState.DEAD
         if not dead or not self._may_break(name):
             return False
         logger.warning(
@@ -262,14 +267,11 @@ class TableLock:
 
     def _is_dead_breaker(self, path: str) -> bool:
         """Return whether the one that won the right to break a lock died before it had done so."""
-        status = self._storage.stat(path)
-        try:
-            breaker = Owner.parse(self._storage.read(path))
-        except FileNotFoundError:
+        found = read_with_time(self._storage, path)
+        if found is None:
             return False
-        if breaker is None or status is None:
-            return True
-        return breaker.state_in(self._storage, status.modified_ms) is OwnerState.DEAD
+        breaker = Owner.parse(found[0])
+        return breaker is None or breaker.state_in(self._storage, found[1]) is OwnerState.DEAD
 
     def _sweep_breaks(self) -> None:
         """Remove old permissions to break locks; the fresh ones still hold back slow breakers."""

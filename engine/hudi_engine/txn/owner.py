@@ -126,17 +126,35 @@ def owner_state(
         tolerable_misses: Beats it may miss.
         now_ms: Time by the storage's clock, epoch ms.
     """
-    path = heartbeat_path(instant)
-    status = storage.stat(path)
-    if status is None:
+    found = read_with_time(storage, heartbeat_path(instant))
+    if found is None:
         return OwnerState.UNKNOWN
-    try:
-        owner = Owner.parse(storage.read(path))
-    except FileNotFoundError:
-        return OwnerState.UNKNOWN
+    content, modified_ms = found
+    owner = Owner.parse(content)
     if owner is not None:
-        return owner.state(status.modified_ms, now_ms)
-    return _state_by_age(status.modified_ms, now_ms, interval_ms, tolerable_misses)
+        return owner.state(modified_ms, now_ms)
+    return _state_by_age(modified_ms, now_ms, interval_ms, tolerable_misses)
+
+
+def read_with_time(storage: Storage, path: str) -> tuple[bytes, int] | None:
+    """Return the content of a file that others replace, and its modification time in epoch ms; None when there is none.
+
+    Both are of one file: by the time of the one before it an owner that has just begun would count as dead.
+
+    Args:
+        storage: Where the file is.
+        path: The file.
+    """
+    status = storage.stat(path)
+    while status is not None and not status.is_dir:
+        try:
+            content = storage.read(path)
+        except FileNotFoundError:
+            return None
+        before, status = status, storage.stat(path)
+        if status is not None and status.modified_ms == before.modified_ms:
+            return content, status.modified_ms
+    return None
 
 
 def register(owner: Owner) -> None:

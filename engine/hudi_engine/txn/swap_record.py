@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.read_only import is_refusal
-from hudi_engine.txn.owner import Owner, OwnerState
+from hudi_engine.txn.owner import Owner, OwnerState, read_with_time
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,10 @@ def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | Non
     Raises:
         CorruptTableError: It is damaged.
     """
-    status = parent.stat(path)
-    if status is None or status.is_dir:
+    found = read_with_time(parent, path)
+    if found is None:
         return None
-    try:
-        body = parent.read(path)
-    except FileNotFoundError:
-        return None
+    body, modified_ms = found
     where = f"{parent.base.rstrip('/')}/{path}"
     try:
         new = str(json.loads(body)["new"])
@@ -73,4 +70,4 @@ def read_swap_record(parent: Storage, path: str, start: str) -> SwapRecord | Non
         raise CorruptTableError(
             f"{where} names {new!r}, which is no folder of a rebuild of this table; delete the record if the table is whole"
         )
-    return SwapRecord(new, Owner.parse(body), status.modified_ms, body)
+    return SwapRecord(new, Owner.parse(body), modified_ms, body)

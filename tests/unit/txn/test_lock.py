@@ -210,6 +210,25 @@ def test_a_slow_breaker_does_not_remove_the_lock_of_a_fast_one(storage: LocalSto
         assert storage.read(LOCK_PATH) == holder
 
 
+def test_a_fresh_lock_is_not_broken_for_the_age_of_the_dead_one_before_it(storage: LocalStorage) -> None:
+    """Another process breaks the dead lock and takes it while this one looks at it."""
+
+    class Overtaken(LocalStorage):
+        def read(self, path: str) -> bytes:
+            if path == LOCK_PATH and not overtaken:
+                overtaken.append(path)
+                self.replace(LOCK_PATH, fresh)
+            return super().read(path)
+
+    fresh = remote_owner().to_json()
+    overtaken: list[str] = []
+    storage.create(LOCK_PATH, remote_owner().to_json())
+    age(storage, LOCK_PATH)
+    with pytest.raises(WriteConflictError):
+        TableLock(Overtaken(storage.base), wait_ms=20).__enter__()
+    assert storage.read(LOCK_PATH) == fresh
+
+
 def test_the_right_to_break_a_lock_passes_on_when_its_winner_dies(storage: LocalStorage) -> None:
     dead = dead_owner()
     storage.create(LOCK_PATH, dead.to_json())

@@ -25,6 +25,7 @@ from hudi_engine.txn.owner import (
 )
 from hudi_engine.txn.ownership import Ownership
 from hudi_engine.txn.process import ProcessIdentity
+from hudi_engine.txn.swap_record import read_swap_record
 
 from tests.helpers.owners import age, write_owner
 
@@ -59,6 +60,39 @@ def test_work_of_this_process_is_alive_until_it_is_given_up(storage: LocalStorag
     assert state_after(storage, HOUR_MS) is OwnerState.ALIVE
     unregister(owner)
     assert state_after(storage, 0) is OwnerState.DEAD
+
+
+class TakenOver(LocalStorage):
+    """A dead owner's file gets the name of another one between the look at its time and that at its name."""
+
+    def __init__(self, base: str, path: str, content: bytes) -> None:
+        super().__init__(base)
+        self._path: str | None = path
+        self._content = content
+
+    def read(self, path: str) -> bytes:
+        if path == self._path:
+            self._path = None
+            self.replace(path, self._content)
+        return super().read(path)
+
+
+def test_an_owner_is_not_judged_by_the_beat_of_the_one_before_it(storage: LocalStorage) -> None:
+    path = heartbeat_path(INSTANT)
+    write_owner(storage, INSTANT, elsewhere(Owner.current()))
+    now_ms = storage_now_ms(storage)
+    age(storage, path)
+    overtaken = TakenOver(storage.base, path, elsewhere(Owner.current()).to_json())
+    found = owner_state(overtaken, INSTANT, interval_ms=60_000, tolerable_misses=2, now_ms=now_ms)
+    assert found is OwnerState.ALIVE
+
+
+def test_a_swap_is_not_judged_by_the_beat_of_the_process_before(storage: LocalStorage) -> None:
+    storage.create("record", elsewhere(Owner.current()).to_json(new="new-1"))
+    age(storage, "record")
+    overtaken = TakenOver(storage.base, "record", elsewhere(Owner.current()).to_json(new="new-1"))
+    record = read_swap_record(overtaken, "record", "new-")
+    assert record is not None and record.is_at_work(storage)
 
 
 def test_a_process_of_this_machine_that_has_ended_is_dead_at_once(storage: LocalStorage) -> None:
