@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.config.declared.sync_options import SyncOptions
@@ -24,6 +25,8 @@ from hudi_engine.hive_sync.extractors import PartitionValues
 from hudi_engine.hive_sync.metastore import Metastore, check_hive
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.active import Timeline
+from hudi_engine.timeline.continuity import LOOKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -134,11 +137,30 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
     return []
 
 
+class _OvertakenError(Exception):
+    """The table has other commits than those that its entries are made by."""
+
+
 def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[SyncedEntry]:
-    state = TableState.load(storage)
+    for _ in range(LOOKS):
+        try:
+            return _sync_to(spark, TableState.load(storage), options)
+        except _OvertakenError:
+            logger.debug("%s was written while its entries were made, making them again", storage.base)
+    raise ServiceError(
+        f"the table {storage.base!r} was written each of the {LOOKS} times that its entries in the Hive metastore were made; "
+        "they may be behind, call sync_hive when it is written less often"
+    )
+
+
+def _sync_to(spark: SparkSession, state: TableState, options: Options) -> list[SyncedEntry]:
+    """Make the entries equal to one state of the table; raises _OvertakenError when that was not its newest one.
+
+    A sync of a later commit may run beside this one: what it has added must not go, and what it has said must not be set back.
+    """
     schema = state.data_schema()
     if schema is None:
-        raise ConfigError(f"the table at {storage.base!r} has no columns yet; write to it first")
+        raise ConfigError(f"the table at {state.storage.base!r} has no columns yet; write to it first")
     values = _values(state.config, options)
     entries = entries_of(state, schema, options, values.fields, spark.version)
     found: dict[str, tuple[str, ...]] = {}
@@ -150,9 +172,17 @@ def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[Synce
             metastore.create_database(entries[0].database)
         tables = _own_tables(metastore, options, [each.name for each in entries], entries[0].location)
         _drop_outlived(metastore, entries[0], outlived_names(state.config, options))
-        return [_sync_entry(metastore, entry, tables.get(entry.name), found) for entry in entries]
+        check = partial(_check_newest, state)
+        synced = [_sync_entry(metastore, entry, tables.get(entry.name), found, check) for entry in entries]
     finally:
         metastore.close()
+    check()
+    return synced
+
+
+def _check_newest(state: TableState) -> None:
+    if Timeline.load(state.storage, state.config).completed_writes != state.timeline.completed_writes:
+        raise _OvertakenError
 
 
 def _values(config: TableConfig, options: Options) -> PartitionValues:
@@ -218,7 +248,11 @@ def _drop_outlived(metastore: Metastore, own: HiveEntry, names: Sequence[str]) -
 
 
 def _sync_entry(
-    metastore: Metastore, entry: HiveEntry, table: Any, found: Mapping[str, tuple[str, ...]]
+    metastore: Metastore,
+    entry: HiveEntry,
+    table: Any,
+    found: Mapping[str, tuple[str, ...]],
+    check: Callable[[], None],
 ) -> SyncedEntry:
     """Make one entry and its partitions equal to the table.
 
@@ -229,6 +263,7 @@ def _sync_entry(
         entry: What it has to be.
         table: What is there, None for nothing.
         found: Values of each partition by its path.
+        check: Raises when the table has changed since, so that what is there may be of a later sync.
     """
     if table is not None and metastore.keys_of(table) != list(entry.keys):
         metastore.drop(entry)
@@ -236,6 +271,8 @@ def _sync_entry(
     names = [name for name, _ in entry.keys]
     wanted = {metastore.name_of(names, values): path for path, values in found.items()}
     there = metastore.partitions(entry) if entry.keys and table is not None else set()
+    if there - wanted.keys():
+        check()
     if _are_of_before(metastore, entry, there, wanted):
         metastore.drop(entry)
         table, there = None, set()

@@ -153,7 +153,8 @@ def test_a_planned_compaction_and_what_was_written_on_top_of_it_go_with_a_restor
     first = mini.write(storage, {"a": {"k1": 1}, "b": {"k2": 2}})
     planned = "20991231235958000"
     operations = [
-        {"fileId": f"group-{first}-{each}-0", "partitionPath": each, "baseInstantTime": first} for each in "ab"
+        {"fileId": f"group-{first}-{each}-0", "partitionPath": each, "baseInstantTime": first}
+        for each in "ab"
     ]
     body = encode_avro_file(COMPACTION_PLAN, {"operations": operations})
     storage.create(mini.timeline_path(planned, "compaction", State.REQUESTED), body)

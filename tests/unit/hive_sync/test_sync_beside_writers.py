@@ -1,0 +1,149 @@
+"""Syncs of one table that overtake each other: the entries are at last those of its newest commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hudi_engine.config.options import resolve_options
+from hudi_engine.errors import ServiceError
+from hudi_engine.hive_sync.entry import LAST_COMMIT, HiveEntry
+from hudi_engine.hive_sync.sync import sync_hive
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+from tests.helpers.handmade import HandmadeTable
+
+SESSION: Any = SimpleNamespace(version="4.0.0")
+SCHEMA = pa.schema([("id", pa.int64()), ("dt", pa.string())])
+
+
+class Stored:
+    """A table of the metastore."""
+
+    def __init__(self, entry: HiveEntry) -> None:
+        self.entry = entry
+        self.properties: dict[str, str] = {}
+        self.partitions: set[str] = set()
+
+    def getSd(self) -> SimpleNamespace:  # noqa: N802 - Hive's name
+        return SimpleNamespace(
+            getInputFormat=lambda: self.entry.input_format, getLocation=lambda: self.entry.location
+        )
+
+
+class Shared:
+    """A metastore that all syncs of a test speak to.
+
+    Attributes:
+        before: What others do first, by the call: once each.
+        dropped: Partitions that went.
+    """
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Stored] = {}
+        self.before: dict[str, Callable[[], object]] = {}
+        self.dropped: list[str] = []
+
+    def __call__(self, spark: object) -> Shared:
+        return self
+
+    def close(self) -> None:
+        pass
+
+    def has_database(self, name: str) -> bool:
+        return True
+
+    def tables(self, database: str, names: Sequence[str]) -> dict[str, Stored]:
+        return {name: self.stored[name] for name in names if name in self.stored}
+
+    def create(self, entry: HiveEntry) -> None:
+        self.stored[entry.name] = Stored(entry)
+        self.alter(entry, self.stored[entry.name])
+
+    def alter(self, entry: HiveEntry, table: Stored) -> None:
+        self.before.pop("alter", lambda: None)()
+        table.properties |= entry.properties
+
+    def drop(self, entry: HiveEntry) -> None:
+        del self.stored[entry.name]
+
+    def keys_of(self, table: Stored) -> list[tuple[str, str]]:
+        return list(table.entry.keys)
+
+    def partitions(self, entry: HiveEntry) -> set[str]:
+        self.before.pop("partitions", lambda: None)()
+        return set(self.stored[entry.name].partitions)
+
+    def partition(self, entry: HiveEntry, name: str) -> tuple[str, str]:
+        return f"{entry.location}/{name}", entry.input_format
+
+    def name_of(self, keys: Sequence[str], values: Sequence[str]) -> str:
+        return "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
+
+    def add_partitions(self, entry: HiveEntry, found: Mapping[str, Sequence[str]]) -> None:
+        names = [name for name, _ in entry.keys]
+        self.stored[entry.name].partitions |= {self.name_of(names, values) for values in found.values()}
+
+    def drop_partition(self, entry: HiveEntry, name: str) -> None:
+        self.dropped.append(name)
+        self.stored[entry.name].partitions.discard(name)
+
+
+@pytest.fixture
+def metastore(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shared]:
+    shared = Shared()
+    monkeypatch.setattr("hudi_engine.hive_sync.sync.Metastore", shared)
+    yield shared
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandmadeTable:
+    made = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",))
+    write(made, "a")
+    return made
+
+
+def write(table: HandmadeTable, day: str) -> None:
+    table.commit({f"dt={day}": {f"f-{day}": pa.table({"id": [1], "dt": [day]})}})
+
+
+def sync(table: HandmadeTable) -> None:
+    sync_hive(SESSION, open_storage(str(table.path)), resolve_options({}))
+
+
+@pytest.mark.parametrize("call", ["partitions", "alter"])
+def test_a_sync_that_is_overtaken_by_one_of_a_later_commit_takes_nothing_back(
+    call: str, metastore: Shared, table: HandmadeTable
+) -> None:
+    sync(table)
+
+    def other() -> None:
+        write(table, "b")
+        sync(table)
+
+    metastore.before[call] = other
+    sync(table)
+    (stored,) = metastore.stored.values()
+    newest = TableState.load(open_storage(str(table.path))).timeline.completed_writes[-1].requested_time
+    assert stored.partitions == {"dt=a", "dt=b"}
+    assert stored.properties[LAST_COMMIT] == newest
+    assert metastore.dropped == []
+
+
+def test_a_table_that_is_written_faster_than_it_is_synced_is_told(
+    metastore: Shared, table: HandmadeTable
+) -> None:
+    days = iter("bcdefghijk")
+
+    def other() -> None:
+        write(table, next(days))
+        metastore.before["alter"] = other
+
+    metastore.before["alter"] = other
+    with pytest.raises(ServiceError, match="was written each of the 5 times .* call sync_hive"):
+        sync(table)
