@@ -189,3 +189,13 @@ def test_a_rate_of_false_positives_that_no_filter_has_is_refused_before_a_write(
     with pytest.raises(ConfigError, match=rf"hoodie.index.bloom.fpp is '{rate}'.*between 0 and 1"):
         table.upsert(frame(spark, *ROWS), options={"hoodie.index.bloom.fpp": rate})
     assert not table.timeline()
+
+
+def test_a_call_says_which_rows_delete_where_the_table_does_not(spark, table):
+    table.upsert(frame(spark, *ROWS[:3]))
+    marks = {"hoodie.payload.delete.field": "Name", "hoodie.payload.delete.marker": "gone"}
+    for small in ("1000", "0"):
+        key = int(small) // 1000
+        gone = frame(spark, (key, "ab"[key % 2], "gone"))
+        table.upsert(gone, options={**marks, "hoodie.engine.small.batch.rows": small})
+    assert rows_of(table) == [ROWS[2]]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.schema.any_case import spellings
 from hudi_engine.schema.evolution import cast_array
 from hudi_engine.schema.meta_fields import DELETED, DELETES, IS_DELETED, OPERATION, UPDATED_FROM
 
@@ -28,9 +29,10 @@ def delete_mask(table: pa.Table, config: TableConfig) -> pa.BooleanArray | None:
     for mark in (IS_DELETED, DELETES):
         if mark in names and pa.types.is_boolean(table.schema.field(mark).type):
             masks.append(table.column(mark))
-    if config.delete_marker is not None and config.delete_marker[0] in names:
-        field, marker = config.delete_marker
-        masks.append(_is_one_of(table.column(field), marker))
+    field, marker = config.delete_marker or ("", "")
+    column = spellings(table.column_names).get(field)
+    if column is not None:
+        masks.append(_is_one_of(table.column(column), marker))
     if OPERATION in names:
         images = () if config.merges_as_release_0 else (UPDATED_FROM,)
         masks.append(_is_one_of(table.column(OPERATION), DELETED, *images))

@@ -16,9 +16,7 @@ import pyarrow.compute as pc
 
 from hudi_engine.catalog.session import sidecar_runner
 from hudi_engine.config.declared.engine_options import EngineOptions, WriterOptions
-from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import WriteOptions
-from hudi_engine.config.options import Options
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, RepeatedKeyError
@@ -47,7 +45,7 @@ from hudi_engine.txn.retry import retried
 from hudi_engine.txn.transaction import WriteTransaction
 from hudi_engine.write.commit_text import told_by_commit
 from hudi_engine.write.define.rebuild import check_same_definition
-from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.define.table_options import as_called, with_table_options
 from hudi_engine.write.fixed_columns import check_fixed_columns
 from hudi_engine.write.incoming import (
     Incoming,
@@ -140,6 +138,8 @@ def _attempt(spark: SparkSession, storage: Storage, request: WriteRequest) -> Wr
     state = with_columns(state, request)
     operation = request.operation
     options = with_table_options(config, request.options, operation.name.value)
+    config = as_called(config, options)
+    state = replace(state, config=config)
     request = replace(request, options=options)
     index = index_kind(options)
     check_request(config, request, index)
@@ -194,9 +194,9 @@ def _commit(
             operation=operation.name.value,
         )
     with removal_is_conflict(state.storage), begun as transaction:
-        check_same_definition(state.config, transaction.config, transaction.instant)
+        config = as_called(transaction.config, options)
+        check_same_definition(state.config, config, transaction.instant)
         reads = reads_with_look(reads_of(state, request, incoming, index), transaction.timeline)
-        config = _with_payload(transaction.config, options)
         config = as_written(config) if request.prepped and operation.name is UPSERT.name else config
         before, state = state, TableState(state.storage, config, transaction.timeline)
         state = still_with_columns(before, state)
@@ -258,14 +258,6 @@ def _figures(metadata: CommitMetadata, incoming: Incoming, path: str) -> WriteFi
     figures = WriteFigures.of(metadata, incoming.rows, shuffled=path in ("partitions", "joined"))
     metadata.extra_metadata[FIGURES] = figures.to_json(seconds_so_far())
     return figures
-
-
-def _with_payload(config: TableConfig, options: Options) -> TableConfig:
-    """Return the merge rule named by the call, for copy-on-write tables of Hudi releases that do not store theirs."""
-    payload = options[TableOptions.PAYLOAD_CLASS]
-    if payload is None or config.payload_class or TableOptions.MERGE_MODE.key in config.properties:
-        return config
-    return config.with_properties({"hoodie.compaction.payload.class": payload})
 
 
 def _incoming(spark: SparkSession, state: TableState, request: WriteRequest, index: IndexKind) -> Incoming:

@@ -91,7 +91,7 @@ def test_deletes_are_marked_by_flag_by_marker_and_by_operation() -> None:
         kind=[None, "DEL", "x", None],
         _hoodie_operation=["I", None, "U", "D"],
     )
-    marker = {"hoodie.payload.delete.field": "kind", "hoodie.payload.delete.marker": "DEL"}
+    marker = {"hoodie.payload.delete.field": "Kind", "hoodie.payload.delete.marker": "DEL"}
 
     assert delete_mask(batch, config(**marker)).to_pylist() == [True, True, False, True]
     assert delete_mask(batch.drop_columns(["_hoodie_is_deleted", "_hoodie_operation"]), config()) is None

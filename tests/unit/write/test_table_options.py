@@ -6,7 +6,8 @@ import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
-from hudi_engine.write.define.table_options import with_table_options
+from hudi_engine.write.define.properties import table_properties
+from hudi_engine.write.define.table_options import as_called, with_table_options
 
 CONSISTENT = "hoodie.datasource.write.keygenerator.consistent.logical.timestamp.enabled"
 OUTPUT, INPUT, KIND = (
@@ -61,3 +62,101 @@ def test_consistent_timestamps_that_a_table_does_not_keep_are_not_had_by_this_en
         return
     with pytest.raises(ConfigError, match="is 'true', but table 't' has 'false'"):
         with_table_options(table, asked, "UPSERT")
+
+
+HASHED = "hoodie.bucket.index.hash.field"
+BUCKETS = {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "8"}
+
+
+def _made(table_type: str = "cow", **options: str) -> TableConfig:
+    """A table of this engine."""
+    return table_properties(
+        name="t",
+        record_key=["id", "city"],
+        precombine_field=None,
+        partition_by=None,
+        table_type=table_type,
+        schema=None,
+        options=options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        ({}, {HASHED: "id"}),
+        ({HASHED: "id"}, {HASHED: "id,city"}),
+        ({HASHED: "id"}, {HASHED: ""}),
+        ({}, {"hoodie.bucket.index.num.buckets": "4"}),
+        ({}, {"hoodie.index.type": "SIMPLE"}),
+    ],
+)
+def test_rows_of_a_bucket_table_are_not_looked_for_in_other_buckets(
+    made: dict[str, str], given: dict[str, str]
+) -> None:
+    with pytest.raises(ConfigError, match="which decides where its rows are"):
+        with_table_options(_made(**BUCKETS, **made), resolve_options(given), "UPSERT")
+
+
+@pytest.mark.parametrize(
+    ("made", "given"),
+    [
+        ({}, {HASHED: "ID, city"}),
+        ({}, {HASHED: ""}),
+        ({HASHED: "id,city"}, {HASHED: ""}),
+        ({HASHED: "id"}, {HASHED: " Id"}),
+        ({}, {**BUCKETS, "hoodie.index.type": "bucket", "hoodie.index.bucket.engine": "SIMPLE"}),
+    ],
+)
+def test_the_buckets_of_a_table_may_be_said_again(made: dict[str, str], given: dict[str, str]) -> None:
+    assert with_table_options(_made(**BUCKETS, **made), resolve_options(given), "UPSERT").raw
+
+
+FIELD, MARKER = "hoodie.payload.delete.field", "hoodie.payload.delete.marker"
+RULE = "hoodie.engine.merge.rule"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {FIELD: "kind", MARKER: "D"},
+        {MARKER: "d"},
+        {RULE: "rules:mine"},
+        {"hoodie.populate.meta.fields": "false"},
+        {"hoodie.datasource.write.drop.partition.columns": "true"},
+        {"hoodie.write.table.version": "8"},
+        {"hoodie.database.name": "sales"},
+    ],
+)
+def test_a_write_may_not_say_of_its_table_what_is_not_so(given: dict[str, str]) -> None:
+    table = _made(**{FIELD: "op", MARKER: "D", "hoodie.database.name": "shop"})
+    with pytest.raises(ConfigError, match=next(iter(given))):
+        with_table_options(table, resolve_options(given), "UPSERT")
+
+
+def test_a_write_may_say_again_what_its_table_was_made_with() -> None:
+    said = {
+        FIELD: "op",
+        MARKER: "D",
+        "hoodie.database.name": "shop",
+        "hoodie.populate.meta.fields": "true",
+        "hoodie.datasource.write.drop.partition.columns": "false",
+        "hoodie.write.table.version": "6",
+    }
+    table = _made(**said)
+    for given in ({**said, FIELD: "OP"}, {MARKER: "D"}):
+        assert as_called(table, with_table_options(table, resolve_options(given), "UPSERT")) is table
+
+
+def test_rows_are_deleted_by_the_mark_of_the_call_where_the_table_names_none_and_has_no_logs() -> None:
+    options = resolve_options({FIELD: "op", MARKER: "D"})
+    assert as_called(TABLE, with_table_options(TABLE, options, "UPSERT")).delete_marker == ("op", "D")
+    with pytest.raises(ConfigError, match="merge-on-read table 't' has none.*_hoodie_is_deleted"):
+        with_table_options(_made("mor"), options, "UPSERT")
+
+
+@pytest.mark.parametrize("given", [{FIELD: "op"}, {MARKER: "D"}])
+def test_a_delete_field_needs_its_marker(given: dict[str, str]) -> None:
+    for ask in (lambda: _made(**given), lambda: with_table_options(TABLE, resolve_options(given), "UPSERT")):
+        with pytest.raises(ConfigError, match="set both, or neither"):
+            ask()

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.errors import ConfigError, StorageError, TableExistsError, WriteConflictError
+from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.write.define.create_table import create_table
@@ -232,6 +234,9 @@ def test_a_rebuild_in_place_needs_the_same_definition():
     )
     assert same_definition(define(options=buckets), define(options=buckets))
     assert same_definition(define(options={"hoodie.index.type": "BLOOM"}), define())
+    database = {"hoodie.database.name": "shop"}
+    assert not same_definition(define(), define(options=database))
+    assert same_definition(define(options=database), define())
 
 
 @pytest.mark.parametrize(
@@ -243,6 +248,7 @@ def test_a_rebuild_in_place_needs_the_same_definition():
         {"hoodie.record.merge.mode": "COMMIT_TIME_ORDERING"},
         {"hoodie.payload.delete.field": "v", "hoodie.payload.delete.marker": "gone"},
         {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "4"},
+        {"hoodie.table.cdc.enabled": "true"},
     ],
     ids=lambda options: "+".join(options),
 )
@@ -254,3 +260,14 @@ def test_what_places_and_merges_rows_is_of_the_definition_for_rebuilds_and_for_o
     with pytest.raises(WriteConflictError, match="built anew by another writer"):
         check_same_definition(one, other, "20260101000000001")
     check_same_definition(one, one, "20260101000000001")
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+@pytest.mark.parametrize("ordering", [None, "ts"])
+def test_a_table_of_any_kind_keeps_its_merge_rule(table_type, ordering):
+    rule = {"hoodie.engine.merge.rule": f"{__name__}:RULE"}
+    config = define(precombine_field=ordering, table_type=table_type, options=rule)
+    assert merge_rule(config) is RULE
+
+
+RULE = MergeRule(compares=False)

@@ -78,15 +78,16 @@ def definition_problems(draft: Draft) -> list[str]:
         problems += _changelog_problems(keys, draft.kind)
     return [
         *problems,
-        *_unwritten_problems(options),
+        *unwritten_problems(options),
+        *marker_problems(options),
         *_column_problems(draft),
         *_layout_problems(keys, options),
         *_merge_problems(options, draft.orderings),
     ]
 
 
-def _unwritten_problems(options: Options) -> list[str]:
-    """Refuse what this engine reads and does not write."""
+def unwritten_problems(options: Options) -> list[str]:
+    """Say what of the options this engine reads and does not write; empty when it is nothing."""
     problems = []
     if options.is_set(TableOptions.WRITE_VERSION) and options[TableOptions.WRITE_VERSION] != 6:
         problems.append(
@@ -101,6 +102,16 @@ def _unwritten_problems(options: Options) -> list[str]:
                 f"{option}={str(wrong).lower()} is read but not written by this engine; leave it out"
             )
     return problems
+
+
+def marker_problems(options: Options) -> list[str]:
+    """Say what a mark of rows that delete lacks; empty when there is no mark, or nothing is missing."""
+    pair = (TableOptions.DELETE_FIELD, TableOptions.DELETE_MARKER)
+    return [
+        f"{option} is {options[option]!r}, which needs {other}: set both, or neither"
+        for option, other in (pair, pair[::-1])
+        if options[option] and not options[other]
+    ]
 
 
 def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:

@@ -27,7 +27,7 @@ from hudi_engine.write.define.problems import (
     definition_problems,
     key_generator_problems,
 )
-from hudi_engine.write.define.table_options import STICKY_INDEX
+from hudi_engine.write.define.table_options import STICKY_INDEX, USUAL_DATABASE
 
 EVENT_TIME_PAYLOAD = f"{PAYLOAD_PACKAGE}.DefaultHoodieRecordPayload"
 
@@ -113,7 +113,7 @@ def _properties(draft: Draft) -> dict[str, str]:
     assert kind is not None
     properties = {
         "hoodie.table.name": draft.name,
-        TableOptions.DATABASE_NAME.key: options[TableOptions.DATABASE_NAME] or "default",
+        TableOptions.DATABASE_NAME.key: options[TableOptions.DATABASE_NAME] or USUAL_DATABASE,
         "hoodie.table.type": kind,
         "hoodie.table.version": "6",
         "hoodie.timeline.layout.version": "1",
@@ -184,6 +184,9 @@ def _stored_partition_fields(options: Options, partitions: tuple[str, ...]) -> l
 
 def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[str, str]:
     """Return the properties of the merge rule; a plain copy-on-write table keeps none, as Hudi leaves it."""
+    rule = options[TableOptions.MERGE_RULE]
+    if rule:
+        return {TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value, TableOptions.MERGE_RULE.key: rule}
     given = options[TableOptions.PAYLOAD_CLASS]
     mode = options[TableOptions.MERGE_MODE]
     payload = given or (
@@ -191,9 +194,6 @@ def _payload(options: Options, orderings: tuple[str, ...], kind: str) -> dict[st
     )
     if kind == TableType.COPY_ON_WRITE and payload == COMMIT_TIME_PAYLOAD and not given and mode is None:
         return {}
-    rule = options[TableOptions.MERGE_RULE]
-    if rule:
-        return {TableOptions.MERGE_MODE.key: MergeMode.CUSTOM.value, TableOptions.MERGE_RULE.key: rule}
     properties = {"hoodie.compaction.payload.class": payload}
     if kind == TableType.MERGE_ON_READ:
         properties["hoodie.compaction.record.merger.strategy"] = EVENT_TIME_STRATEGY

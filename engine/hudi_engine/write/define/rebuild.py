@@ -9,7 +9,7 @@ from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import WriteConflictError
 from hudi_engine.storage.base import Storage
-from hudi_engine.write.define.table_options import STICKY_INDEX
+from hudi_engine.write.define.table_options import STICKY_INDEX, USUAL_DATABASE
 
 _COLUMNS = ("record_key_fields", "ordering_fields", "partition_fields")
 _SETTINGS = (
@@ -23,6 +23,8 @@ _SETTINGS = (
     "merge_mode",
     "delete_marker",
     "keeps_operations",
+    "cdc_enabled",
+    "cdc_logging",
 )
 _PROPERTIES = {
     "merge_rule": TableOptions.MERGE_RULE.key,
@@ -33,7 +35,8 @@ _PROPERTIES = {
 def same_definition(stored: TableConfig, wanted: TableConfig) -> bool:
     """Tell whether a table can be rebuilt in place: key, ordering, partitioning, type, merge rule and buckets are equal."""
     return (
-        _settings(stored) == _settings(wanted)
+        wanted.database.lower() in (stored.database.lower(), USUAL_DATABASE)
+        and _settings(stored) == _settings(wanted)
         and _any_case(stored) == _any_case(wanted)
         and _buckets(stored) == _buckets(wanted)
     )

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from hudi_engine.config.declared.table_options import CHANGELOG_PROPERTY, TableOptions
 from hudi_engine.config.declared.write_options import IndexOptions
-from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode
+from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode, TableType
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.option import Option, OptionValue
 from hudi_engine.config.options import Options, canonical_key
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
+from hudi_engine.schema.meta_fields import IS_DELETED
 from hudi_engine.write.define.definition import (
     KEY_OPTIONS,
     NAME_OPTIONS,
@@ -21,6 +22,7 @@ from hudi_engine.write.define.definition import (
     TABLE_TYPES,
     TYPE_OPTIONS,
 )
+from hudi_engine.write.define.problems import marker_problems, unwritten_problems
 
 STICKY_INDEX: tuple[Option[OptionValue], ...] = (
     IndexOptions.TYPE,
@@ -28,6 +30,9 @@ STICKY_INDEX: tuple[Option[OptionValue], ...] = (
     IndexOptions.HASH_FIELD,
 )
 """Index options that a table keeps in its properties."""
+
+USUAL_DATABASE = "default"
+"""Database of a table whose definition names none."""
 
 _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
     **dict.fromkeys(NAME_OPTIONS, lambda config: config.name),
@@ -68,6 +73,8 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
     ]
     problems += _rule_problems(config, options)
     problems += _time_problems(config, options)
+    problems += _text_problems(config, options)
+    problems += unwritten_problems(options)
     wanted = options.raw.get("hoodie.datasource.write.operation")
     if wanted is not None and wanted.upper() != operation:
         problems.append(
@@ -75,15 +82,68 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
         )
     kept = {key: config.properties[key] for key in map(str, STICKY_INDEX) if key in config.properties}
     if kept.get(IndexOptions.TYPE.key) == IndexType.BUCKET:
-        problems += [
-            f"{key} is {options.raw[key]!r}, but table {config.name!r} was made with {value!r}, which decides where its rows "
-            "are; leave the option out, or rebuild the table"
-            for key, value in kept.items()
-            if key in options.raw and options.raw[key].upper() != value.upper()
-        ]
+        problems += _bucket_problems(config, options, kept)
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
     return options.merged({key: value for key, value in kept.items() if key not in options.raw})
+
+
+def as_called(config: TableConfig, options: Options) -> TableConfig:
+    """Return settings with what a call says of merges and deletes, of which other writers' tables may keep nothing.
+
+    Args:
+        config: The table's properties.
+        options: Options of the call, as `with_table_options` lets them pass.
+    """
+    said: dict[str, str] = {}
+    payload = options[TableOptions.PAYLOAD_CLASS]
+    if payload and not config.payload_class and TableOptions.MERGE_MODE.key not in config.properties:
+        said["hoodie.compaction.payload.class"] = payload
+    field, marker = options[TableOptions.DELETE_FIELD], options[TableOptions.DELETE_MARKER]
+    if field and marker and config.delete_marker is None:
+        said |= {TableOptions.DELETE_FIELD.key: field, TableOptions.DELETE_MARKER.key: marker}
+    return config.with_properties(said) if said else config
+
+
+def _bucket_problems(config: TableConfig, options: Options, kept: Mapping[str, str]) -> list[str]:
+    """Return what contradicts the buckets of a table, which hash its whole record key unless it says otherwise."""
+    hashed = ",".join(config.record_key_fields)
+    return [
+        f"{key} is {given!r}, but table {config.name!r} was made with {had!r}, which decides where its rows "
+        "are; leave the option out, or rebuild the table"
+        for key, had in {IndexOptions.HASH_FIELD.key: hashed, **kept}.items()
+        if (given := options.raw.get(key)) is not None and (_words(given) or _words(hashed)) != _words(had)
+    ]
+
+
+def _text_problems(config: TableConfig, options: Options) -> list[str]:
+    """Return names and texts that are other ones than the table's."""
+    had: dict[Option[str | None], str] = {
+        TableOptions.MERGE_RULE: config.properties.get(TableOptions.MERGE_RULE.key, "").strip() or "none"
+    }
+    if config.database:
+        had[TableOptions.DATABASE_NAME] = config.database
+    if config.delete_marker is not None:
+        had[TableOptions.DELETE_FIELD], had[TableOptions.DELETE_MARKER] = config.delete_marker
+    problems = [] if config.delete_marker is not None else marker_problems(options)
+    problems += [
+        f"{option} is {given!r}, but table {config.name!r} has {value!r}; leave the option out, or rebuild the table"
+        for option, value in had.items()
+        if (given := options[option]) and not _is_same_text(option, given, value)
+    ]
+    marked = options[TableOptions.DELETE_FIELD]
+    if marked and config.delete_marker is None and config.table_type is TableType.MERGE_ON_READ:
+        problems.append(
+            f"{TableOptions.DELETE_FIELD} is {marked!r}, but merge-on-read table {config.name!r} has none, so its logs are read "
+            f"without one; mark the rows with a column {IS_DELETED} that is true, or rebuild the table with the option"
+        )
+    return problems
+
+
+def _is_same_text(option: Option[str | None], given: str, had: str) -> bool:
+    """Tell whether texts are one; capital letters count in a merge rule's name and in a marker."""
+    exact = option in (TableOptions.MERGE_RULE, TableOptions.DELETE_MARKER)
+    return given == had if exact else given.lower() == had.lower()
 
 
 def _rule_problems(config: TableConfig, options: Options) -> list[str]:
