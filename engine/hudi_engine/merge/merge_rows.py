@@ -49,7 +49,7 @@ def merge_rows(
     rule = merge_rule(config)
     wins = rule.first(stored, incoming, fields)
     merged = rule.merge(stored, incoming, fields)
-    changed = np.ones(len(incoming), dtype=bool) if rule.fills else wins
+    changed = np.ones(len(incoming), dtype=bool) if rule.composes else wins
     return MergedRows(merged.rows, pa.array(merged.deleted & changed), pa.array(changed))
 
 

@@ -286,13 +286,13 @@ def _merge_pairs(
 ) -> tuple[Entries, Mask]:
     everything = np.ones(len(hits), dtype=bool)
     fields = [name for name in context.config.ordering_fields if name in new.rows.column_names]
-    if new.provided is None and not rule.fills:
+    if new.provided is None and not rule.sees_whole_rows:
         if not rule.compares or not fields:
             return new, everything
         old = _entries_of(base, fields, hits)
         return new, rule.first(old, new, fields)
     old = _entries_of(base, new.rows.column_names, hits)
-    changed = everything if rule.fills else rule.first(old, new, fields)
+    changed = everything if rule.composes else rule.first(old, new, fields)
     return rule.merge(old, new, fields), changed
 
 

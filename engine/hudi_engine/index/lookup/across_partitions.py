@@ -146,11 +146,11 @@ def _merge(context: WriteContext, plan: UnitPlan, rows: pa.Table, stored: pa.Tab
     if len(names) == 1:
         return rows, np.zeros(rows.num_rows, dtype=bool)
     outcome = merge_rows(stored.select(names), rows.select(names), context.config)
-    if rule.fills:
+    if rule.composes:
         for name in names:
             place = rows.schema.get_field_index(name)
             rows = rows.set_column(place, rows.schema.field(place), outcome.rows.column(name))
-    if rule.fills or plan.update_columns is not None:
+    if rule.composes or plan.update_columns is not None:
         generator = build_key_generator(context.config, options=context.options)
         rows = _with_partitions(rows, generator.partition_paths(rows))
     return rows, ~np.asarray(outcome.changed) | late

@@ -29,7 +29,7 @@ def fold(entries: Entries, rule: MergeRule, ordering_fields: Sequence[str]) -> E
     codes, distinct = key_codes(entries.keys)
     if distinct == len(entries):
         return entries
-    composed = rule.fills or rule.asks_each_pair or entries.provided is not None
+    composed = rule.sees_whole_rows or entries.provided is not None
     if composed or (rule.revives and entries.deleted.any()):
         return _fold_by_rank(entries, codes, distinct, rule, ordering_fields)
     return entries.take(winners(entries, codes, distinct, rule, ordering_fields))

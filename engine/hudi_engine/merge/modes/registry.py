@@ -95,7 +95,7 @@ def keeps_newer_rows(config: TableConfig) -> bool:
     """Tell whether a stored row stays as it is where one that is older by the ordering fields is written."""
     rule = merge_rule(config)
     return bool(config.ordering_fields) and all(
-        each.compares and not each.fills for each in (rule, rule.in_logs)
+        each.compares and not each.sees_whole_rows for each in (rule, rule.in_logs)
     )
 
 
@@ -122,7 +122,7 @@ def combine_batch(table: pa.Table, config: TableConfig) -> pa.Table:
     deletes = delete_mask(table, config)
     deleted = np.zeros(table.num_rows, dtype=bool) if deletes is None else np.asarray(deletes)
     always = deleted & is_default([table.column(name) for name in fields]) if fields else deleted
-    if not rule.fills:
+    if not rule.sees_whole_rows:
         batch_rule = MergeRule(compares=bool(fields))
         index_only = table.select(fields).append_column(_POSITION, pa.array(np.arange(table.num_rows)))
         winners = fold(plain_entries(index_only, keys, deleted, always), batch_rule, fields)

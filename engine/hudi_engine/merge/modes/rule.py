@@ -54,13 +54,23 @@ class MergeRule:
     @property
     def fills_one_by_one(self) -> bool:
         """Whether log records are merged into the stored row one after the other, not with each other first."""
-        return self.fills and self.logs is None
+        return self.sees_whole_rows and self.logs is None
 
     @property
     def asks_each_pair(self) -> bool:
         """Whether a subclass decides pair by pair, so that no order of all records stands for it."""
         own = type(self)
         return own.first is not MergeRule.first or own.merge is not MergeRule.merge
+
+    @property
+    def sees_whole_rows(self) -> bool:
+        """Whether more than ordering values may decide, so that all columns of both records are wanted."""
+        return self.fills or self.asks_each_pair
+
+    @property
+    def composes(self) -> bool:
+        """Whether what is merged may be neither of the two records; else it is the one that :meth:`first` says."""
+        return self.fills or type(self).merge is not MergeRule.merge
 
     def needs_old(self, ordering_fields: Sequence[str], columns: Sequence[str]) -> list[str]:
         """Return columns of the older record that :meth:`merge` looks at.
@@ -69,7 +79,7 @@ class MergeRule:
             ordering_fields: Ordering fields of the table.
             columns: Columns of the result.
         """
-        if self.fills:
+        if self.sees_whole_rows:
             return list(columns)
         return list(ordering_fields) if self.compares else []
 

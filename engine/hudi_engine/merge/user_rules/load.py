@@ -2,8 +2,8 @@
 
 The path, ``package.module:name``, must lead to a :class:`MergeRule` in a module that is installed wherever
 the table is read or written, and the caller or the session must allow it by name, since a table's properties are only
-a text in its folder. Such a rule subclasses :class:`MergeRule` with ``fills=True``, so that it sees
-whole rows, and overrides ``merge``.
+a text in its folder. Such a rule subclasses :class:`MergeRule` and overrides ``first``, to say which of two rows stands
+whole, or ``merge``, to make a row of both; it is asked of whole rows wherever two of a key meet.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class MergeClauses(OfTheWholeTable):
         """Return one row a key for clauses to see: the newest, or what rows make together that fill each other's gaps."""
         from pyspark.sql import functions as F
 
-        if merge_rule(state.config).fills:
+        if merge_rule(state.config).sees_whole_rows:
             in_order = incoming.withColumn(ORDER, F.monotonically_increasing_id())
             return combined(in_order, state.config, batch.schema, everywhere=index.is_global)
         key = [RECORD_KEY] if index.is_global else [RECORD_KEY, PARTITION_PATH]

@@ -29,7 +29,7 @@ def as_written(config: TableConfig) -> TableConfig:
     Args:
         config: The table's settings.
     """
-    if config.table_type is not TableType.COPY_ON_WRITE or not merge_rule(config).fills:
+    if config.table_type is not TableType.COPY_ON_WRITE or not merge_rule(config).composes:
         return config
     return config.with_properties({"hoodie.compaction.payload.class": _AS_WRITTEN})
 
