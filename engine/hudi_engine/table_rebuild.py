@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.config.declared.sync_options import SyncOptions
-from hudi_engine.config.options import Options, resolve_options
+from hudi_engine.config.options import Options, laid_over, resolve_options
 from hudi_engine.config.table_config import CREATE_SCHEMA, TableConfig
 from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.hive_sync import check_sync, sync_after_commit
@@ -206,11 +206,10 @@ def _build_beside(
             spark,
             side,
             side_storage,
-            {
-                **(options or {}),
-                EngineOptions.PUBLISH_MANIFEST.key: "false",
-                SyncOptions.ENABLED.key: "false",
-            },
+            laid_over(
+                options or {},
+                {EngineOptions.PUBLISH_MANIFEST.key: "false", SyncOptions.ENABLED.key: "false"},
+            ),
         )
         result = table.write_anew(operations.BULK_INSERT, df)
         put(storage.base, side)

@@ -15,7 +15,7 @@ from hudi_engine import HudiTable
 from hudi_engine.catalog import TableName
 from hudi_engine.config.declared.service_options import ArchiveOptions, CleanOptions, ServiceOptions
 from hudi_engine.config.enums import CleanPolicy
-from hudi_engine.config.options import canonical_key, resolve_options
+from hudi_engine.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.errors import ConfigError, HudiError, TableNotFoundError, UnsupportedTableError
 from hudi_engine.inspect import InstantFacts, instant_facts
 from hudi_engine.services.result import PendingClustering, PendingCompaction
@@ -32,7 +32,6 @@ from dbt.adapters.hudi.spark.errors import dbt_errors
 Change = Callable[[HudiTable], AdapterResponse]
 # A service asked for in a way that makes no sense is no failure of the service.
 _ASKED_WRONGLY = (ConfigError, TableNotFoundError, UnsupportedTableError)
-_STRICT = ServiceOptions.STRICT.key
 
 
 class _ServiceFailedError(Exception):
@@ -49,7 +48,9 @@ class TableServiceMethods(metaclass=AdapterMeta):
         self, relation: BaseRelation | str, what: str, options: Mapping[str, str], run: Change
     ) -> AdapterResponse:
         """Run a service; as the hook of a node one that fails is a warning, for the node's commit is good."""
-        of_node = bool(get_node_info().get("unique_id")) and options.get(_STRICT) != "true"
+        with dbt_errors(f"{what} {self._names(relation).label}"):
+            strict = self._resolved(options)[ServiceOptions.STRICT]
+        of_node = bool(get_node_info().get("unique_id")) and not strict
         try:
             return self._change(relation, what, run, isolated=of_node)
         except _ServiceFailedError as failed:
@@ -87,9 +88,7 @@ class TableServiceMethods(metaclass=AdapterMeta):
         with dbt_errors(f"{what} {name.label}"):
             storage = None if folders is None else folders.table(name.database, name.name)
             if storage is not None:
-                yield Services(
-                    storage, resolve_options({**self.connections.warehouse.options, **(options or {})})
-                )
+                yield Services(storage, self._resolved(options or {}))
                 return
             if folders is not None and self.connections.only_looks:
                 known = ", ".join(folders.tables(name.database)) or "none"
@@ -98,6 +97,10 @@ class TableServiceMethods(metaclass=AdapterMeta):
                 )
         with self._table(relation, what) as (_, table):
             yield table.services(options)
+
+    def _resolved(self, options: Mapping[str, str]) -> Options:
+        """Return the options of a call over those of the profile; raises ConfigError."""
+        return resolve_options(laid_over(self.connections.warehouse.options, options))
 
     def _names(self, relation: BaseRelation | str) -> TableName:
         if not isinstance(relation, (str, BaseRelation)) or not str(relation):

@@ -79,7 +79,21 @@ class Options:
 
     def merged(self, raw: Mapping[str, object]) -> Options:
         """Return these options with ``raw`` on top."""
-        return resolve_options({**self.raw, **raw})
+        return resolve_options(laid_over(self.raw, raw))
+
+
+def laid_over(*mappings: Mapping[str, Value]) -> dict[str, Value]:
+    """Return options of which the later ones win, in whatever spelling of a key the earlier ones say the same.
+
+    Args:
+        mappings: Raw options, the weakest first.
+    """
+    joined: dict[str, Value] = {}
+    for each in mappings:
+        said = {canonical_key(key) for key in each}
+        joined = {key: value for key, value in joined.items() if canonical_key(key) not in said}
+        joined.update(each)
+    return joined
 
 
 def canonical_key(key: str) -> str:
@@ -120,9 +134,12 @@ def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Option
                 problems.append(problem)
             continue
         try:
-            given[option.key] = option.parse(value)
+            parsed = option.parse(value)
         except ConfigError as error:
             problems.append(str(error))
+            continue
+        if given.setdefault(option.key, parsed) != parsed:
+            problems.append(_two_spellings(option, texts))
     problems += _contradictions(given)
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
@@ -130,11 +147,18 @@ def resolve_options(raw: Mapping[str, object] | None, *, of: str = "") -> Option
     return Options(given, texts)
 
 
+def _two_spellings(option: Option[OptionValue], texts: Mapping[str, str]) -> str:
+    said = [key for key in (option.key, *option.aliases) if key in texts]
+    return f"{' and '.join(said)} are one option and have different values; set one of them"
+
+
 def _not_done(key: str, text: str) -> str | None:
+    """Return why an option is refused; a value of which none is legal is not repeated, for a URL may hold a password."""
     harmless, advice = NOT_DONE.get(key, (text, ""))
     if text.strip().lower() == harmless.lower():
         return None
-    return f"{key} is {text!r}; legal values: {harmless or 'none'}. {advice[0].upper()}{advice[1:]}"
+    what = f"{key} is {text!r}; legal values: {harmless}" if harmless else f"{key} is set; legal values: none"
+    return f"{what}. {advice[0].upper()}{advice[1:]}"
 
 
 def _contradictions(given: Mapping[str, OptionValue]) -> list[str]:

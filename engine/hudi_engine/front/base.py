@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from hudi_engine.catalog.session import sidecar_runner
-from hudi_engine.config.options import Options, resolve_options
+from hudi_engine.config.options import Options, laid_over, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.config.trusted_rules import SESSION_SETTING, trust_rules
 from hudi_engine.frames.partition_filter import partitions_where
@@ -117,4 +117,4 @@ class TableBase:
             return resolve_options(options if options is not None else self._options)
         # A limit of the call is compared with the table's, not with its default.
         given = {key: value for key, value in options.items() if value is not None}
-        return resolve_options({**self._options, **given})
+        return resolve_options(laid_over(self._options, given))

@@ -14,7 +14,8 @@ from hudi_engine.errors import ConfigError, HudiError, ServiceError
 from dbt.adapters.hudi import table_services
 from dbt.adapters.hudi.table_services import TableServiceMethods
 
-STRICT = {"hoodie.engine.services.strict": True}
+STRICT_KEY = "hoodie.engine.services.strict"
+STRICT, TEXT = {STRICT_KEY: True}, {STRICT_KEY: "True"}
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Services of a table whose compaction fails, asked for by the hook of a node."""
     found = TableServiceMethods()
     found.config = SimpleNamespace(credentials=SimpleNamespace(schema="analytics"))
-    warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext())
+    warehouse = SimpleNamespace(one_writer=lambda *place: nullcontext(), options={})
     table = SimpleNamespace(path="/base", compact=failing)
     found.connections = SimpleNamespace(warehouse=warehouse)  # type: ignore[assignment]
 
@@ -36,17 +37,33 @@ def services(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def failing(options: dict[str, str]) -> None:
-    raise ConfigError("no such option") if "wrong" in options else ServiceError("disk full")
+    raise ConfigError("no such option") if "hoodie.no.such" in options else ServiceError("disk full")
 
 
 def test_a_service_that_fails_in_a_hook_leaves_the_node_good(services: Any) -> None:
     assert str(services.hudi_compact("orders")) == "FAILED: ServiceError: disk full"
 
 
-@pytest.mark.parametrize("options", [STRICT, {"wrong": 1}])
-def test_it_fails_the_node_when_asked_to_or_when_the_call_makes_no_sense(services: Any, options: Any) -> None:
+@pytest.mark.parametrize(
+    ("of_profile", "options"),
+    [({}, STRICT), (TEXT, {}), ({STRICT_KEY: "false"}, TEXT), ({}, {"hoodie.no.such": 1})],
+)
+def test_it_fails_the_node_when_asked_to_or_when_the_call_makes_no_sense(
+    services: Any, of_profile: Any, options: Any
+) -> None:
+    services.connections.warehouse.options = of_profile
     with pytest.raises(HudiError):
         services.hudi_compact("orders", options=options)
+
+
+def test_a_hook_may_be_less_strict_than_the_profile(services: Any) -> None:
+    services.connections.warehouse.options = TEXT
+    assert str(services.hudi_compact("orders", options={STRICT_KEY: False})).startswith("FAILED")
+
+
+def test_options_that_are_none_fail_the_node(services: Any) -> None:
+    with pytest.raises(DbtRuntimeError, match="option 'wrong'"):
+        services.hudi_compact("orders", options={"wrong": 1})
 
 
 def test_an_operation_that_fails_says_so(services: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.config.options import laid_over
 from hudi_engine.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OF_DBT, USED
@@ -43,7 +44,7 @@ def with_meta(config: Mapping[str, object], node: str) -> dict[str, object]:
     for key in _OF_KEYS:
         below, above = given.get(key), said.get(key)
         if isinstance(below, Mapping) and isinstance(above, Mapping):
-            merged[key] = {**below, **above}
+            merged[key] = laid_over(below, above)
     return merged
 
 

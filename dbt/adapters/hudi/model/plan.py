@@ -10,6 +10,7 @@ from typing import Any
 from hudi_engine.catalog.entry_notes import property_problems
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import IndexType
+from hudi_engine.config.options import laid_over
 
 from dbt.adapters.hudi.credentials import absolute_location, location_problems
 from dbt.adapters.hudi.model.audit import AuditConfig, AuditTest, read_audit
@@ -109,13 +110,13 @@ class ModelPlan:
     @property
     def options(self) -> dict[str, str]:
         """Options of index, services and the model itself, which come last; the profile's are not among them."""
-        return {
-            **self.index.options(),
-            **self.services.options(),
-            **self.merge.options(),
-            **self.given_options,
-            **self.run_notes,
-        }
+        return laid_over(
+            self.index.options(),
+            self.services.options(),
+            self.merge.options(),
+            self.given_options,
+            self.run_notes,
+        )
 
     @property
     def write_options(self) -> dict[str, str]:
@@ -129,7 +130,7 @@ class ModelPlan:
             self.table.record_key and self.table.precombine_field and self.merge.strategy in ONE_ROW_A_KEY
         )
         combine = {_COMBINE: "true"} if merges else {}
-        return {**self.table.options(), **combine, **self.options}
+        return laid_over(self.table.options(), combine, self.options)
 
     @property
     def definition(self) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def resolve_plan(
     _check_names(schema, name, problems)
     problems.extend(profile_only_problems(raw.options))
     what = f"{config.get('materialized', 'model')} {schema}.{name}"
-    options = {**index.options(), **services.options(), **merge.options(), **raw.options}
+    options = laid_over(index.options(), services.options(), merge.options(), raw.options)
     problems.extend(in_words_of_a_model(option_problems(options, what), config))
     problems.raise_if_any(what)
     plan = ModelPlan(

@@ -12,6 +12,7 @@ from hudi_engine.catalog import CatalogEntry
 from hudi_engine.config.declared.engine_options import WriterOptions
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.enums import TableType
+from hudi_engine.config.options import laid_over
 from hudi_engine.errors import TableExistsError, TableNotFoundError
 from hudi_engine.schema.any_case import spellings
 from hudi_engine.table_state import TableState
@@ -224,7 +225,7 @@ def _replace(table: HudiTable, plan: ModelPlan, rows: DataFrame) -> WriteResult:
         WriterOptions.CONFLICT_RETRIES.key: MICROBATCH_RETRIES,
         WriteOptions.SKIP_EMPTY_COMMIT.key: "true",
     }
-    options = {**usual, **plan.write_options}
+    options = laid_over(usual, plan.write_options)
     return table.replace(rows, window=window, options=options)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hudi_engine import rebuild_table
 from hudi_engine.catalog import CatalogEntry, TableName
 from hudi_engine.clone import CloneResult
+from hudi_engine.config.options import laid_over
 from hudi_engine.table_rebuild import build_instead
 from hudi_engine.write.result import WriteResult
 from pyspark.sql import DataFrame, SparkSession
@@ -106,4 +107,4 @@ def clone_under_name(
 
 def with_options(plan: ModelPlan, options: Mapping[str, str]) -> dict[str, Any]:
     """Return a table's definition with the options of the profile, before those of the model."""
-    return {**plan.definition, "options": {**options, **plan.create_options}}
+    return {**plan.definition, "options": laid_over(options, plan.create_options)}
