@@ -38,10 +38,10 @@ def profile_settings(settings: Mapping[str, str], bucket: str, *, at_vendor: boo
         at_vendor: Whether the bucket is in AWS itself.
 
     Raises:
-        StorageError: when the profile that AWS_PROFILE names gets its keys in a way that only AWS's own tools know.
+        StorageError: when the profile that AWS_PROFILE names gets its keys in a way that only AWS's own tools know, or a
+            file cannot be parsed.
     """
-    given = bool({"access_key_id", "skip_signature", "bearer_token"} & settings.keys())
-    found = {} if given or any(os.environ.get(name) for name in _ENOUGH) else _from_files()
+    found = _from_files() if _asks_files(settings) else {}
     has_region = "region" in settings or any(
         os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION")
     )
@@ -53,19 +53,48 @@ def profile_settings(settings: Mapping[str, str], bucket: str, *, at_vendor: boo
     return found
 
 
+def profile_marks(settings: Mapping[str, str]) -> tuple[int, ...]:
+    """Return what changes whenever the shared files do, where the keys of a client come from there: tools renew them.
+
+    Args:
+        settings: What is set already.
+    """
+    return tuple(_changed_at(path) for path in _places()) if _asks_files(settings) else ()
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _asks_files(settings: Mapping[str, str]) -> bool:
+    given = bool({"access_key_id", "skip_signature", "bearer_token"} & settings.keys())
+    return not given and not any(os.environ.get(name) for name in _ENOUGH)
+
+
+def _places() -> tuple[Path, Path]:
+    """Return the files of keys and of settings."""
+    keys = os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")
+    return Path(keys).expanduser(), Path(os.environ.get("AWS_CONFIG_FILE", "~/.aws/config")).expanduser()
+
+
 def _from_files() -> dict[str, str]:
+    """Return what the section of the profile says in either file, the one of keys first; raises StorageError."""
     profile = os.environ.get("AWS_PROFILE", "default")
-    places = (
-        (os.environ.get("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"), profile),
-        (
-            os.environ.get("AWS_CONFIG_FILE", "~/.aws/config"),
-            profile if profile == "default" else f"profile {profile}",
-        ),
-    )
+    sections = (profile, profile if profile == "default" else f"profile {profile}")
     raw: dict[str, str] = {}
-    for file, section in places:
+    for path, section in zip(_places(), sections, strict=True):
         parser = configparser.RawConfigParser()
-        parser.read(Path(file).expanduser(), encoding="utf-8")
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError) as error:
+            # which would repeat the line, and that may be a secret
+            raise StorageError(
+                f"{path} is no file of profiles as AWS's tools write it ({type(error).__name__}); mend it, or set the keys in "
+                "storage_options of the dbt profile or in the environment"
+            ) from None
         if parser.has_section(section):
             raw = {**dict(parser.items(section)), **raw}
     if "aws_access_key_id" not in raw and os.environ.get("AWS_PROFILE") and set(_INDIRECT) & raw.keys():

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.errors import HudiError, StorageError
-from hudi_engine.storage.aws_profile import profile_settings
+from hudi_engine.storage.aws_profile import profile_marks, profile_settings
 from hudi_engine.storage.redact import redacted, secrets_of
 from hudi_engine.storage.uris import RemoteUri, StoreKind
 
@@ -101,16 +101,17 @@ class ObjectClient:
 
     @property
     def store(self) -> ObjectStore:
-        """The open client of this process.
+        """The open client of this process; another one once the environment or the files of its keys have changed.
 
         Raises:
             StorageError: when obstore is not installed, or refuses a setting.
         """
-        key = (self.kind, self.bucket, tuple(sorted(self.settings.items())), _environment())
+        key = (self.kind, self.bucket, tuple(sorted(self.settings.items())))
+        outside = (_environment(), profile_marks(self.settings) if self.kind is StoreKind.S3 else ())
         found = _OPEN.get(key)
-        if found is None:
-            found = _OPEN[key] = self._open()
-        return found
+        if found is None or found[0] != outside:
+            found = _OPEN[key] = (outside, self._open())
+        return found[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -204,8 +205,8 @@ class ChangedMeanwhileError(OSError):
     """A file is not, or no longer, what a conditional write expects."""
 
 
-_OPEN: dict[Any, ObjectStore] = {}
-"""Clients of this process: tables of a bucket share their connections."""
+_OPEN: dict[Any, tuple[Any, ObjectStore]] = {}
+"""Clients of this process, with what of its surroundings they were opened by: tables of a bucket share their connections."""
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_OPEN.clear)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +200,48 @@ def test_keys_of_the_aws_tools_files_are_found(tmp_path: Path, monkeypatch: pyte
         StorageError, match=r"'far' gets its keys by role_arn.*aws configure export-credentials"
     ):
         profile_settings({}, "lake", at_vendor=False)
+
+
+@pytest.fixture
+def credentials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The AWS tools' file of keys, which nothing else gives."""
+    for name in [each for each in os.environ if each.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_REGION", "eu-north-1")
+    return tmp_path / "credentials"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"aws_secret_access_key = hunter2\n",
+        b"[default]\nhunter2\n",
+        b"[default]\naws_access_key_id = a\naws_access_key_id = hunter2\n",
+        b"[default]\naws_secret_access_key = \xffhunter2\n",
+    ],
+)
+def test_a_file_of_keys_that_is_malformed_is_named_and_not_repeated(text: bytes, credentials: Path) -> None:
+    credentials.write_bytes(text)
+    with pytest.raises(StorageError, match="credentials is no file of profiles") as caught:
+        ObjectClient.of(RemoteUri.parse("s3://lake/wh"), {})
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_keys_that_are_renewed_in_the_file_are_used_by_storages_that_are_open(
+    credentials: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hudi_engine.storage.object_client._OPEN", opened := {})
+    uri = RemoteUri.parse("s3://lake/wh")
+    client = ObjectClient.of(uri, uri.settings)
+    for number in (1, 2):
+        credentials.write_text(f"[default]\naws_access_key_id = K{number}\naws_secret_access_key = s\n")
+        os.utime(credentials, ns=(number, number))
+        assert client.store.config["access_key_id"] == f"K{number}"
+        assert client.store is client.store
+    assert len(opened) == 1
+    given = ObjectClient.of(uri, {"access_key_id": "mine", "secret_access_key": "s"})
+    before = given.store
+    os.utime(credentials, ns=(3, 3))
+    assert given.store is before
