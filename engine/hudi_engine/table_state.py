@@ -21,7 +21,7 @@ from hudi_engine.filegroup.missing import check_nothing_missing
 from hudi_engine.filegroup.view import FileSystemView
 from hudi_engine.handles.base_file_options import BaseFileOptions
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.index.lookup.stored_keys import some_stored_keys
+from hudi_engine.index.lookup.stored_keys import names_its_field
 from hudi_engine.merge.modes.defaults import refuse_defaults
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
@@ -179,8 +179,9 @@ class TableState:
         read = None
         for each in sorted(self.view().latest_slices(), key=lambda each: each.base_file is None):
             read = read or read_context(self.storage, config, self.timeline)
-            for stored in some_stored_keys(read, each):
-                return stored.startswith(f"{config.record_key_fields[0]}:")
+            named = names_its_field(read, each)
+            if named is not None:
+                return named
         return False
 
     def view(self, partitions: Iterable[str] | None = None, *, as_of: str | None = None) -> FileSystemView:

@@ -4,28 +4,72 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.partition_metadata import ensure_partition_metadata
+from hudi_engine.index.filters.footer import MAX_KEY, MIN_KEY
+from hudi_engine.logformat.writer import encode_data_blocks
+from hudi_engine.schema.avro import arrow_to_avro
+from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
-from slices import DATA, SliceBuilder, config, deletes, instant, row, upserts
+from slices import DATA, FILE_ID, TOKEN, SliceBuilder, config, deletes, instant, row, with_meta
 
 from tests.unit.merge.test_table_reader import _commit
 
 COMPLEX = {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
 
 
-@pytest.mark.parametrize(("key", "named"), [("id:1", True), ("1", False)])
-def test_the_form_of_a_lone_complex_key_is_told_by_logs_where_there_is_no_base_file(
-    tmp_path: Path, key: str, named: bool
-) -> None:
+@pytest.fixture
+def builder(tmp_path: Path) -> SliceBuilder:
     settings = {"hoodie.timeline.layout.version": "1", "hoodie.table.partition.fields": "dt", **COMPLEX}
     storage = open_storage(str(tmp_path))
     TableConfig.from_properties({**config().properties, **settings}).save(storage)
-    builder = SliceBuilder(tmp_path, partition="p")
     ensure_partition_metadata(storage, "p", instant(1))
-    builder.add_log(deletes(["id:0"], 1)).add_log(upserts([row(key, 1, 1)], 2))
+    return SliceBuilder(tmp_path, partition="p")
+
+
+def _rows(value: str, prefix: str) -> pa.Table:
+    """One row of commit 2 whose record key is its value after a prefix."""
+    rows = with_meta([row(value, 1, 1)], 2)
+    keys = pc.binary_join_element_wise(prefix, rows.column(RECORD_KEY), "")
+    return rows.set_column(rows.column_names.index(RECORD_KEY), RECORD_KEY, keys)
+
+
+def _log(rows: pa.Table) -> bytes:
+    return b"".join(encode_data_blocks(rows, arrow_to_avro(with_meta_columns(DATA), "t"), instant(2)))
+
+
+@pytest.mark.parametrize(("prefix", "named"), [("id:", True), ("", False)])
+@pytest.mark.parametrize("value", ["1", "id:1"])
+def test_the_form_of_a_lone_complex_key_is_told_by_logs_where_there_is_no_base_file(
+    builder: SliceBuilder, value: str, prefix: str, named: bool
+) -> None:
+    builder.add_log(deletes(["id:0"], 1)).add_log(_log(_rows(value, prefix)))
     _commit(builder, 1, DATA)
     _commit(builder, 2, DATA)
-    assert TableState.load(storage).keys_carry_field_name() is named
+    assert TableState.load(open_storage(str(builder.folder))).keys_carry_field_name() is named
+
+
+@pytest.mark.parametrize(("prefix", "named"), [("id:", True), ("", False)])
+@pytest.mark.parametrize("value", ["1", "id:1"])
+def test_the_form_of_a_lone_complex_key_is_told_by_a_row_and_not_by_how_its_value_begins(
+    builder: SliceBuilder, value: str, prefix: str, named: bool
+) -> None:
+    rows = _rows(value, prefix)
+    key = rows.column(RECORD_KEY)[0].as_py()
+    (builder.folder / "p").mkdir(exist_ok=True)
+    path = builder.folder / "p" / base_file_name(FILE_ID, TOKEN, instant(2))
+    pq.write_table(rows.replace_schema_metadata({MIN_KEY: key, MAX_KEY: key}), path)
+    _commit(builder, 2, DATA)
+    assert TableState.load(open_storage(str(builder.folder))).keys_carry_field_name() is named
+
+
+def test_where_the_key_column_has_gone_a_key_tells_alone(builder: SliceBuilder) -> None:
+    builder.add_log(_log(_rows("1", "id:")))
+    _commit(builder, 2, pa.schema([field for field in DATA if field.name != "id"]))
+    assert TableState.load(open_storage(str(builder.folder))).keys_carry_field_name() is True
