@@ -11,6 +11,7 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError
 from hudi_engine.logformat.blocks import data_avro
@@ -72,6 +73,19 @@ def test_blocks_hold_every_row_in_order_and_keep_their_limit(table: pa.Table, li
         len(content) <= limit or decoded.num_rows == 1
         for content, decoded in zip(contents, rows, strict=True)
     )
+
+
+def test_text_of_any_bytes_comes_back_as_it_was_written() -> None:
+    odd = pc.cast(
+        pa.array([b"caf\xe9", None, b"ok"]), options=pc.CastOptions(pa.string(), allow_invalid_utf8=True)
+    )
+    entries = pa.MapArray.from_arrays([0, 1, 1, 3], odd.fill_null("k"), odd)
+    table = pa.table({"text": odd, "texts": pa.ListArray.from_arrays([0, 1, 1, 3], odd), "map": entries})
+    avro = arrow_to_avro(table.schema, "t")
+
+    (content,) = data_avro.encode(table, avro, 10**9)
+
+    assert data_avro.decode(memoryview(content), json.dumps(avro)).equals(table)
 
 
 def test_columns_are_matched_by_name_widened_and_filled() -> None:

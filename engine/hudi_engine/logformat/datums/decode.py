@@ -10,12 +10,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hudi_engine.errors import CorruptTableError
 from hudi_engine.logformat.datums.types import AvroType
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
+_ANY_TEXT = pc.CastOptions(pa.string(), allow_invalid_utf8=True)
 
 
 class DatumDecoder:
@@ -107,10 +109,8 @@ class DatumDecoder:
             return self._decimals(schema, starts, lengths), starts + lengths
         values = self._slices(starts, lengths)
         if schema.kind == "string":
-            try:
-                values = values.cast(pa.string())
-            except pa.ArrowInvalid as error:
-                raise CorruptTableError(f"an Avro text is not UTF-8: {error}") from error
+            # Spark writes any bytes as a text, and a base file gives them back as they are.
+            values = values.cast(options=_ANY_TEXT)
         return values, starts + lengths
 
     def _slices(self, starts: Longs, lengths: Longs) -> pa.Array:
