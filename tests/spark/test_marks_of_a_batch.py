@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 from hudi_engine import DataError, HudiTable
 from hudi_engine.schema.meta_fields import DELETES
 from hudi_engine.write.rows.clauses import MergeClauses
 
 from tests.helpers.hudi_rs import rows_by_hudi_rs
+from tests.helpers.keyed import keyed_table
 
 COLUMNS = "id int, n int, dt string"
 MARKED = f"{COLUMNS}, {DELETES} boolean"
@@ -62,3 +65,16 @@ def test_a_mark_that_is_no_boolean_is_refused(spark, tmp_path):
     table = HudiTable.create(spark, str(tmp_path / "t"), name="t", record_key=["id"])
     with pytest.raises(DataError, match="has to be boolean"):
         table.upsert(spark.createDataFrame([(1, "yes")], f"id int, {DELETES} string"))
+
+
+@pytest.mark.parametrize("way", ["upsert", "merge"])
+def test_a_delete_of_the_first_day_of_1970_says_no_order_and_wins_whatever_files_hold_the_rows(
+    spark, tmp_path, table_type, way
+):
+    table = keyed_table(spark, tmp_path / "t", table_type, partition_by=None)
+    columns = "id int, ts date, name string"
+    table.upsert(spark.createDataFrame([(key, date(2026, 1, 1), "kept") for key in (1, 2)], columns))
+    table.upsert(spark.createDataFrame([(1, date(2026, 1, 2), "later")], columns))
+    marked = spark.createDataFrame([(1, date(1970, 1, 1), "goes", True)], f"{columns}, {DELETES} boolean")
+    table.upsert(marked) if way == "upsert" else table.merge(marked, MergeClauses())
+    assert [row.id for row in table.snapshot().collect()] == [2]

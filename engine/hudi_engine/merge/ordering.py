@@ -1,7 +1,7 @@
 """Comparing ordering values as Hudi does: field by field, a null before everything, NaN after everything.
 
-Source: Hudi table format, merging. The default ordering value of a delete (null, or int 0) makes the delete
-win over all before it.
+Source: Hudi table format, merging. The default ordering value of a delete (null, or int 0, which is what Avro makes of the date
+1970-01-01) makes the delete win over all before it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def newer_wins(old: Sequence[pa.ChunkedArray], new: Sequence[pa.ChunkedArray]) -
 
 
 def is_default(columns: Sequence[pa.ChunkedArray]) -> Mask:
-    """Tell which rows have the default ordering value: null in every field, or int 0 in the only one.
+    """Tell which rows have the default ordering value: null in every field, or int 0 (as a date 1970-01-01) in the only one.
 
     Args:
         columns: Ordering columns of the same rows; at least one.
@@ -56,8 +56,8 @@ def is_default(columns: Sequence[pa.ChunkedArray]) -> Mask:
     result: Mask | None = None
     for column in columns:
         missing = pc.is_null(column)
-        if len(columns) == 1 and pa.types.is_int32(column.type):
-            missing = pc.or_(missing, pc.fill_null(pc.equal(column, 0), False))
+        if len(columns) == 1 and (pa.types.is_int32(column.type) or pa.types.is_date32(column.type)):
+            missing = pc.or_(missing, pc.fill_null(pc.equal(column, pa.scalar(0, column.type)), False))
         mask = missing.to_numpy().astype(bool)
         result = mask if result is None else result & mask
     assert result is not None

@@ -37,7 +37,8 @@ def test_values_compare_as_in_java(values: list[Any], kind: pa.DataType) -> None
 
 
 def test_int_zero_and_null_are_the_default_value_of_a_delete_but_long_zero_is_not() -> None:
-    assert is_default([pa.chunked_array([[0, None, 1]], pa.int32())]).tolist() == [True, True, False]
+    for kind in (pa.int32(), pa.date32()):
+        assert is_default([pa.chunked_array([[0, None, 1]], kind)]).tolist() == [True, True, False]
     assert is_default([pa.chunked_array([[0, None, 1]], pa.int64())]).tolist() == [False, True, False]
     assert is_default(
         [pa.chunked_array([[None, None]], pa.int64()), pa.chunked_array([[None, 1]], pa.int64())]

@@ -71,6 +71,9 @@ def deletes_always(
         deletes = deletes | F.coalesce(mark, F.lit(False))
     for name in ordering:
         says_nothing = says_nothing & value(name).isNull()
-    if len(ordering) == 1 and kinds.get(ordering[0].lower()) == "integer":
-        says_nothing = says_nothing | F.coalesce(value(ordering[0]) == 0, F.lit(False))
+    # What Avro has as int 0 says nothing either, see `merge.ordering.is_default`.
+    nothing = {"integer": F.lit(0), "date": F.lit("1970-01-01").cast("date")}
+    kind = kinds.get(ordering[0].lower())
+    if len(ordering) == 1 and kind in nothing:
+        says_nothing = says_nothing | F.coalesce(value(ordering[0]) == nothing[kind], F.lit(False))
     return deletes & says_nothing
