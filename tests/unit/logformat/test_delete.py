@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -80,6 +81,24 @@ def test_several_ordering_fields_are_kept_together() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", [pa.decimal128(38, 20), pa.decimal128(38, 0)], ids=str)
+def test_decimals_of_any_type_are_kept_where_their_value_fits(kind: pa.DataType) -> None:
+    values = pa.array([Decimal(10**15 - 1), None], kind)
+
+    content = delete.encode(_keys("a", "b"), _keys("", ""), [values])
+
+    read = [record.ordering_value for record in delete.decode(memoryview(content))]
+    assert read == [Decimal(10**15 - 1), None]
+    assert pa.array(read).cast(kind).equals(values)
+
+
+def test_a_delete_without_an_ordering_value_is_kept_whatever_its_type() -> None:
+    nothing = pa.array([None], pa.list_(pa.int32()))
+    for ordering in ([nothing], [nothing, nothing]):
+        content = delete.encode(_keys("a"), _keys(""), ordering)
+        assert delete.decode(memoryview(content)) == [delete.DeleteRecord("a", "", None)]
+
+
 def test_int_zero_is_the_default_and_long_zero_is_not() -> None:
     for kind, read in ((pa.int32(), None), (pa.int64(), 0)):
         content = delete.encode(_keys("a"), _keys(""), [pa.array([0], kind)])
@@ -122,7 +141,8 @@ def test_java_serialized_versions_are_refused_by_number() -> None:
 
 
 def test_an_ordering_type_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(SchemaError, match=r"decimal128\(38, 20\)"):
-        delete.encode(_keys("a"), _keys(""), [pa.array([Decimal(1)], pa.decimal128(38, 20))])
+    for value, kind in ((Decimal("1e-16"), pa.decimal128(38, 20)), (Decimal(10**15), pa.decimal128(38, 0))):
+        with pytest.raises(SchemaError, match=re.escape(f"{kind} that does not fit the decimal(30,15)")):
+            delete.encode(_keys("a"), _keys(""), [pa.array([value], kind)])
     with pytest.raises(SchemaError, match="list"):
         delete.encode(_keys("a"), _keys(""), [pa.array([[1]])])

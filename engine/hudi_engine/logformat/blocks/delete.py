@@ -82,7 +82,7 @@ def encode(
             default value.
 
     Raises:
-        SchemaError: An ordering field has a type that a delete block cannot hold.
+        SchemaError: An ordering field has a type, or a value, that a delete block cannot hold.
     """
     keys = pa.StructArray.from_arrays(
         [record_keys.cast(pa.string()), partition_paths.cast(pa.string())], ["recordKey", "partitionPath"]
@@ -176,22 +176,34 @@ def _encode_ordering(values: Sequence[pa.Array]) -> pa.Array:
 
 
 def _encode_wrapped(array: pa.Array, *, in_array: bool) -> pa.Array:
+    missing = b"\x00" if in_array else _default_bytes()
+    blank = pa.array([missing] * len(array), pa.binary())
+    if array.null_count == len(array):
+        # Any type can say nothing.
+        return blank
     branch = _branch_of(array.type)
     wrapper = _WRAPPERS[branch - 1]
     schema = compile_schema(
         {"type": "record", "name": "w", "fields": [{"name": "value", "type": wrapper.avro}]}
     )
     plain = array.drop_null()
-    stored = plain.cast(wrapper.arrow) if pa.types.is_decimal(wrapper.arrow) else plain.view(wrapper.arrow)
+    stored = _decimals(plain) if pa.types.is_decimal(wrapper.arrow) else plain.view(wrapper.arrow)
     datums = encode_datums(pa.StructArray.from_arrays([stored], ["value"]), schema)
     tagged = pc.binary_join_element_wise(
         pa.scalar(bytes([branch << 1]), pa.binary()), datums, pa.scalar(b"", pa.binary())
     )
-    if not array.null_count:
-        return tagged
-    missing = b"\x00" if in_array else _default_bytes()
-    blank = pa.array([missing] * len(array), pa.binary())
-    return pc.replace_with_mask(blank, array.is_valid(), tagged)
+    return pc.replace_with_mask(blank, array.is_valid(), tagged) if array.null_count else tagged
+
+
+def _decimals(values: pa.Array) -> pa.Array:
+    """Return decimals as a delete block has them; raises SchemaError where one does not fit."""
+    try:
+        return values.cast(_DECIMAL)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(
+            f"a delete has an ordering value of type {values.type} that does not fit the decimal(30,15) of a delete block "
+            f"({error}); delete by keys alone, or rebuild the table with the column cast to bigint or decimal(30,15)"
+        ) from error
 
 
 def _branch_of(kind: pa.DataType) -> int:
@@ -203,11 +215,7 @@ def _branch_of(kind: pa.DataType) -> int:
     if pa.types.is_date32(kind):
         return _INT
     if pa.types.is_decimal(kind):
-        if kind.precision - kind.scale <= 15 and kind.scale <= 15:
-            return 9
-        raise SchemaError(
-            f"an ordering field of type {kind} does not fit the decimal(30,15) of a delete block"
-        )
+        return 9
     for index, wrapper in enumerate(_WRAPPERS):
         if wrapper.arrow == kind:
             return index + 1
