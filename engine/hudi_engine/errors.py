@@ -23,6 +23,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HudiError(Exception):
     """Base of all errors raised by the engine on purpose."""
@@ -130,3 +133,19 @@ class TaskMemoryError(HudiError):
 
 class ServiceError(HudiError):
     """A table service failed; the commits before it stand."""
+
+
+@contextmanager
+def texts_told() -> Iterator[None]:
+    """Say of which text the bytes are no UTF-8, where Python meets such a one: in record keys and partition values.
+
+    Raises:
+        InvalidKeyError: Instead of Python's error.
+    """
+    try:
+        yield
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise InvalidKeyError(
+            f"{error.object[:80]!r} is not UTF-8 text, as each record key, partition value and ordering value of a delete has to "
+            "be. Correct it in the query, or take hex() of the column; nothing was committed"
+        ) from error

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hudi_engine import errors
-from hudi_engine.errors import HudiError, StorageError, TaskMemoryError
+from hudi_engine.errors import HudiError, StorageError, TaskMemoryError, texts_told
 from hudi_engine.thread_turns import short_turns
 from hudi_engine.worker import LEAST_MEMORY, memory_limit, settle_worker
 
@@ -101,14 +101,16 @@ class WorkerError(Exception):
 
 
 @contextmanager
-def memory_errors_told() -> Iterator[None]:
-    """Turn the lack of memory in a worker into an error that says what to set.
+def worker_errors_told() -> Iterator[None]:
+    """Turn the lack of memory in a worker into an error that says what to set, and a key that is no text into one that names it.
 
     Raises:
         TaskMemoryError: Instead of Python's or Arrow's.
+        InvalidKeyError: As `texts_told`.
     """
     try:
-        yield
+        with texts_told():
+            yield
     except TaskMemoryError:
         raise
     except MemoryError as error:
@@ -142,7 +144,7 @@ def attempt(function: Callable[[Item], Result], item: Item) -> Result | Failure:
         WorkerError: The storage failed, so that Spark should try again.
     """
     try:
-        with memory_errors_told():
+        with worker_errors_told():
             return function(item)
     except StorageError as error:
         raise WorkerError(error) from error
@@ -158,7 +160,7 @@ def typed_stage(
     def run(batches: Iterator[Item]) -> Iterator[Result]:
         settle_worker()
         try:
-            with memory_errors_told():
+            with worker_errors_told():
                 yield from function(batches)
         except HudiError as error:
             raise WorkerError(error) from error

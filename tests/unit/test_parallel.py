@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -90,6 +91,18 @@ def test_a_lack_of_memory_is_told_with_what_to_set(lack: MemoryError) -> None:
         list(typed_stage(fail)(iter([])))
     with pytest.raises(TaskMemoryError, match="more memory than"):
         raise_worker_error(raised.value)
+
+
+def test_a_key_that_is_no_text_is_told_as_it_is() -> None:
+    def fail(item: object) -> list[Any]:
+        return pa.array([b"caf\xe9"]).view(pa.string()).to_pylist()
+
+    failure = attempt(fail, 1)
+    assert isinstance(failure, Failure)
+    with pytest.raises(InvalidKeyError, match=r"b'caf\\xe9' is not UTF-8 text.*nothing was committed"):
+        raise failure.error()
+    with pytest.raises(WorkerError, match=r"b'caf\\xe9' is not UTF-8 text"):
+        list(typed_stage(fail)(iter([])))
 
 
 @pytest.mark.parametrize(

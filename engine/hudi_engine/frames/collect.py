@@ -12,7 +12,7 @@ import pyarrow as pa
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.handles.write_context import WriteContext
 from hudi_engine.handles.write_task import WriteTask, new_attempt
-from hudi_engine.parallel import Failure, WorkerError, memory_errors_told, raise_worker_error
+from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.timeline.commit_metadata import WriteStat
 from hudi_engine.worker import settle_worker
@@ -73,7 +73,7 @@ def collect_stats(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
         try:
-            with memory_errors_told():
+            with worker_errors_told():
                 yield from function(batches)
         except StorageError as error:
             raise WorkerError(error) from error

@@ -19,7 +19,7 @@ from hudi_engine.config.declared.engine_options import EngineOptions, WriterOpti
 from hudi_engine.config.declared.write_options import WriteOptions
 from hudi_engine.config.other_keys import CHECKPOINT
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import ConfigError, RepeatedKeyError
+from hudi_engine.errors import ConfigError, RepeatedKeyError, texts_told
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.handles.changelog import check_operations
 from hudi_engine.handles.write_context import WriteContext
@@ -112,7 +112,7 @@ def write(spark: SparkSession, storage: Storage, request: WriteRequest) -> Write
     """
     prepare_session(spark)
     check_callback(request.options)
-    with under_way(storage.base, "written"), timed("hudi.write", {"hudi.table": storage.base}):
+    with under_way(storage.base, "written"), timed("hudi.write", {"hudi.table": storage.base}), texts_told():
         request = following(request, storage)
         if request.changes is None:
             return _attempt(spark, storage, request)

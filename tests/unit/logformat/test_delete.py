@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError
+from hudi_engine.errors import CorruptTableError, InvalidKeyError, SchemaError, UnsupportedTableError
 from hudi_engine.logformat.blocks import delete
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,6 +90,14 @@ def test_decimals_of_any_type_are_kept_where_their_value_fits(kind: pa.DataType)
     read = [record.ordering_value for record in delete.decode(memoryview(content))]
     assert read == [Decimal(10**15 - 1), None]
     assert pa.array(read).cast(kind).equals(values)
+
+
+@pytest.mark.parametrize("place", range(2))
+def test_text_that_is_no_utf8_is_refused_since_no_reader_would_take_the_block(place: int) -> None:
+    given = [_keys("a"), _keys("b")]
+    given[place] = pa.array([b"caf\xe9"]).view(pa.string())
+    with pytest.raises(InvalidKeyError, match=r"b'caf\\xe9' is not UTF-8"):
+        delete.encode(given[0], _keys(""), [given[1]])
 
 
 def test_a_delete_without_an_ordering_value_is_kept_whatever_its_type() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError
+from hudi_engine.errors import CorruptTableError, SchemaError, UnsupportedTableError, texts_told
 from hudi_engine.logformat.datums.encode import encode_datums
 from hudi_engine.logformat.datums.types import compile_schema
 from hudi_engine.logformat.format import CONTENT_VERSION
@@ -83,10 +83,13 @@ def encode(
 
     Raises:
         SchemaError: An ordering field has a type, or a value, that a delete block cannot hold.
+        InvalidKeyError: A key or an ordering value is no UTF-8 text, which could not be read again.
     """
     keys = pa.StructArray.from_arrays(
         [record_keys.cast(pa.string()), partition_paths.cast(pa.string())], ["recordKey", "partitionPath"]
     )
+    for each in (*keys.flatten(), *ordering_values):
+        _check_text(each)
     pieces = [encode_datums(keys, compile_schema(_KEY_SCHEMA)), _encode_ordering(ordering_values)]
     datums = pc.binary_join_element_wise(*pieces, pa.scalar(b"", pa.binary()))
     body = b""
@@ -96,6 +99,17 @@ def encode(
         body = _zigzag(len(keys)) + bytes(rows)
     data = body + b"\x00"
     return _HEAD.pack(CONTENT_VERSION, len(data)) + data
+
+
+def _check_text(values: pa.Array) -> None:
+    """Refuse text of which a reader of delete blocks could make none; raises InvalidKeyError."""
+    if not pa.types.is_string(values.type):
+        return
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        with texts_told():
+            values.to_pylist()
 
 
 def decode(content: memoryview) -> list[DeleteRecord]:

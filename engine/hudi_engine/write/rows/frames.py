@@ -87,7 +87,7 @@ def _arrow(rows: object) -> pa.Table:
     if _is_pandas(rows):
         try:
             return pa.Table.from_pandas(rows, preserve_index=False)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeEncodeError) as error:
             raise SchemaError(f"the pandas DataFrame has values that are no column: {error}") from error
     if hasattr(rows, "collect") and kind.__module__.partition(".")[0] == "polars":
         rows = rows.collect()
@@ -141,7 +141,7 @@ def _plain(table: pa.Table, zone: str) -> pa.Table:
     for field, column in zip(table.schema, table.columns):
         try:
             cast = _decoded(column).cast(_plain_type(field.type))
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeEncodeError) as error:
             raise SchemaError(
                 f"column {field.name!r} of the rows cannot be given to Spark: {error}"
             ) from error
