@@ -112,6 +112,12 @@ LATER = {
     "millisecond": ("5000000000", "2024-05-06 20:23:20.123456"),
     "microsecond": ("1", "2024-03-09 23:30:00.123457"),
 }
+# Counts of int whose microseconds are no int: the type of an interval is that of its expression.
+FAR = {
+    "minute": ("60 * n", "2024-03-10 00:30:00.123456"),
+    "second": ("86400 * n", "2024-03-10 23:30:00.123456"),
+    "millisecond": ("2147485 * n", "2024-03-10 00:05:47.608456"),
+}
 APART = [
     ("minute", "01:59:01", "01:59:59", 0),
     ("minute", "01:59:59", "02:00:00", 1),
@@ -148,8 +154,8 @@ class TestMomentsAndOrders:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         moments = ", ".join(
-            f"{{{{ dbt.dateadd('{part}', '{count}', \"{MOMENT}\") }}}} as of_{part}"
-            for part, (count, _) in LATER.items()
+            f"{{{{ dbt.dateadd('{part}', '{count}', \"{MOMENT}\") }}}} as m{number}"
+            for number, (part, (count, _)) in enumerate([*LATER.items(), *FAR.items()])
         )
         texts = ", ".join(
             f"{{{{ dbt.listagg('x', \"'|'\", '{order}', {limit}) }}}} as t{number}_{limit}"
@@ -163,6 +169,7 @@ class TestMomentsAndOrders:
         rows = "select * from values ('a', 3), ('c', null), ('b', 1), ('d', 4) as t(x, n)"
         return {
             "moments.sql": f"select {moments} from (select 1 as n)",
+            "minutes.sql": "{{ dbt.date_spine('minute', \"timestamp'2024-03-09 23:00:00'\", \"timestamp'2024-03-10 00:00:00'\") }}",
             "apart.sql": f"select {apart}",
             "distinct_texts.sql": "select {{ dbt.listagg('distinct x', \"','\", 'order by x desc') }} as t from values ('b'), ('a'), ('b') as t(x)",
             "texts.sql": f"select {texts} from ({rows})",
@@ -171,7 +178,9 @@ class TestMomentsAndOrders:
     def test_fractions_of_seconds_stay_and_texts_come_in_any_order(self, project: Any) -> None:
         run_dbt(["run"])
         (found,) = project.run_sql("select * from {schema}.moments", fetch="all")
-        assert [str(each) for each in found] == [text for _, text in LATER.values()]
+        assert [str(each) for each in found] == [text for _, text in (*LATER.values(), *FAR.values())]
+        spine = "select count(distinct date_minute), cast(max(date_minute) as string) from {schema}.minutes"
+        assert [*project.run_sql(spine, fetch="one")] == [60, "2024-03-09 23:59:00"]
         (found,) = project.run_sql("select * from {schema}.texts", fetch="all")
         assert [*found] == [text[:length] for text in ORDERED.values() for length in (7, 3)]
         assert project.run_sql("select t from {schema}.distinct_texts", fetch="one")[0] == "b,a"

@@ -6,7 +6,7 @@
     {%- if datepart | lower in ['day', 'week', 'month', 'quarter', 'year'] -%}
         timestampadd({{ datepart }}, cast({{ interval }} as int), {{ moment }})
     {%- elif datepart | lower in microseconds -%}
-        timestamp_micros(unix_micros({{ moment }}) + cast(({{ interval }}) * {{ microseconds[datepart | lower] }} as bigint))
+        timestamp_micros(unix_micros({{ moment }}) + cast(({{ interval }}) * {{ microseconds[datepart | lower] }}L as bigint))
     {%- else -%}
         {{ exceptions.raise_compiler_error(
             "dateadd knows no datepart '" ~ datepart ~ "'; legal are day, week, month, quarter, year, " ~ microseconds | join(', ')
