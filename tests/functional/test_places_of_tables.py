@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dbt.tests.util import run_dbt, run_dbt_and_capture
+from dbt.tests.util import patch_microbatch_end_time, run_dbt, run_dbt_and_capture
 from dbt_common.exceptions import DbtRuntimeError
 
 from tests.functional.conftest import CATALOG
@@ -99,12 +99,20 @@ ADDED = """
 select cast(id as bigint) as id from range(5) {% if is_incremental() %} where id > (select max(id) from {{ this }}) {% endif %}
 """
 
+BY_DAY = """
+{{ config(materialized='incremental', incremental_strategy='microbatch', event_time='at', batch_size='day', begin='2020-01-01') }}
+select id, timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6) as at from range(0, 16)
+{% if model.batch %} where timestamp '2020-01-01 00:00:00' + make_dt_interval(0, id * 6)
+  between '{{ model.batch.event_time_start }}' and '{{ model.batch.event_time_end }}' - interval 1 second {% endif %}
+"""
+
 
 class TestATableOfAnotherFormat:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
             "added.sql": ADDED,
+            "by_day.sql": BY_DAY,
             "doubled.sql": "{{ config(materialized='table') }} select id * 2 as id from {{ this }}",
             "fails.sql": "{{ config(materialized='table') }} select raise_error('no') as id",
         }
@@ -115,6 +123,17 @@ class TestATableOfAnotherFormat:
             run_dbt(["run", "--select", "added"])
             found = project.run_sql("select id from {schema}.added order by id", fetch="all")
             assert found == [(number,) for number in range(5)]
+
+    def test_a_microbatch_model_is_not_built_from_its_newest_batches_alone(self, project: Any) -> None:
+        counted = "select count(*) from {schema}.by_day"
+        project.run_sql("create table {schema}.by_day using parquet as select bigint(3) as id")
+        with patch_microbatch_end_time("2020-01-04 18:30:00"):
+            _, told = run_dbt_and_capture(["run", "--select", "by_day"], expect_pass=False)
+            assert "is a table of another format; dbt would build its newest batches alone" in told
+            assert project.run_sql(counted, fetch="all") == [(1,)]
+            for more in (["--full-refresh"], []):
+                run_dbt(["run", "--select", "by_day", *more])
+                assert project.run_sql(counted, fetch="all") == [(16,)]
 
     def test_it_stays_until_the_rows_of_the_model_are_written(self, project: Any) -> None:
         for name in ("doubled", "fails"):

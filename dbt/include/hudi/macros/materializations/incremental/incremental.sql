@@ -3,7 +3,14 @@
   {%- set plan = adapter.hudi_plan(this, model) -%}
   {%- set existing_relation = load_cached_relation(this) -%}
   {%- set target_relation = this.incorporate(type='table', is_hudi=true) -%}
-  {%- set rebuild = existing_relation is none or (should_full_refresh() and not plan.resumes) or not adapter.is_hudi_table(existing_relation) -%}
+  {%- set other_format = existing_relation is not none and not adapter.is_hudi_table(existing_relation) -%}
+  {%- set rebuild = existing_relation is none or (should_full_refresh() and not plan.resumes) or other_format -%}
+  {% if plan.merge.window and other_format and existing_relation.is_table and not should_full_refresh() %}
+    {#- dbt goes by the relation's type where it chooses the batches of a run -#}
+    {% do exceptions.raise_compiler_error(
+      this ~ " is a table of another format; dbt would build its newest batches alone: run it with --full-refresh"
+    ) %}
+  {% endif %}
 
   {{ run_hooks(pre_hooks, inside_transaction=False) }}
   {{ run_hooks(pre_hooks, inside_transaction=True) }}
