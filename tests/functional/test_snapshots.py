@@ -216,6 +216,38 @@ select 1 as id, {{ var('value') }} as {{ var('name') }}, 'x' as other
 """
 
 
+GONE_IN_ANOTHER_CASE = """
+{% snapshot NAME %}
+{{ config(strategy='check', check_cols='all', unique_key=KEY, hard_deletes='new_record', target_schema=target.schema) }}
+{% if var('first') %} select * from values (1, 'a', 10), (2, 'b', 20) as t (id, Val, n)
+{% else %} select 1 as `ID`, 'a' as vaL, 10 as n {% endif %}
+{% endsnapshot %}
+"""
+
+
+class TestRowsGoneInAnotherCase:
+    """What is noted of a row that is gone are its stored values, however the query spells its columns by now."""
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        keys = {"gone": "'id'", "gone_of_two": "['Id', 'n']"}
+        return {
+            f"{name}.sql": GONE_IN_ANOTHER_CASE.replace("NAME", name).replace("KEY", key)
+            for name, key in keys.items()
+        }
+
+    def test_a_deletion_record_has_its_values(self, project: Any) -> None:
+        for first in ("true", "false", "false"):
+            run_dbt(["snapshot", "--vars", f"{{first: {first}}}"])
+        for snapshot in ("gone", "gone_of_two"):
+            query = f"select id, val, n, dbt_valid_to is null, dbt_is_deleted from {{schema}}.{snapshot}"
+            assert sorted(map(tuple, project.run_sql(query, fetch="all"))) == [
+                (1, "a", 10, True, "False"),
+                (2, "b", 20, False, "False"),
+                (2, "b", 20, True, "True"),
+            ]
+
+
 class TestNamesInAnotherCase:
     """Upper and lower case make no difference in names: a row that is the same gets no version at every run."""
 

@@ -93,11 +93,11 @@ class ColumnChanges(metaclass=AdapterMeta):
     def hudi_snapshot_query(
         self, plan: ModelPlan, view: str, code: str, updated_at: str, moments: Sequence[str]
     ) -> str:
-        """Return SQL of a snapshot's query in the snapshot's types, which take wider ones first; see `rows/snapshots.py`.
+        """Return SQL of a snapshot's query in the snapshot's names and types, which take wider ones first; see `rows/snapshots.py`.
 
         Args:
             plan: The snapshot.
-            view: A temporary name for the query, used where its types are others.
+            view: A temporary name for the query, used where its names or types are others.
             code: The query.
             updated_at: Column of the query whose values dbt's own take; ``""`` for none.
             moments: dbt's own columns.

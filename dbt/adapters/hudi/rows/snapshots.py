@@ -44,10 +44,11 @@ def fit_query(
     query: DataFrame,
     followers: Mapping[str, Sequence[str]],
 ) -> DataFrame:
-    """Return a snapshot's query in the types of the snapshot, which first takes wider ones and further struct fields.
+    """Return a snapshot's query in the types and names of the snapshot, which first takes wider types and further struct fields.
 
     dbt's staging query compares and unites stored rows with those of the query. In another type a value would differ from what
-    is stored of it, and get a version at every run. What the snapshot takes is one schema commit.
+    is stored of it, and get a version at every run; of a column whose name is stored in another case it would take nothing for
+    a row that is gone. What the snapshot takes is one schema commit.
 
     Args:
         warehouse: The profile's tables.
@@ -69,7 +70,7 @@ def fit_query(
             same = [each for each in own if types.get(each) == types[name]]
             retyped.update(dict.fromkeys(same, kinds[name]))
     schema = ChangeOfColumns(retyped=retyped).applied(stored)
-    fitted = _in_types_of(schema, query)
+    fitted = _as_stored(schema, query)
     if retyped:
         told = ", ".join(f"{name} becomes {kind.simpleString()}" for name, kind in retyped.items())
         logger.info("{}.{}: {}, as its query has it", plan.schema, plan.name, told)
@@ -79,14 +80,14 @@ def fit_query(
     return fitted
 
 
-def _in_types_of(schema: T.StructType, query: DataFrame) -> DataFrame:
-    """Return a query whose columns have the types of a table, where they are stored as others; it is the same where none is."""
-    types = AnyCase((column.name, column.dataType) for column in schema.fields)
-    fields = [
-        T.StructField(column.name, types.get(column.name, column.dataType)) for column in query.schema.fields
-    ]
+def _as_stored(schema: T.StructType, query: DataFrame) -> DataFrame:
+    """Return a query whose columns are named and typed as those of a table; it is the same where all of them are."""
+    stored = AnyCase((column.name, column) for column in schema.fields)
+    given = query.schema.fields
+    fields = [stored.get(column.name, column) for column in given]
     if all(
-        map(same_type, (each.dataType for each in query.schema.fields), (each.dataType for each in fields))
+        one.name == other.name and same_type(one.dataType, other.dataType)
+        for one, other in zip(given, fields, strict=True)
     ):
         return query
     return fit_to_table(query, T.StructType(fields), advice=_ADVICE)
