@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.catalog import DirectoryCatalog, TableName, list_entries, register_foreign, register_table
 from hudi_engine.catalog.entry_notes import EntryNotes
+from hudi_engine.catalog.view_settings import made_under
 from hudi_engine.catalog.view_template import copied_view
 from hudi_engine.storage.local import LocalStorage
 
@@ -151,6 +152,44 @@ def test_a_view_finds_unqualified_names_where_it_was_made(spark, warehouse):
     warehouse.load(spark)
     assert spark.catalog.currentDatabase() == "default"
     assert read(spark, "select * from dirs.v") == [(1,)]
+
+
+def test_a_view_goes_by_the_settings_that_it_was_made_under(spark, warehouse):
+    zone, moment = "spark.sql.session.timeZone", "timestamp_seconds(0)"
+    before = spark.conf.get(zone, None)
+    spark.sql("create database dirs")
+    for name, value in {"east": "Asia/Tokyo", "west": "America/New_York"}.items():
+        spark.conf.set(zone, value)
+        spark.sql(f"create view dirs.{name} as select cast(hour({moment}) as int) as h")
+        warehouse.save_view(spark, "dirs", name)
+    spark.conf.set(zone, before or "UTC")
+    for _ in range(2):
+        forget(spark)
+        assert warehouse.load(spark).warnings == ()
+        assert read(spark, "select e.h, w.h from dirs.east e, dirs.west w") == [(9, 19)]
+    assert spark.conf.get(zone) == (before or "UTC")
+    # another process builds it again under other settings
+    kept = schema_folder(warehouse) / "east.view.json"
+    kept.write_text(kept.read_text().replace("Asia/Tokyo", "Asia/Kolkata"))
+    warehouse.load(spark)
+    assert read(spark, "select h from dirs.east") == [(5,)]
+
+
+def test_a_view_file_sets_nothing_but_settings_of_queries(spark, warehouse):
+    said = {
+        "spark.sql.variable.substitute": "true",
+        "spark.sql.catalog.spark_catalog": "org.example.Catalog",
+        "spark.sql.warehouse.dir": "/elsewhere",
+        "spark.hadoop.fs.defaultFS": "s3a://elsewhere",
+        "spark.sql.no.such.setting": "1",
+        "spark.sql.caseSensitive": "true",
+    }
+    before = {key: spark.conf.get(key, None) for key in said}
+    with made_under(spark, said):
+        assert spark.conf.get("spark.sql.caseSensitive") == "true"
+        changed = {key for key in said if spark.conf.get(key, None) != before[key]}
+    assert changed == {"spark.sql.caseSensitive"}
+    assert {key: spark.conf.get(key, None) for key in said} == before
 
 
 def test_a_broken_view_is_left_out_with_a_warning_and_the_others_come_back(spark, warehouse):

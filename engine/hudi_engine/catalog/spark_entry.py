@@ -101,6 +101,7 @@ class ViewSpec:
         query: The SELECT.
         comment: View comment, ``""`` for none.
         properties: View properties.
+        settings: Settings that the session has where it is made, if they are not any session's.
     """
 
     name: TableName
@@ -108,6 +109,7 @@ class ViewSpec:
     query: str
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     def statement(self) -> str:
         """Return the CREATE OR REPLACE VIEW."""
@@ -123,7 +125,8 @@ class ViewSpec:
         """Changes whenever anything of the entry does."""
         columns = [column.view_definition for column in self.columns]
         types = [column.type_text for column in self.columns]
-        return _digest(columns, types, self.query, self.comment, self.properties)
+        settings = [self.settings] if self.settings else []
+        return _digest(columns, types, self.query, self.comment, self.properties, *settings)
 
 
 def find_entry(spark: SparkSession, name: TableName) -> CatalogEntry | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hudi_engine.catalog.entry import CatalogEntry, is_mark
@@ -19,6 +19,7 @@ from hudi_engine.catalog.spark_entry import (
     put_view,
 )
 from hudi_engine.catalog.sql_text import TableName, identifier
+from hudi_engine.catalog.view_settings import made_under, settings_of
 from hudi_engine.errors import ConfigError, CorruptTableError
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ViewDefinition:
         properties: The user's properties.
         database: Schema in which unqualified names of the query are looked up.
         selects: Names of the query's own columns, in the order of `columns`; none where they are not known.
+        settings: Settings of the session that made it, as Spark keeps them with the view.
     """
 
     name: TableName
@@ -49,6 +51,7 @@ class ViewDefinition:
     properties: Mapping[str, str]
     database: str
     selects: Sequence[str] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, spark: SparkSession, name: TableName) -> ViewDefinition:
@@ -81,6 +84,7 @@ class ViewDefinition:
             },
             namespace[-1] if namespace else name.database,
             _selected(entry),
+            settings_of(entry.properties),
         )
 
     def to_json(self) -> bytes:
@@ -93,6 +97,7 @@ class ViewDefinition:
             "properties": dict(self.properties),
             "database": self.database,
             "selects": list(self.selects),
+            "settings": dict(self.settings),
         }
         return json.dumps(raw, indent=2).encode()
 
@@ -119,6 +124,7 @@ class ViewDefinition:
                 properties,
                 kept_text(raw["database"]),
                 tuple(kept_text(each) for each in raw.get("selects", ())),
+                kept_texts(raw.get("settings", {})),
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptTableError(
@@ -132,14 +138,15 @@ class ViewDefinition:
         columns of may have got more of them, or the same in another order, and Spark goes by place here.
         """
         before = spark.catalog.currentDatabase()
-        if before == self.database:
-            self._create(spark)
-            return
-        spark.catalog.setCurrentDatabase(self.database)
-        try:
-            self._create(spark)
-        finally:
-            spark.catalog.setCurrentDatabase(before)
+        with made_under(spark, self.settings):
+            if before == self.database:
+                self._create(spark)
+                return
+            spark.catalog.setCurrentDatabase(self.database)
+            try:
+                self._create(spark)
+            finally:
+                spark.catalog.setCurrentDatabase(before)
 
     def _create(self, spark: SparkSession) -> None:
         """Create it as it was told, and again by the names of its columns where that gave others."""
@@ -167,7 +174,7 @@ class ViewDefinition:
 
     def _spec(self, query: str) -> ViewSpec:
         columns = [Column(name, "", comment) for name, comment in self.columns]
-        return ViewSpec(self.name, columns, query, self.comment, self.properties)
+        return ViewSpec(self.name, columns, query, self.comment, self.properties, self.settings)
 
     def _query_by_name(self) -> str:
         return f"SELECT {', '.join(map(identifier, self.selects))} FROM (\n{self.query}\n)"

@@ -10,7 +10,10 @@ from hudi_engine.catalog.view_file import ViewDefinition
 from hudi_engine.errors import CorruptTableError
 
 NAME = TableName("sales", "v")
-VIEW = ViewDefinition(NAME, (("id", "key"),), "select 1 as id", "all", {"owner": "me"}, "sales", ("id",))
+ZONE = {"spark.sql.session.timeZone": "UTC"}
+VIEW = ViewDefinition(
+    NAME, (("id", "key"),), "select 1 as id", "all", {"owner": "me"}, "sales", ("id",), ZONE
+)
 
 
 def test_a_definition_reads_back_as_it_was_written():
@@ -32,12 +35,19 @@ def test_a_definition_reads_back_as_it_was_written():
         {"database": 5},
         {"selects": [5]},
         {"selects": 5},
+        {"settings": 5},
+        {"settings": {"spark.sql.ansi.enabled": True}},
     ],
 )
 def test_a_definition_of_wrong_types_is_damaged(changes):
     body = json.dumps({**json.loads(VIEW.to_json()), **changes}).encode()
     with pytest.raises(CorruptTableError, match="v.view.json is no readable view definition"):
         ViewDefinition.from_json(NAME, body, "v.view.json")
+
+
+def test_a_definition_of_an_earlier_release_says_no_settings():
+    body = {key: value for key, value in json.loads(VIEW.to_json()).items() if key != "settings"}
+    assert ViewDefinition.from_json(NAME, json.dumps(body).encode(), "v.view.json").settings == {}
 
 
 @pytest.mark.parametrize("name", ["hoodie.base.path", "hoodie.catalog.role"])
