@@ -140,3 +140,57 @@ class TestWholeSources:
         for words in ([], ["--empty"], ["--sample", "1 day"]):
             run_dbt(["run", *words])
             assert project.run_sql("select id from {schema}.of_source", fetch="all") == [(1,)]
+
+
+_ON_WORKERS = """
+from dataclasses import dataclass
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+STEP = 10
+
+@dataclass
+class Step:
+    size: int
+
+    def after(self, number):
+        return number + self.size
+
+def later(number):
+    return Step(STEP).after(number)
+
+@F.udf('bigint')
+def much_later(number):
+    return later(later(number))
+
+def twice(batches):
+    for batch in batches:
+        yield pa.RecordBatch.from_pylist([{'id': each['id'], 'more': later(each['id'])} for each in batch.to_pylist()])
+
+def model(dbt, session):
+    dbt.config(materialized='table')
+    rows = session.range(2)
+    KIND
+"""
+_WAYS = {
+    "by_udf": "return rows.select('id', F.udf(later, 'bigint')('id').alias('more'))",
+    "by_helper": "return rows.select('id', (much_later('id') - STEP).alias('more'))",
+    "by_batches": "return rows.mapInArrow(twice, 'id bigint, more bigint')",
+    "by_rdd": "return rows.rdd.map(lambda row: (row.id, later(row.id))).toDF('id bigint, more bigint')",
+}
+
+
+class TestFunctionsOnWorkers:
+    """What a model's file defines beside `model` is there where Spark's workers run it."""
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        """A model for each way to hand a function to Spark."""
+        return {f"{name}.py": _ON_WORKERS.replace("KIND", way) for name, way in _WAYS.items()}
+
+    def test_functions_and_classes_of_the_file_are_known(self, project: Any) -> None:
+        """Functions that are handed over, and those that they call."""
+        run_dbt(["run"])
+        for name in _WAYS:
+            found = project.run_sql(f"select id, more from {{schema}}.{name} order by id", fetch="all")
+            assert [tuple(row) for row in found] == [(0, 10), (1, 11)], name
