@@ -10,10 +10,11 @@ import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 
 MODEL = """
-{{ config(materialized='incremental', unique_key='id', cluster_by=['day', 'amount'], %s) }}
+{{ config(materialized='incremental', unique_key='id', %s) }}
 select id, cast(id %% 7 as int) as day, pmod(hash(id), 100) as amount
 from range({{ var('first', 0) }}, {{ var('first', 0) + 40 }})
 """
+BY = "['day', 'amount']"
 SPLIT = "hudi_options={'hoodie.parquet.small.file.limit': 0}"
 
 
@@ -21,8 +22,9 @@ class TestClustering:
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
-            "inline.sql": MODEL % f"clustering={{'max_commits': 2}}, {SPLIT}",
-            "hooked.sql": MODEL % f'post_hook="{{{{ hudi_cluster(this) }}}}", {SPLIT}',
+            "inline.sql": MODEL % f"cluster_by={BY}, clustering={{'max_commits': 2}}, {SPLIT}",
+            "hooked.sql": MODEL
+            % f"meta={{'hudi': {{'cluster_by': {BY}}}}}, post_hook=\"{{{{ hudi_cluster(this) }}}}\", {SPLIT}",
         }
 
     def files(self, project: Any, name: str) -> list[list[Any]]:

@@ -13,6 +13,15 @@ MACRO = """
   insert into {{ arg_dict['target_relation'] }} select id from {{ arg_dict['temp_relation'] }}
 {% endmacro %}
 """
+OF_META = """
+{% macro get_incremental_some_sql(arg_dict) %}
+  insert into {{ arg_dict['target_relation'] }} select id from {{ arg_dict['temp_relation'] }} where {{ arg_dict['incremental_predicates'][0] }}
+{% endmacro %}
+"""
+SOME = """
+{{ config(materialized='incremental', incremental_strategy='some', meta={'hudi': {'incremental_predicates': ['id > 2']}}) }}
+select explode(sequence(1, {{ var('id', 1) }})) as id
+"""
 STRICT = """
 {{ config(materialized='incremental', incremental_strategy='my_append', on_schema_change='append_new_columns') }}
 select cast({{ var('id', 1) }} as int) as id
@@ -32,12 +41,13 @@ select id from {{ hudi_changes(ref('source_rows')) }}
 class TestStrategiesOfAProject:
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:
-        return {"my_append.sql": MACRO}
+        return {"my_append.sql": MACRO, "some.sql": OF_META}
 
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
             "strict.sql": STRICT,
+            "some_rows.sql": SOME,
             "strict.yml": PROPERTIES,
             "source_rows.sql": "{{ config(materialized='table') }} select 1 as id",
             "fed.sql": FED,
@@ -49,6 +59,12 @@ class TestStrategiesOfAProject:
         (result,) = run_dbt(["run", "--select", "strict", "--vars", "id: 'null'"], expect_pass=False).results
         assert "id" in result.message and "null" in result.message.lower()
         assert project.run_sql("select id from {schema}.strict order by id", fetch="all") == [(1,), (2,)]
+
+    def test_predicates_under_meta_reach_its_macro(self, project: Any) -> None:
+        for last in (1, 4):
+            run_dbt(["run", "--select", "some_rows", "--vars", f"id: {last}"])
+        found = project.run_sql("select id from {schema}.some_rows order by id", fetch="all")
+        assert [row[0] for row in found] == [1, 3, 4]
 
     def test_changes_whose_checkpoint_its_macro_cannot_note_are_refused(self, project: Any) -> None:
         with pytest.raises(DbtRuntimeError, match="hudi_changes stands in fed, .* 'my_append'"):

@@ -14,7 +14,7 @@
   {%- set dry_run = hudi__flag('dry_run', dry_run) -%}
   {% if execute and not hudi__shows_plans('hudi_cluster', 'clusterings', table, op) %}
     {#- As the hook of a model that says its columns they need not be said again. -#}
-    {%- set by = config.get('cluster_by') if columns is none and config is defined and model is defined else columns -%}
+    {%- set by = adapter.hudi_configs(model).get('cluster_by') if columns is none and model is defined else columns -%}
     {%- set asked = {'columns': by, 'strategy': strategy, 'partitions': partitions, 'where': where} -%}
     {% do log('clustering of ' ~ table ~ ': ' ~ adapter.hudi_cluster(table, 'dry_run' if dry_run else op, asked, options), info=true) %}
   {% endif %}

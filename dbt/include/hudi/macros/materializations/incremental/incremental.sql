@@ -46,12 +46,13 @@
     {% else %}
       {#- a strategy of the user's own returns SQL -#}
       {%- set strategy_macro = adapter.get_incremental_strategy_macro(context, plan.merge.strategy) -%}
+      {%- set configs = adapter.hudi_configs(model) -%}
       {%- set build = strategy_macro({
         'target_relation': target_relation,
         'temp_relation': temp_relation,
         'unique_key': config.get('unique_key') or (plan.table.record_key | list),
         'dest_columns': dest_columns,
-        'incremental_predicates': config.get('predicates', none) or config.get('incremental_predicates', none),
+        'incremental_predicates': configs.get('predicates') or configs.get('incremental_predicates'),
       }) -%}
       {% call statement('main') %}{{ build }}{% endcall %}
     {% endif %}
