@@ -6,6 +6,11 @@
   {% endif %}
 {% endmacro %}
 
+{#- For the contract dbt puts the header before the query, where it has run already. -#}
+{% macro hudi__get_empty_subquery_sql(select_sql, select_sql_header=none) %}
+  {{ return(default__get_empty_subquery_sql(select_sql)) }}
+{% endmacro %}
+
 {#- Keeps the compiled code under target/run and reports the commit to dbt. -#}
 {% macro hudi_record_main(code, response) %}
   {{ write(code) }}
@@ -26,7 +31,7 @@
   {% if contract and contract.enforced and language == 'sql' %}
     {%- set consumed = [] -%}
     {%- if plan is not none and plan.table.record_key -%}
-      {%- set found = get_column_schema_from_query(code, config.get('sql_header', none)) -%}
+      {%- set found = get_column_schema_from_query(code) -%}
       {%- set listed = model['columns'] | map('lower') | list -%}
       {%- for name in adapter.hudi_consumed_columns(plan, found) if name | lower not in listed -%}
         {%- do consumed.append(adapter.quote(name)) -%}
