@@ -128,7 +128,7 @@ class TestNamedAndWritten:
     @pytest.fixture(scope="class")
     def tests(self) -> dict[str, str]:
         return {
-            "few_rows.sql": "select count(*) as n from {{ ref('selected') }} having count(*) > 3",
+            "few_rows.sql": "{{ config(store_failures=true) }} select count(*), max(id), max(id) from {{ ref('selected') }} having count(*) > 3 -- rows",
             "no_third.sql": "select selected.id from {{ ref('selected') }} where selected.id = 3",
         }
 
@@ -148,6 +148,9 @@ class TestNamedAndWritten:
         assert stored in said
         kept = project.run_sql(f"select unique_field, n_records from {stored}", fetch="all")
         assert [tuple(row) for row in kept] == [(1, 2)]
+        # a test may select what a table has no names for
+        query = f"select * from {project.test_schema}_dbt_test__audit.few_rows"
+        assert [tuple(row) for row in project.run_sql(query, fetch="all")] == [(4, 12, 12)]
 
     def test_a_first_build_that_fails_makes_no_table(self, project: Any) -> None:
         project.run_sql("drop table if exists {schema}.selected")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from dbt_common.exceptions import DbtRuntimeError
+from hudi_engine.schema.fit import quoted
 from hudi_engine.schema.meta_fields import META_FIELDS
 from hudi_engine.write.inspection import before_commit
 from pyspark.errors import PySparkException
@@ -15,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditTest
 from dbt.adapters.hudi.model.plan import ModelPlan
+from dbt.adapters.hudi.rows.alignment import legal_names
 from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -92,8 +94,10 @@ class Audit:
         try:
             self._warehouse.create_schema(self._session, schema)
             cursor = self._handle.cursor()
-            cursor.execute(f"drop table if exists `{schema}`.`{name}`")
-            cursor.execute(f"create table `{schema}`.`{name}` as {self._query(test.sql)}")
+            query = self._query(test.sql)
+            columns = ", ".join(map(quoted, legal_names(self._session.sql(query).columns)))
+            failures = f"select * from (\n{query}\n) as failures ({columns})"
+            cursor.execute(f"create or replace table {quoted(schema)}.{quoted(name)} as {failures}")
             cursor.run_to_end()
         except Exception as error:  # the test has failed, which this must not hide
             return f"its failing rows could not be stored in {schema}.{name}: {error}"
