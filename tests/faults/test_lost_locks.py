@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hudi_engine.errors import StorageError, WriteConflictError
@@ -188,6 +190,53 @@ def test_a_compaction_that_another_process_has_begun_anew_is_taken_back(tmp_path
     assert tables.rows(storage) == tables.MERGED
     run_compaction(storage, tables.options())
     assert tables.rows(storage) == tables.MERGED
+
+
+@pytest.mark.parametrize("before", ["tasks", "commit"])
+@pytest.mark.parametrize("end", ["lives on", "is killed"])
+def test_a_compaction_that_completes_under_another_run_of_its_plan_loses_no_row(
+    end: str, before: str, tmp_path: Path
+) -> None:
+    """The other run has deleted what the commit names; it takes the commit back, and its own stands."""
+    table = tables.merge_on_read(tmp_path / "t")
+    storage = LocalStorage(str(table.path))
+    begun, landed = threading.Event(), threading.Event()
+
+    def work(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        found = one_by_one(function, items) if before == "commit" else []
+        begun.set()
+        assert landed.wait(10)
+        return found or one_by_one(function, items)
+
+    def run_anew(there: LocalStorage) -> None:
+        age(storage, heartbeat_path(tables.timeline(there).pending[0].requested_time))
+        refused = pytest.raises(WriteConflictError, match="is committed already")
+        with refused if before == "tasks" else nullcontext():
+            run_compaction(there, tables.options(), run_tasks=work)
+
+    other = threading.Thread(
+        target=on_another_machine, args=(storage, tmp_path / "mount", run_anew), daemon=True
+    )
+
+    class Slow(LocalStorage):
+        def create(self, path: str, data: bytes) -> None:
+            if path.endswith(".commit"):
+                other.start()
+                assert begun.wait(10)
+            super().create(path, data)
+            if path.endswith(".commit"):
+                landed.set()
+                other.join()
+                if end == "is killed":
+                    raise_crash()
+
+    with pytest.raises(SimulatedCrash if end == "is killed" else WriteConflictError):
+        run_compaction(Slow(storage.base), tables.options())
+    assert tables.rows(storage) == tables.MERGED
+    assert (tables.timeline(storage).pending == ()) == (before == "commit")
+    run_compaction(storage, tables.options())
+    assert tables.rows(storage, read_optimized=True) == tables.MERGED
+    assert mini.leftovers(storage) == []
 
 
 @pytest.mark.parametrize("table_type", [COW, MOR])

@@ -150,6 +150,7 @@ class PlanRun:
         wanted = frozenset(str(stat.path) for _, stat in metadata.write_stats())
         with table_lock(storage, options) as lock:
             self.opened.check_mine()
+            self.opened.void_late_commit()
             current = Timeline.load(storage, config)
             self._check(metadata, current)
             history = load_schema_history(storage, current)
@@ -170,6 +171,7 @@ class PlanRun:
         try:
             with table_lock(self.state.storage, options):
                 if ownership is not None and ownership.is_mine():
+                    self.opened.void_late_commit()
                     take_back(self.state, self.opened, self.partitions)
         except Exception as error:  # the cause is what the caller must hear of
             logger.warning(

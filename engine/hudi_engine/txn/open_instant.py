@@ -64,6 +64,7 @@ class OpenInstant:
         self._storage = storage
         self._config = config
         self._writer = TimelineWriter(storage, config)
+        self._follows_a_run = False
 
     @classmethod
     def announce(
@@ -113,6 +114,7 @@ class OpenInstant:
         )
         assert opened.ownership is not None
         opened.ownership.take()
+        opened._follows_a_run = instant.state is State.INFLIGHT
         return opened
 
     def start(self, body: bytes = b"") -> None:
@@ -136,6 +138,7 @@ class OpenInstant:
 
     def complete(self, body: bytes) -> None:
         """Create the completed file; what the storage says of it is not believed without a look."""
+        self._follows_a_run = False  # what is completed from now on may be by this process
         self._writer.complete(self.time, self.action, body)
 
     def complete_fenced(
@@ -173,8 +176,25 @@ class OpenInstant:
             elif not in_flight:
                 raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
         except WriteConflictError:
-            self._storage.delete(self.path(State.COMPLETED))
+            self._withdraw(body)
             raise
+
+    def void_late_commit(self) -> None:
+        """Delete a completed file of the run that this one has taken over from: it names files that are gone.
+
+        That run hung in its create for so long that it counted as dead. The caller has made sure that the instant is its own.
+        """
+        if self._follows_a_run and self._storage.exists(self.path(State.COMPLETED)):
+            self._storage.delete(self.path(State.COMPLETED))
+            logger.warning(
+                "took back the commit of a dead run of %s %s, which came late", self.action, self.time
+            )
+
+    def _withdraw(self, body: bytes) -> None:
+        """Delete the completed file, unless another process has put its own into the place."""
+        path = self.path(State.COMPLETED)
+        if self._storage.exists(path) and self._storage.read(path) == body:
+            self._storage.delete(path)
 
     def _check_again(self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]) -> None:
         """Take the lock anew and check a commit that was made without it; raises as `complete_fenced`."""
