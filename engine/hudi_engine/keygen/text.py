@@ -1,9 +1,7 @@
 """The text that a value becomes in a record key or a partition path.
 
 Serves every table version: the forms are those of Java's ``toString`` for the values Hudi reads from Avro
-(Hudi table spec, record key encoding). One form depends on the Java version: before JDK 19 some
-doubles of sixteen digits before the point and more print a digit more than they need
-(``8.7120844719528528E16``); the shortest text, that of JDK 19 and later, is used here.
+(Hudi table spec, record key encoding).
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hudi_engine.errors import SchemaError
+from hudi_engine.schema.number_text import java_float_text
 
 _DAY_OF_YEAR_10000 = 2_932_897
 _DAYS_PER_400_YEARS = 146_097
@@ -68,29 +67,6 @@ def key_text(
     return convert(array)
 
 
-def java_floating_text(value: float | np.floating) -> str:
-    """Return text of a double, or of a ``numpy.float32``, as Java's ``toString`` gives it.
-
-    The digits are the fewest that read back as the same value, at least two; plain notation from 0.001 up to
-    10,000,000, otherwise with an exponent.
-    """
-    if value != value:
-        return "NaN"
-    sign = "-" if np.signbit(value) else ""
-    magnitude = -value if sign else value
-    if np.isinf(magnitude):
-        return f"{sign}Infinity"
-    if magnitude == 0:
-        return f"{sign}0.0"
-    digits, exponent = _shortest_digits(magnitude)
-    if -3 <= exponent < 7:
-        if exponent < 0:
-            return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
-        whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-        return f"{sign}{whole}.{digits[exponent + 1 :] or '0'}"
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
-
-
 def map_distinct(array: pa.Array, convert: Callable[[object], str | None]) -> pa.StringArray:
     """Apply a Python function once to every distinct value of a column; nulls stay null."""
     encoded = array.dictionary_encode()
@@ -108,7 +84,7 @@ def _converter(kind: pa.DataType) -> Callable[[pa.Array], pa.StringArray] | None
     if types.is_date32(kind):
         return _date_text
     if types.is_float32(kind) or types.is_float64(kind):
-        return _floating_text
+        return java_float_text
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return _hex_text
     return None
@@ -153,26 +129,6 @@ def _timestamp_text(array: pa.Array, timezone: str) -> pa.StringArray:
     return pc.replace_substring_regex(text, pattern=r"(\.[0-9]+?)0+$", replacement=r"\1")
 
 
-def _floating_text(array: pa.Array) -> pa.StringArray:
-    magnitude = pc.abs(array)
-    plain = pc.and_(pc.greater_equal(magnitude, 0.001), pc.less(magnitude, 1e7))
-    text = pc.cast(array, pa.string())
-    whole = pc.invert(pc.match_substring(text, "."))
-    text = pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
-    special = pc.invert(pc.fill_null(plain, True))
-    if not pc.any(special).as_py():
-        return text
-    return pc.replace_with_mask(text, special, _special_floating_text(array.filter(special)))
-
-
-def _special_floating_text(array: pa.Array) -> pa.StringArray:
-    # Grouped by bits: as numbers 0.0 and -0.0 are equal, but their texts differ.
-    bits = array.view(pa.int32() if pa.types.is_float32(array.type) else pa.int64())
-    encoded = bits.dictionary_encode()
-    values = encoded.dictionary.view(array.type).to_numpy(zero_copy_only=False)
-    return pa.array([java_floating_text(value) for value in values], pa.string()).take(encoded.indices)
-
-
 def _hex_text(array: pa.Array) -> pa.StringArray:
     plain = pc.cast(array, pa.large_binary())
     _, offset_buffer, data_buffer = plain.buffers()
@@ -186,17 +142,3 @@ def _hex_text(array: pa.Array) -> pa.StringArray:
     if plain.null_count:
         text = pc.if_else(plain.is_valid(), text, pa.scalar(None, pa.large_string()))
     return pc.cast(text, pa.string())
-
-
-def _shortest_digits(magnitude: float | np.floating) -> tuple[str, int]:
-    """Return significant digits and decimal exponent of a positive finite number."""
-    text = np.format_float_scientific(magnitude, unique=True, trim="-")
-    digits, _, exponent = text.partition("e")
-    digits = digits.replace(".", "")
-    if len(digits) == 1:
-        # Java prints two digits anyway, and takes the two that are nearest to the value.
-        mantissa, _, shifted = f"{float(magnitude):.1e}".partition("e")
-        candidate = mantissa.replace(".", "")
-        if type(magnitude)(f"{mantissa}e{shifted}") == magnitude:
-            return candidate.rstrip("0") or "0", int(shifted)
-    return digits, int(exponent)

@@ -1,61 +1,75 @@
 """Text of floating point numbers as Java prints them.
 
-Hudi turns numbers into text with Java's ``toString`` when a column is widened to string; readers must print
-the same digits.
+Hudi turns numbers into text with Java's ``toString`` where they are part of a key or a partition path, and when a column is
+widened to string; readers must print the same digits. One form depends on the Java version: before JDK 19 some doubles of
+sixteen digits before the point and more print a digit more than they need (``8.7120844719528528E16``); the shortest text, that
+of JDK 19 and later, is used here.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 
-def java_float_text(values: pa.Array) -> pa.StringArray:
+def java_float_text(array: pa.Array) -> pa.StringArray:
     """Return text of a float or double array as ``Float.toString`` / ``Double.toString`` give it; nulls stay null.
 
     Args:
-        values: Arrow array of float32 or float64.
+        array: Arrow array of float32 or float64.
     """
-    encoded = pc.dictionary_encode(values)
-    single = pa.types.is_float32(values.type)
-    texts = [_java_text(number, single) for number in encoded.dictionary.to_numpy(zero_copy_only=False)]
-    text_array = pa.array(texts, pa.string())
-    # -0.0 and 0.0 share a dictionary entry, so the sign is looked at in the values themselves.
-    result = text_array.take(encoded.indices)
-    numbers = values.fill_null(1.0).to_numpy(zero_copy_only=False)
-    negative_zero = np.signbit(numbers) & (numbers == 0)
-    if negative_zero.any():
-        result = pc.if_else(pa.array(negative_zero), pa.scalar("-0.0"), result)
-    return result
+    magnitude = pc.abs(array)
+    plain = pc.and_(pc.greater_equal(magnitude, 0.001), pc.less(magnitude, 1e7))
+    text = pc.cast(array, pa.string())
+    whole = pc.invert(pc.match_substring(text, "."))
+    text = pc.if_else(whole, pc.binary_join_element_wise(text, ".0", ""), text)
+    special = pc.invert(pc.fill_null(plain, True))
+    if not pc.any(special).as_py():
+        return text
+    return pc.replace_with_mask(text, special, _special_floating_text(array.filter(special)))
 
 
-def _java_text(number: np.floating, single: bool) -> str:
-    """Return a number as Java's toString does: shortest digits, with an exponent below 1e-3 and from 1e7."""
-    value = float(number)
-    if math.isnan(value):
+def java_floating_text(value: float | np.floating) -> str:
+    """Return text of a double, or of a ``numpy.float32``, as Java's ``toString`` gives it.
+
+    The digits are the fewest that read back as the same value, at least two; plain notation from 0.001 up to
+    10,000,000, otherwise with an exponent.
+    """
+    if value != value:
         return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0:
-        return "0.0"
-    # numpy prints the shortest digits that give the same number back in its own width.
-    shortest = np.format_float_scientific(
-        np.float32(value) if single else np.float64(value), unique=True, trim="-"
-    )
-    mantissa, exponent_text = shortest.split("e")
-    sign, digits = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
-    digits = digits.replace(".", "")
-    exponent = int(exponent_text)
+    sign = "-" if np.signbit(value) else ""
+    magnitude = -value if sign else value
+    if np.isinf(magnitude):
+        return f"{sign}Infinity"
+    if magnitude == 0:
+        return f"{sign}0.0"
+    digits, exponent = _shortest_digits(magnitude)
     if -3 <= exponent < 7:
-        return sign + _plain(digits, exponent)
+        if exponent < 0:
+            return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+        whole = digits[: exponent + 1].ljust(exponent + 1, "0")
+        return f"{sign}{whole}.{digits[exponent + 1 :] or '0'}"
     return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
 
 
-def _plain(digits: str, exponent: int) -> str:
-    if exponent < 0:
-        return "0." + "0" * (-exponent - 1) + digits
-    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
-    return f"{whole}.{digits[exponent + 1 :] or '0'}"
+def _special_floating_text(array: pa.Array) -> pa.StringArray:
+    # Grouped by bits: as numbers 0.0 and -0.0 are equal, but their texts differ.
+    bits = array.view(pa.int32() if pa.types.is_float32(array.type) else pa.int64())
+    encoded = bits.dictionary_encode()
+    values = encoded.dictionary.view(array.type).to_numpy(zero_copy_only=False)
+    return pa.array([java_floating_text(value) for value in values], pa.string()).take(encoded.indices)
+
+
+def _shortest_digits(magnitude: float | np.floating) -> tuple[str, int]:
+    """Return significant digits and decimal exponent of a positive finite number."""
+    text = np.format_float_scientific(magnitude, unique=True, trim="-")
+    digits, _, exponent = text.partition("e")
+    digits = digits.replace(".", "")
+    if len(digits) == 1:
+        # Java prints two digits anyway, and takes the two that are nearest to the value.
+        mantissa, _, shifted = f"{float(magnitude):.1e}".partition("e")
+        candidate = mantissa.replace(".", "")
+        if type(magnitude)(f"{mantissa}e{shifted}") == magnitude:
+            return candidate.rstrip("0") or "0", int(shifted)
+    return digits, int(exponent)

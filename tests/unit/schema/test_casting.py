@@ -57,7 +57,7 @@ def test_nested_values_are_cast_field_by_field_also_in_a_slice(start: int) -> No
 
 
 def test_numbers_become_text_as_java_prints_them() -> None:
-    doubles = [1.5, 1e10, 1e-5, 9999999.0, 1e7, 0.001, -0.0, 0.0, float("nan"), float("-inf"), None]
+    doubles = [1.5, 1e10, 1e-5, 9999999.0, 1e7, 0.001, -0.0, 0.0, float("nan"), float("-inf"), None, 5e-324]
     texts = [
         "1.5",
         "1.0E10",
@@ -70,12 +70,14 @@ def test_numbers_become_text_as_java_prints_them() -> None:
         "NaN",
         "-Infinity",
         None,
+        "4.9E-324",
     ]
 
     assert cast_array(pa.array(doubles, pa.float64()), pa.string()).to_pylist() == texts
-    assert cast_array(pa.array([0.1, 3.4028235e38], pa.float32()), pa.string()).to_pylist() == [
+    assert cast_array(pa.array([0.1, 3.4028235e38, 1e-45], pa.float32()), pa.string()).to_pylist() == [
         "0.1",
         "3.4028235E38",
+        "1.4E-45",
     ]
 
 
