@@ -5,7 +5,7 @@
     HudiError
     ├── ConfigError              an option, argument or table setting that makes no sense (also a ValueError)
     ├── DataError                rows that cannot be written as asked (also a ValueError)
-    │   ├── InvalidKeyError      a record key or ordering value is missing, null or empty
+    │   ├── InvalidKeyError      a record key or ordering value is missing, null, empty or no text
     │   ├── RepeatedKeyError     several stored rows share the record key of one that alone is to change
     │   └── SchemaError          a type or name Hudi cannot hold, or a change Hudi refuses
     ├── PathEscapeError          a path would leave the table folder
@@ -49,7 +49,7 @@ class DataError(HudiError, ValueError):
 
 
 class InvalidKeyError(DataError):
-    """A record key, partition value or ordering value is missing, null or empty."""
+    """A record key, partition value or ordering value is missing, null, empty or no UTF-8 text."""
 
 
 class RepeatedKeyError(DataError):
