@@ -9,6 +9,8 @@ from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 
+from dbt.adapters.hudi.spark.handle import HudiHandle
+
 ORDERS = """
 {{ config(materialized='table', unique_key='id') }}
 select cast(id as int) as id, 'first' as name from range(1, 4)
@@ -188,3 +190,26 @@ class TestStatesOfThePast:
     ) -> None:
         with pytest.raises(Exception, match=message):
             self.rows(project, query.format(instants[0]))
+
+
+class TestConnectionsOfOneSession:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS}
+
+    def test_a_connection_that_ends_drops_no_names_of_another(self, project: Any) -> None:
+        run_dbt(["run", "--vars", "{moment: null}"])
+        queries = (
+            f"select count(*) from {project.test_schema}.orders timestamp as of '2999-01-01'",
+            f"select 3 from information_schema.schemata where schema_name = '{project.test_schema}'",
+        )
+        with project.adapter.connection_named("one"):
+            handle = project.adapter.connections.get_thread_connection().handle
+            with handle.job("two connections") as session:
+                other = HudiHandle(lambda: session, handle.router, lambda: 0, lambda _: None)
+                with other.job("the other"):
+                    read = [handle.with_states(session, query) for query in queries]
+                    for query in queries:
+                        other.with_states(session, query)
+                other.close()
+                assert [session.sql(query).collect()[0][0] for query in read] == [3, 3]

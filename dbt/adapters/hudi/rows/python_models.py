@@ -12,11 +12,13 @@ from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.errors import ConfigError, SchemaError
 from hudi_engine.schema.fit import quoted
 from hudi_engine.write.rows.frames import as_frame
-from pyspark.cloudpickle import register_pickle_by_value, unregister_pickle_by_value
+from pyspark import cloudpickle
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
+
+_pickling: Any = cloudpickle
 
 
 def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
@@ -36,7 +38,9 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
     module = types.ModuleType(f"dbt_hudi_model_{uuid.uuid4().hex}")
     module.__dict__["spark"] = session
     sys.modules[module.__name__] = module  # classes defined by the model must be importable for pickling
-    register_pickle_by_value(module)  # workers, which have no such module, get what runs there as a whole
+    _pickling.register_pickle_by_value(
+        module
+    )  # workers, which have no such module, get what runs there as a whole
     try:
         exec(compile(code, f"<python model {name}>", "exec"), module.__dict__)  # noqa: S102
         helper = module.__dict__["dbtObj"](session.table)
@@ -46,7 +50,7 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
     except Exception as error:
         raise DbtRuntimeError(f"Python model {name} failed:\n{traceback.format_exc()}") from error
     finally:
-        unregister_pickle_by_value(module)
+        _pickling.unregister_pickle_by_value(module)
         del sys.modules[module.__name__]
 
 

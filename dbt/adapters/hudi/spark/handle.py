@@ -47,7 +47,7 @@ class Router(Protocol):
     def route(self, session: SparkSession, statement: str) -> Routed | None:
         """Run the statement, or return None to let Spark run it."""
 
-    def with_states(self, session: SparkSession, statement: str, track_view: Callable[[str], None]) -> str:
+    def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
         """Return the statement with temporary names in place of other states of Hudi tables."""
 
 
@@ -124,7 +124,13 @@ class HudiHandle:
 
     def with_states(self, session: SparkSession, statement: str) -> str:
         """Return a statement with temporary names of this connection in place of other states of Hudi tables."""
-        return self.router.with_states(session, statement, self.track_view)
+        return self.router.with_states(session, statement, self.own_view)
+
+    def own_view(self, stem: str) -> str:
+        """Return a name for a temporary view that no other connection has, for they may share the session; it is tracked."""
+        name = f"{stem}_{self.group}".replace("-", "_")
+        self.track_view(name)
+        return name
 
     def track_view(self, name: str) -> None:
         """Remember a temporary view, to be dropped with the connection."""

@@ -64,13 +64,13 @@ class EarlierStates:
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
 
-    def named_in(self, session: SparkSession, text: str, track_view: Callable[[str], None]) -> str:
+    def named_in(self, session: SparkSession, text: str, own_view: Callable[[str], str]) -> str:
         """Return a statement with temporary names in place of other states of Hudi tables.
 
         Args:
             session: The connection's session.
             text: The statement.
-            track_view: Remembers a temporary name, to drop it with the connection.
+            own_view: Makes of a name one of the connection's own, to be dropped with it.
 
         Raises:
             DbtRuntimeError: A state that cannot be told from the text, or in a view, which would outlive the name.
@@ -91,9 +91,9 @@ class EarlierStates:
                 raise DbtRuntimeError(
                     f"{text[place.start : place.end]} stands in a view, which would show it as of now: make it a table"
                 )
-            name = f"dbt_hudi_state_{hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]}"
+            said = hashlib.sha256(text[place.start : place.end].encode()).hexdigest()[:16]
+            name = own_view(f"dbt_hudi_state_{said}")
             frame.createOrReplaceTempView(name)
-            track_view(name)
             called = "" if place.called is None else f" as {quoted(place.called)}"
             pieces += [text[position : place.start], f"`{name}`{called}"]
             position = place.end

@@ -22,16 +22,14 @@ _COLUMNS: Mapping[str, str] = {
 }
 
 
-def named_in(
-    warehouse: Warehouse, session: SparkSession, query: str, track_view: Callable[[str], None]
-) -> str:
+def named_in(warehouse: Warehouse, session: SparkSession, query: str, own_view: Callable[[str], str]) -> str:
     """Return a query with temporary names in place of the two.
 
     Args:
         warehouse: The profile's tables.
         session: The connection's session.
         query: A statement.
-        track_view: Remembers a temporary name, to drop it with the connection.
+        own_view: Makes of a name one of the connection's own, to be dropped with it.
 
     Raises:
         DbtRuntimeError: A view or table of Spark's that would be made of them, which would outlive the name.
@@ -42,7 +40,7 @@ def named_in(
     query = without_leading_dot(query, _SCHEMA)
     try:
         for table in _COLUMNS:
-            view = f"dbt_hudi_{_SCHEMA}_{table}"
+            view = own_view(f"dbt_hudi_{_SCHEMA}_{table}")
             changed = with_view(session, query, partial(_is_meant, table), view)
             if changed == query or session.catalog.databaseExists(_SCHEMA):
                 continue
@@ -52,7 +50,6 @@ def named_in(
                 )
             rows = list(_tables(warehouse, session) if table == "tables" else _schemata(warehouse, session))
             session.createDataFrame(rows, _COLUMNS[table]).createOrReplaceTempView(view)
-            track_view(view)
             query = changed
     except (PySparkException, Py4JError):
         pass  # Spark runs it again and reports the syntax error with its own words

@@ -112,10 +112,10 @@ class StatementRouter:
         self._warehouse = warehouse
         self._states = EarlierStates(warehouse)
 
-    def with_states(self, session: SparkSession, statement: str, track_view: Callable[[str], None]) -> str:
+    def with_states(self, session: SparkSession, statement: str, own_view: Callable[[str], str]) -> str:
         """Return a statement with temporary names for other states of tables (`EarlierStates`) and for what Spark has not."""
-        statement = information_schema.named_in(self._warehouse, session, statement, track_view)
-        return self._states.named_in(session, statement, track_view)
+        statement = information_schema.named_in(self._warehouse, session, statement, own_view)
+        return self._states.named_in(session, statement, own_view)
 
     def route(self, session: SparkSession, statement: str) -> Routed | None:
         """Run a statement that concerns a Hudi table or a name of the warehouse; None leaves it to Spark."""
