@@ -38,9 +38,8 @@ def run_python_model(session: SparkSession, name: str, code: str) -> DataFrame:
     module = types.ModuleType(f"dbt_hudi_model_{uuid.uuid4().hex}")
     module.__dict__["spark"] = session
     sys.modules[module.__name__] = module  # classes defined by the model must be importable for pickling
-    _pickling.register_pickle_by_value(
-        module
-    )  # workers, which have no such module, get what runs there as a whole
+    # workers have no such module, and so are sent what runs there as a whole
+    _pickling.register_pickle_by_value(module)
     try:
         exec(compile(code, f"<python model {name}>", "exec"), module.__dict__)  # noqa: S102
         helper = module.__dict__["dbtObj"](session.table)
