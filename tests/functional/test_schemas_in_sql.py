@@ -61,6 +61,21 @@ class TestSchemas:
         assert [text[:18] for text in told] == ["CREATE SCHEMA said"] * (CATALOG == "directory")
         project.run_sql("drop schema said")
 
+    @pytest.mark.parametrize("words", ["in other compute statistics", "compute statistics noscan"])
+    def test_all_tables_of_a_schema_are_analysed_and_those_of_hudi_are_not_measured_by_spark(
+        self, project: Any, emptied: Path, words: str
+    ) -> None:
+        """Of their folders Spark would measure 0 bytes."""
+        tables = "create table other.t using hudi as select 1 id; create table other.plain using csv as select 1 id"
+        project.run_sql(f"{tables}; use other; analyze tables {words}; use {project.test_schema}")
+        known = {}
+        for name in ("t", "plain"):
+            told = project.run_sql(f"describe extended other.{name}", fetch="all")
+            known[name] = {row[0]: row[1] for row in told}.get("Statistics")
+        project.run_sql("drop schema other cascade")
+        assert not str(known["t"]).startswith("0 bytes")
+        assert str(known["plain"]).startswith("2 bytes")
+
     def test_the_schema_that_spark_keeps_loses_nothing_when_it_is_to_be_dropped(self, project: Any) -> None:
         project.run_sql("create table default.kept using hudi as select 1 as id")
         with pytest.raises(Exception, match="schema default cannot be dropped"):

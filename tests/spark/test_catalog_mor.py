@@ -298,3 +298,12 @@ def test_a_column_that_hides_sparks_metadata_is_refused(spark, name, tmp_path):
     table.commit({"": {"f-0": pa.table({"id": [1], "_METADATA": ["x"]}, schema=schema)}})
     with pytest.raises(UnsupportedTableError, match="_METADATA|_metadata"):
         register_table(spark, name, table.storage)
+
+
+def test_a_size_of_zero_that_spark_measured_of_all_tables_is_put_right(spark, name, table):
+    published_size = register_table(spark, name, table.storage).size_bytes
+    spark.sql(f"analyze tables in {name.database} compute statistics noscan")
+    register_table(spark, name, table.storage)
+    for suffix in ("__hudi_files", "_ro"):
+        plan = spark.table(name.with_suffix(suffix).sql)._jdf.queryExecution().optimizedPlan()
+        assert int(plan.stats().sizeInBytes()) == published_size

@@ -346,6 +346,25 @@ def test_what_plain_spark_wrote_round_the_engine_is_healed(spark, name, table, s
     assert read(spark, f"select * from {name.sql}") == [(1, "x", "a")]
 
 
+@pytest.mark.parametrize(
+    ("merge_on_read", "suffixes"), [(False, ("",)), (True, ("_ro", "__hudi_files"))], ids=["cow", "mor"]
+)
+def test_streams_from_a_name_and_into_it_are_refused(spark, name, tmp_path, merge_on_read, suffixes):
+    """One into it would take the manifest for its own log of batches, one from it would tell rewritten rows again."""
+    table = HandmadeTable(tmp_path / "t", SCHEMA, ("dt",), merge_on_read=merge_on_read)
+    table.commit({"dt=x": {"f-0": rows(1)}})
+    register_table(spark, name, table.storage)
+    before = sorted((table.path / ".hoodie").rglob("*"))
+    for entry in (name.with_suffix(suffix).sql for suffix in suffixes):
+        stream = spark.readStream.format("rate").load().selectExpr("value id", "'x' dt", "'stray' v")
+        with pytest.raises(Exception, match=r"input source\(parquet\) is different from the table"):
+            stream.writeStream.option("checkpointLocation", str(tmp_path / "c")).toTable(entry)
+        found = spark.readStream.table(entry).writeStream.format("noop").trigger(availableNow=True)
+        with pytest.raises(Exception, match="not allowed in file stream sources"):
+            found.option("checkpointLocation", str(tmp_path / "d")).start().awaitTermination(60)
+    assert sorted((table.path / ".hoodie").rglob("*")) == before
+
+
 def test_dates_before_1900_are_read_as_they_are(spark, name, tmp_path):
     moment = datetime.datetime(1500, 3, 1, tzinfo=datetime.timezone.utc)
     schema = pa.schema([("id", pa.int64()), ("d", pa.date32()), ("t", pa.timestamp("us", "UTC"))])

@@ -133,6 +133,8 @@ def test_a_name_in_sql_reads_widened_columns_as_every_reader_does(spark, databas
         found = spark.table(name.sql)
         assert rows(found)[1] == rows(table.snapshot())[1] == sorted(expected)
         assert [row[0] for row in found.where("f <= 0.1").select("id").collect()] == [1]
+        if table_type == "mor":
+            assert rows(spark.table(name.with_suffix("_ro").sql)) == rows(table.read_optimized())
 
     write_rows((1, 0.1, 1), (2, 0.7, 2), (3, 0.3, 3))
     write_rows((2, 0.2, 2))

@@ -88,7 +88,7 @@ class TableSpec:
     def fingerprint(self) -> str:
         """Changes whenever anything of the entry does."""
         columns = [column.definition for column in self.columns]
-        return _digest(columns, self.location, self.options, self.comment, self.properties)
+        return _digest(columns, self.location, self.options, self.comment, self.properties, self.using)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,16 @@ REFUSED_TO_SPARK = {
 """Option of Spark's reader that has no effect on reading. A plain ``INSERT`` would leave Parquet files beside the
 manifest, where nobody reads them; asked for this mode, Spark refuses the statement with the text, before it writes."""
 
+_REFUSED_TO_STREAMS = {"modifiedBefore": "9999-01-01T00:00:00"}
+"""Option that leaves out no file of a query; streams refuse it. One from a name would tell rows that were rewritten anew."""
+
+_BASE_FILES = {"modifiedBefore": "2022-01-01T00:00:00"}
+"""Leaves out sidecars by their label, which is a later time; base files, and copies of them, have earlier ones."""
+
+_PROVIDER = "PARQUET"
+"""Spark's own name of the format is in small letters, and for a stream into a table the two have to be equal: it would take
+the manifests for what it wrote itself before, and leave out its first batches."""
+
 TYPE_PROPERTY = "hoodie.table.type"
 PROVIDER_PROPERTY = "provider"
 
@@ -107,9 +117,10 @@ class _Face:
             name,
             columns,
             self.place.uri(self.layout.folder),
-            {**values, **AS_STORED, **REFUSED_TO_SPARK, **options},
+            {**values, **AS_STORED, **REFUSED_TO_SPARK, **_REFUSED_TO_STREAMS, **options},
             self.notes.comment,
             self.properties(role),
+            _PROVIDER,
         )
 
 
@@ -201,7 +212,7 @@ def put_entries(
         changed = put_table(spark, face.table(name, TABLE, columns), existing)
         _keep_statistics(spark, name, existing, published.size_bytes)
         return changed
-    return _put_merge_on_read(spark, face, before)
+    return _put_merge_on_read(spark, face, before, published.size_bytes)
 
 
 def refresh_table(
@@ -286,7 +297,9 @@ def _drop_second_faces(spark: SparkSession, name: TableName, before: CatalogEntr
             drop_entry(spark, entry)
 
 
-def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | None) -> bool:
+def _put_merge_on_read(
+    spark: SparkSession, face: _Face, before: CatalogEntry | None, size_bytes: int
+) -> bool:
     """Create the four names of a merge-on-read table: its files, the snapshot over them, and Hudi's `_rt` and `_ro`."""
     name, base = face.name, face.storage.uri()
     # after a move the second names still show the place the table was at
@@ -297,6 +310,7 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | 
     internal = face.table(files, FILES, [*mask, *face.columns])
     found = _own_entry(spark, find_entry(spark, files), files, base, is_view=False)
     changed = put_table(spark, internal, found)
+    _keep_statistics(spark, files, found, size_bytes)
     query = snapshot_query(files, [column.name for column in face.columns])
     specs: list[TableSpec | ViewSpec] = [
         ViewSpec(name, face.columns, query, face.notes.comment, face.properties(SNAPSHOT)),
@@ -311,7 +325,7 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | 
             name.with_suffix(READ_OPTIMIZED_SUFFIX),
             READ_OPTIMIZED,
             face.columns,
-            pathGlobFilter="*.parquet",
+            **_BASE_FILES,
         ),
     ]
     for spec in specs:
@@ -335,6 +349,7 @@ def _put_merge_on_read(spark: SparkSession, face: _Face, before: CatalogEntry | 
             changed |= put_view(spark, spec, existing)
         else:
             changed |= put_table(spark, spec, existing)
+            _keep_statistics(spark, spec.name, existing, size_bytes)
     return changed
 
 

@@ -160,6 +160,24 @@ def analyze(statement: Statement, target: Target) -> Routed:
     return Routed(_OK)
 
 
+def analyze_tables(statement: Statement) -> Routed | None:
+    """ANALYZE TABLES: what ANALYZE TABLE does with each table of the schema, by Spark for those that are no Hudi tables."""
+    namespace, session, warehouse = statement.plan.child(), statement.session, statement.warehouse
+    parts = [] if plans.kind(namespace) == "CurrentNamespace$" else _schema_parts(namespace)
+    statement.check_catalog(parts)
+    schema = parts[-1] if parts else session.catalog.currentDatabase()
+    if not session.catalog.databaseExists(schema):
+        return None
+    scan = " noscan" if statement.plan.noScan() else ""
+    for entry in warehouse.entries(session, schema):
+        if entry.base is not None and entry.is_hudi_table:
+            with warehouse.one_writer(session, entry.base):
+                analyze(statement, Target(schema, entry.name.name, entry.base, None, is_face=False))
+        elif entry.base is None and not entry.is_view:
+            session.sql(f"analyze table {entry.name.sql} compute statistics{scan}")
+    return Routed(_OK)
+
+
 # --- names ----------------------------------------------------------------------------------------------------------
 
 

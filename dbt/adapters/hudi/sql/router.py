@@ -83,7 +83,7 @@ _REFUSED: Mapping[str, str] = {
     "AddCheckConstraint": "the contract of a model checks rows",
     "AlterTableClusterBy": "{{ hudi_cluster(...) }} puts its rows in order",
 }
-# Statements that make or drop names and need the warehouse whatever the target is.
+# Statements that make or drop names, or are about all of a schema, and need the warehouse whatever the target is.
 _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
     "CreateTable": creating.create_from_columns,
     "CreateTableAsSelect": creating.create_table_as_select,
@@ -98,6 +98,7 @@ _ON_NAME: Mapping[str, Callable[[Statement], Routed | None]] = {
     "DropNamespace": ddl.drop_schema,
     "CreateUserDefinedFunction": functions.create_function,
     "DropFunction": functions.drop_function,
+    "AnalyzeTables": ddl.analyze_tables,
 }
 
 
