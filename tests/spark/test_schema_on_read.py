@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hudi_engine import HudiTable, SchemaError, WriteConflictError, rebuild_table
+from hudi_engine.catalog import TableName, register_table
 from hudi_engine.changes.source import ChangeSource
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -158,6 +159,28 @@ def test_a_compaction_that_was_planned_before_a_rename_keeps_the_values(spark, t
     rename(table)
     assert table.compact().instant == planned
     assert _titles(table) == {1: "uno", 2: "two", 3: "three"}
+
+
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_name_in_sql_reads_a_renamed_column_of_files_from_before(spark, database, tmp_path, table_type):
+    table = create(spark, tmp_path, table_type=table_type)
+    name = TableName(database, "t")
+    table.upsert(frame(spark, *FIRST))
+    register_table(spark, name, table.storage)
+    rename(table)
+    register_table(spark, name, table.storage)
+    told = f"select id, title from {name.sql}"
+    assert dict(spark.sql(told).collect()) == {1: "one", 2: "two", 3: "three"}
+    table.upsert(_batch(spark, (1, 20, "a", "uno")))
+    register_table(spark, name, table.storage)
+    assert dict(spark.sql(told).collect()) == _titles(table) == {1: "uno", 2: "two", 3: "three"}
+    if table_type == "mor":
+        based = f"select id, title from {name.with_suffix('_ro').sql}"
+        assert dict(spark.sql(based).collect()) == {1: "one", 2: "two", 3: "three"}
+        table.compact()
+        register_table(spark, name, table.storage)
+        assert dict(spark.sql(told).collect()) == dict(spark.sql(based).collect()) == _titles(table)
+    assert not table.validate()
 
 
 CHANGE_DATA = "hoodie.table.cdc.enabled", "hoodie.table.cdc.supplemental.logging.mode"

@@ -41,6 +41,7 @@ from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.continuity import Look, writes_since
+from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
 
 logger = logging.getLogger(__name__)
 
@@ -99,8 +100,8 @@ def publish(
         run_sidecars: Where delta sidecars, and base files rewritten for Spark, are made.
         target: Storage that gets manifest and sidecars, None for the table's own.
         served_at: URI at which the table will be read, for a table that is moved after this call.
-        is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy, which
-            only makes sense with a ``target`` of its own. None lists all as they are.
+        is_readable: Test of base files; one that Spark would read wrongly is listed as a rewritten copy. None looks at one
+            file of each instant, as a writer gives all of them the same columns.
         renew: Take a number even when the newest manifest is current, so that a publisher that has read an older
             state cannot have it.
 
@@ -271,9 +272,10 @@ def _stamp(
     look = Look.at(timeline)
     writes, pending = tuple(sorted(look.writes)), tuple(sorted(look.pending or ()))
     newest = writes[-1] if writes else ""
-    return Stamp(
-        base, config.table_type.value, newest, writes, schema_digest(schema), pending, derived_at=derived_at
-    )
+    told = timeline.newest_metadata()
+    ids = "" if told is None else told.extra_metadata.get(LATEST_SCHEMA, "")
+    digest = schema_digest(schema, ids)
+    return Stamp(base, config.table_type.value, newest, writes, digest, pending, derived_at=derived_at)
 
 
 def _shows(manifest: Manifest, wanted: Stamp, timeline: Timeline) -> bool:

@@ -79,7 +79,7 @@ class SnapshotRequest:
         stamp: What the manifest will say about itself.
         target: Storage for derived files.
         layout: Layout of the manifest before; flat stays flat.
-        is_readable: Test of base files, None when all of them can be listed as they are.
+        is_readable: Test of base files, None for that of the table's own writers.
     """
 
     storage: Storage
@@ -163,9 +163,14 @@ def snapshot_entries(
     return SnapshotContent(layout, tuple(lines), native)
 
 
-def schema_digest(schema: pa.Schema | None) -> str:
-    """Return the identity of a table's schema, ``""`` for none."""
-    return "" if schema is None else hashlib.sha256(repr(list(schema)).encode()).hexdigest()[:24]
+def schema_digest(schema: pa.Schema | None, ids: str = "") -> str:
+    """Return the identity of a table's schema, ``""`` for none.
+
+    Args:
+        schema: The data columns.
+        ids: What the newest commit says of their ids, by which a dropped column and a new one of its name differ.
+    """
+    return "" if schema is None else hashlib.sha256(f"{list(schema)!r}{ids}".encode()).hexdigest()[:24]
 
 
 def _touched_partitions(request: SnapshotRequest, previous: Manifest) -> set[str] | None:
@@ -289,15 +294,12 @@ class _Derivation:
 
     def _is_readable(self, context: ReadContext, base: BaseFile) -> bool:
         """Tell whether Spark may read a base file; of this engine's own a writer gives all of an instant the same columns."""
-        request = self._request
+        request, history = self._request, context.schema_history
         if request.is_readable is not None:
             return request.is_readable(context, base)
-        if (
-            request.schema is None
-            or request.target is not request.storage
-            or context.schema_history is not None
-        ):
-            return True
+        if history is not None and history.version_at(base.instant) != history.newest():
+            return False
+        assert request.schema is not None
         if base.instant not in self._misread:
             self._misread[base.instant] = is_misread(request.storage, base.path, request.schema)
         return not self._misread[base.instant]

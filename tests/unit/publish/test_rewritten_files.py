@@ -1,0 +1,88 @@
+"""Base files that Spark would read wrongly under the table's columns of now are listed as rewritten copies."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hudi_engine.publish.manifest import newest_manifest, publish
+from hudi_engine.storage import open_storage
+from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
+
+from tests.unit.publish.conftest import SCHEMA, log_update, rows
+
+
+def alter(table, **ids):
+    """Commit other columns as Hudi's ALTER TABLE with schema on read does; gives their ids."""
+    instant = table.next_instant()
+    folder = table.path / ".hoodie" / ".schema"
+    folder.mkdir(exist_ok=True)
+    known = max(folder.iterdir(), default=None)
+    before = (
+        [_version(0, id=0, dt=1, v=2)] if known is None else json.loads(known.read_text("utf-8"))["schemas"]
+    )
+    versions = [_version(instant, **ids), *before]
+    (folder / f"{instant}.schemacommit").write_text(json.dumps({"schemas": versions}), "utf-8")
+    table.schema = pa.schema([(name, pa.int64() if name == "id" else pa.string()) for name in ids])
+    told = {"schema": table.avro_text(), LATEST_SCHEMA: json.dumps(versions[0])}
+    action = "deltacommit" if table.merge_on_read else "commit"
+    body = CommitMetadata(extra_metadata=told, operation_type="ALTER_SCHEMA").to_json()
+    table.storage.create(f".hoodie/{instant}.{action}", body)
+
+
+def _version(instant, **ids):
+    fields = [
+        {"id": number, "name": name, "optional": True, "type": "long" if name == "id" else "string"}
+        for name, number in ids.items()
+    ]
+    return {"max_column_id": 9, "version_id": int(instant), "type": "record", "fields": fields}
+
+
+def shown(table, name, place=None):
+    """What Spark reads of a column by its name, from the files that are listed."""
+    publish(table.storage, target=place)
+    found = []
+    for uri in newest_manifest(place or table.storage).uris():
+        content = pq.read_table(uri.removeprefix("file:"), partitioning=None)
+        found += content[name].to_pylist() if name in content.column_names else [None] * len(content)
+    return sorted(found, key=str)
+
+
+def test_a_renamed_column_keeps_its_values_in_files_from_before(cow):
+    cow.commit({"dt=x": {"f-0": rows(1)}, "dt=y": {"g-0": rows(2, dt="y", v="b")}})
+    publish(cow.storage)
+    alter(cow, id=0, dt=1, title=2)
+    assert shown(cow, "title") == ["a", "b"]
+    cow.commit({"dt=x": {"f-0": rows(1, v="c").rename_columns(["id", "dt", "title"])}})
+    assert shown(cow, "title") == ["b", "c"]
+    copied = [each.uri for each in newest_manifest(cow.storage).entries if each.origin is not None]
+    assert len(copied) == 1, "what was written since the renaming is listed as it is"
+
+
+def test_a_renamed_column_keeps_its_values_beside_logs(mor):
+    log_update(mor, 1)
+    alter(mor, id=0, dt=1, title=2)
+    mask = None
+    assert shown(mor, "title") == [mask, "a", "a", "a", "a", "log"]
+
+
+def test_a_new_column_does_not_show_what_a_dropped_one_of_its_name_held(cow):
+    cow.commit({"dt=x": {"f-0": rows(1)}})
+    publish(cow.storage)
+    for columns in ({"id": 0, "dt": 1}, {"id": 0, "dt": 1, "v": 3}):
+        alter(cow, **columns)
+    assert cow.schema == SCHEMA
+    assert shown(cow, "v") == [None]
+    assert not publish(cow.storage).published
+
+
+def test_a_list_outside_of_the_table_has_copies_of_widened_columns_too(cow, tmp_path):
+    cow.commit({"dt=x": {"f-0": rows(1)}, "dt=y": {"g-0": rows(2, dt="y")}})
+    place = open_storage(str(tmp_path / "beside"))
+    assert shown(cow, "id", place) == [1, 2]
+    cow.schema = SCHEMA.set(0, pa.field("id", pa.string()))
+    wide = rows(1).set_column(0, "id", pa.array(["1"]))
+    cow.commit({"dt=x": {"f-0": wide}})
+    assert shown(cow, "id", place) == ["1", "2"]
