@@ -19,6 +19,7 @@ from hudi_engine.catalog import (
 )
 from hudi_engine.catalog.spark_entry import Column, TableSpec, _create_by_statements, find_entry, put_table
 from hudi_engine.errors import ConfigError, TableExistsError
+from hudi_engine.publish.manifest import publish
 
 from tests.helpers.handmade import HandmadeTable
 
@@ -344,6 +345,18 @@ def test_what_plain_spark_wrote_round_the_engine_is_healed(spark, name, table, s
     spark.sql(statement.format(name.sql))
     register_table(spark, name, table.storage)
     assert read(spark, f"select * from {name.sql}") == [(1, "x", "a")]
+
+
+def test_a_name_that_shows_a_list_which_its_table_has_left_fails_and_says_so(spark, name, table):
+    table.commit({"dt=x": {"f-0": rows(1)}})
+    register_table(spark, name, table.storage)
+    table.commit({"odd": {"h-0": rows(2, dt="odd")}})
+    published = publish(table.storage)
+    for read_again in ("refresh table {}", "select id from {}"):
+        with pytest.raises(Exception, match=r"are listed in \.hoodie/spark_catalog/flat now, make its name"):
+            read(spark, read_again.format(name.sql))
+    register_table(spark, name, table.storage, published=published)
+    assert read(spark, f"select id, dt from {name.sql}") == [(1, "x"), (2, "odd")]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from hudi_engine.errors import StorageError, TimelineError, UnsupportedTableErro
 from hudi_engine.merge.table_reader import table_schema
 from hudi_engine.publish.derive import RunTasks, make_in_threads
 from hudi_engine.publish.manifest_file import (
+    FIRST_NUMBER,
+    NUMBER_STEP,
     Layout,
     Manifest,
     ManifestFolder,
@@ -26,6 +29,7 @@ from hudi_engine.publish.manifest_file import (
     decode_uri,
     encode_uri,
     encoded_uri,
+    format_ended,
     format_manifest,
     is_healthy,
     number_after,
@@ -298,7 +302,31 @@ def _create(place: Storage, found: _Newest, content: SnapshotContent, stamp: Sta
     if not place.exclusive_create and folder.read(number) != manifest:
         return None
     folder.trim(number)
-    return manifest
+    return manifest if _ends_hive(place, found, content.layout, number) else None
+
+
+def _ends_hive(place: Storage, found: _Newest, layout: Layout, number: int) -> bool:
+    """End the lists by folder names when a table is listed flat from now on: who still reads them would do so for ever.
+
+    The second flat list sees to it too, in case the publisher of the first one died.
+
+    Returns:
+        False when somebody has published there since ``found``: numbers are taken once in a folder only, and what was published
+        may be newer than the flat list.
+    """
+    if layout is Layout.HIVE or number > FIRST_NUMBER + NUMBER_STEP:
+        return True
+    folder = ManifestFolder(place, Layout.HIVE)
+    for _ in range(_ATTEMPTS):
+        numbers = folder.numbers()
+        newest = folder.read(numbers[-1]) if numbers and found.layout is Layout.FLAT else None
+        if not numbers or (newest is not None and newest.stamp is None):
+            break
+        with suppress(FileExistsError):
+            folder.create(number_after(numbers), format_ended(layout))
+            folder.trim(number_after(numbers))
+            break
+    return found.layout is Layout.FLAT or numbers == list(found.numbers)
 
 
 def _published(manifest: Manifest, layout: Layout, schema: pa.Schema | None, *, published: bool) -> Published:

@@ -206,6 +206,11 @@ def format_manifest(stamp: Stamp, lines: Iterable[bytes]) -> bytes:
     return b"\n".join([_VERSION_LINE, json.dumps(head).encode(), *lines])
 
 
+def format_ended(layout: Layout) -> bytes:
+    """Format what ends the manifests of a layout that a table has left: no list, so Spark fails with what stands here."""
+    return f"nothing: the files of this table are listed in {layout.folder} now, make its name known again".encode()
+
+
 def format_line(entry: ManifestEntry) -> bytes:
     """Format one file."""
     status = _status(entry.uri, entry.size, entry.modified_ms, is_dir=False)
