@@ -122,7 +122,11 @@ class HandmadeTable:
         return [encode_delete_block(pa.array(keys, pa.string()), folders, None, instant, avro)]
 
     def complete(
-        self, instant: str, stats: list[WriteStat], replaced: dict[str, list[str]] | None = None
+        self,
+        instant: str,
+        stats: list[WriteStat],
+        replaced: dict[str, list[str]] | None = None,
+        operation: str = "UPSERT",
     ) -> None:
         """Complete an instant: the commit point."""
         action = (
@@ -132,7 +136,7 @@ class HandmadeTable:
         for stat in stats:
             by_partition.setdefault(stat.partition_path or "", []).append(stat)
         body = CommitMetadata(
-            by_partition, {"schema": self.avro_text()}, "UPSERT", partition_to_replace_file_ids=replaced
+            by_partition, {"schema": self.avro_text()}, operation, partition_to_replace_file_ids=replaced
         ).to_json()
         self.storage.create(f".hoodie/{instant}.{action}", body)
 
@@ -140,6 +144,7 @@ class HandmadeTable:
         self,
         files: Mapping[str, Mapping[str, pa.Table]],
         replaced: dict[str, list[str]] | None = None,
+        operation: str = "UPSERT",
     ) -> str:
         """Write base files, by partition and file id, and complete the instant."""
         instant = self.next_instant()
@@ -148,7 +153,7 @@ class HandmadeTable:
             for partition, groups in files.items()
             for file_id, rows in groups.items()
         ]
-        self.complete(instant, stats, replaced)
+        self.complete(instant, stats, replaced, operation)
         return instant
 
 

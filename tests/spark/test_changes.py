@@ -189,3 +189,20 @@ def test_moments_and_names_stand_for_states(spark, tmp_path):
         table.changes(moment, "2020-01-01")
     with pytest.raises(ConfigError, match="mode is 'some'; legal are net, all, latest"):
         table.changes(first, mode="some")
+
+
+def test_what_changed_around_overwrites_that_are_left_out_is_one_change_a_key(spark, tmp_path):
+    table = make(spark, tmp_path / "t")
+    start = table.upsert(frame(spark, (1, 1, "a", "one"), (2, 1, "b", "two"), (3, 1, "a", "three"))).instant
+    table.upsert(frame(spark, (1, 2, "a", "ONE")))
+    table.insert_overwrite(frame(spark, (2, 3, "b", "other")))
+    table.delete(frame(spark, (1, 4, "a", "ONE")))
+    table.upsert(frame(spark, (3, 5, "a", "THREE")))
+    found = {
+        mode: sorted(
+            (kind, row[0])
+            for kind, row, _ in told(table.changes(start, None, mode, skip_insert_overwrite=True))
+        )
+        for mode in ("net", "latest")
+    }
+    assert found == {"net": [("delete", 1), ("update_after", 3)], "latest": [("update_after", 3)]}

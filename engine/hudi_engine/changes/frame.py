@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hudi_engine.changes.columns import (
     AFTER,
+    ALL,
     CHANGE_TYPE,
     COMMITTED,
     INSERT,
@@ -21,8 +22,8 @@ from hudi_engine.changes.columns import (
 )
 from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.group import Comparison, meet
-from hudi_engine.changes.plan import ChangePlan, context_at, context_of_end
-from hudi_engine.changes.slices import StatesOfGroups, slices_of_whole
+from hudi_engine.changes.plan import ChangePlan, context_at, context_of_end, newest_slices
+from hudi_engine.changes.slices import slices_of_whole
 from hudi_engine.changes.touched import Step
 from hudi_engine.changes.window import Point
 from hudi_engine.config.options import Options
@@ -86,22 +87,10 @@ def inserted_rows(reading: Reading, point: Point, commit: str) -> DataFrame:
 
 
 def newest_images(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFrame:
-    """Return the rows that the step wrote and that are still there, as updates; nothing of before is opened.
-
-    Raises:
-        HistoryGapError: Files of the end of the step have gone.
-    """
+    """Return the rows that the step wrote and that are still there, as updates; raises as `newest_slices` does."""
     from pyspark.sql import functions as F
 
-    states = StatesOfGroups(reading.state, {partition for partition, _ in step.groups})
-    cleaned.look_again()
-    slices = []
-    for key in sorted(step.groups):
-        if not states.is_replaced(key, step.after):
-            found = states.slice_at(key, step.after)
-            cleaned.check_after(step, key, found)
-            if found is not None:
-                slices.append(found)
+    slices = newest_slices(reading.state, step, cleaned)
     frame = slices_frame(reading.spark, reading.state, reading.at(step.after), slices)
     return _typed(frame.where(F.col(COMMIT_TIME).isin(sorted(step.writes))), AFTER, "")
 
@@ -144,7 +133,8 @@ def _joined(reading: Reading, plan: ChangePlan, units: Sequence[Comparison]) -> 
             )
 
     parts = min(len(units), tasks, int(reading.spark.conf.get("spark.sql.shuffle.partitions") or 200))
-    together = frame.repartition(parts, F.col(STEP), F.col(PARTITION_PATH), F.col(RECORD_KEY))
+    by = [STEP, PARTITION_PATH, RECORD_KEY] if mode == ALL else [PARTITION_PATH, RECORD_KEY]
+    together = frame.repartition(parts, *map(F.col, by))
     return together.mapInArrow(run, frame.schema)
 
 

@@ -16,6 +16,7 @@ from hudi_engine.changes.written import touched_rows
 from hudi_engine.config.enums import MergeMode
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.filegroup.file_slice import FileSlice
+from hudi_engine.merge.modes.fold import key_codes
 from hudi_engine.merge.modes.registry import merge_rule
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.record_keys import record_keys
@@ -55,14 +56,14 @@ class Comparison:
 
 
 def compare_group(
-    reads: tuple[ReadContext, ReadContext], unit: Comparison, writes: frozenset[str], mode: str
+    reads: tuple[ReadContext, ReadContext], unit: Comparison, writes: frozenset[str] | None, mode: str
 ) -> pa.Table:
     """Return the changed rows of a file group in one step.
 
     Args:
         reads: How the slices of before and after are read.
         unit: The group.
-        writes: Instants of the step that may have changed rows.
+        writes: Instants of the step that may have changed rows; None for all.
         mode: ``net`` or ``all``; in ``all`` updates come with the row before.
 
     Raises:
@@ -116,7 +117,7 @@ def _touched(
 class _Stamp:
     step: int
     commit: str
-    writes: frozenset[str]
+    writes: frozenset[str] | None
 
 
 def changed_rows(before: pa.Table, after: pa.Table, matched: Matched, mode: str, stamp: _Stamp) -> pa.Table:
@@ -137,11 +138,22 @@ def _stamped(rows: pa.Table, kind: str, stamp: _Stamp) -> pa.Table:
     commits = pa.repeat(pa.scalar(stamp.commit, pa.string()), rows.num_rows)
     if kind in (INSERT, AFTER):
         written = rows.column(COMMIT_TIME)
-        inside = pc.is_in(written, value_set=pa.array(sorted(stamp.writes), pa.string()))
-        commits = pc.if_else(inside, written, commits)
+        commits = pc.if_else(is_of(written, stamp.writes), written, commits)
     rows = rows.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
     rows = rows.append_column(COMMITTED, commits)
     return rows.append_column(STEP, pa.repeat(pa.scalar(stamp.step, pa.int32()), rows.num_rows))
+
+
+def is_of(written: pa.ChunkedArray, writes: frozenset[str] | None) -> pa.ChunkedArray:
+    """Return which commit times are of some writes, None for any."""
+    if writes is None:
+        return pc.is_valid(written)
+    return pc.is_in(written, value_set=pa.array(sorted(writes), pa.string()))
+
+
+def as_newest(rows: pa.Table) -> pa.Table:
+    """Return net changes without the deletes, as updates all."""
+    return _as_kind(rows.filter(pc.not_equal(rows.column(CHANGE_TYPE), DELETE)), AFTER)
 
 
 def meet(rows: pa.Table, mode: str) -> pa.Table:
@@ -149,7 +161,7 @@ def meet(rows: pa.Table, mode: str) -> pa.Table:
 
     Args:
         rows: Changes, in the schema of `task_schema`; all of a key are there.
-        mode: ``net`` or ``all``.
+        mode: ``net`` or ``all``; in ``net`` those of several steps become those of one too.
     """
     kinds = rows.column(CHANGE_TYPE)
     before, after = rows.filter(pc.equal(kinds, DELETE)), rows.filter(pc.equal(kinds, INSERT))
@@ -165,6 +177,31 @@ def meet(rows: pa.Table, mode: str) -> pa.Table:
     if mode == ALL:
         place = old.column_names.index(COMMITTED)
         parts.append(_as_kind(old.set_column(place, COMMITTED, now.column(COMMITTED)), BEFORE))
+        return pa.concat_tables(parts)
+    return _one_a_key(pa.concat_tables(parts))
+
+
+def _one_a_key(rows: pa.Table) -> pa.Table:
+    """Return the net changes of several steps as those of one: what the last step tells of a key, seen from before the first."""
+    steps = rows.column(STEP).to_numpy()
+    if not len(steps) or steps.min() == steps.max():
+        return rows
+    codes, distinct = key_codes(_places(rows, of_step=False))
+    first, last = np.full(distinct, steps.max()), np.full(distinct, steps.min())
+    np.minimum.at(first, codes, steps)
+    np.maximum.at(last, codes, steps)
+    kinds = rows.column(CHANGE_TYPE)
+    came, went = (pc.equal(kinds, kind).to_numpy() for kind in (INSERT, DELETE))
+    was_there = np.isin(codes, codes[~came & (steps == first[codes])])
+    counts = steps == last[codes]
+    parts = [
+        _as_kind(rows.filter(pa.array(counts & mask)), kind)
+        for mask, kind in (
+            (went & was_there, DELETE),
+            (~went & was_there, AFTER),
+            (~went & ~was_there, INSERT),
+        )
+    ]
     return pa.concat_tables(parts)
 
 
@@ -173,10 +210,10 @@ def _as_kind(rows: pa.Table, kind: str) -> pa.Table:
     return rows.set_column(place, CHANGE_TYPE, pa.repeat(pa.scalar(kind), rows.num_rows))
 
 
-def _places(rows: pa.Table) -> pa.ChunkedArray:
+def _places(rows: pa.Table, *, of_step: bool = True) -> pa.ChunkedArray:
     """Step, partition and key of each row as one text; a newline is in no partition path."""
-    step = rows.column(STEP).cast(pa.string())
-    found = pc.binary_join_element_wise(step, rows.column(PARTITION_PATH), rows.column(RECORD_KEY), "\n")
+    names = [*([STEP] if of_step else []), PARTITION_PATH, RECORD_KEY]
+    found = pc.binary_join_element_wise(*(rows.column(name).cast(pa.string()) for name in names), "\n")
     return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found], pa.string())
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from hudi_engine.changes.columns import ALL, COMMITTED, NET, STEP, task_schema, told_columns
+from hudi_engine.changes.columns import ALL, COMMITTED, LATEST, NET, STEP, task_schema, told_columns
 from hudi_engine.changes.gaps import CleanedFiles, check_known, check_start, check_timeline
-from hudi_engine.changes.group import Comparison, compare_group, meet
+from hudi_engine.changes.group import Comparison, compare_group, is_of, meet
 from hudi_engine.changes.slices import StatesOfGroups
-from hudi_engine.changes.touched import Step, net_step, single_steps, without_overwrites
+from hudi_engine.changes.touched import Step, net_step, single_steps, told_as_one, without_overwrites
 from hudi_engine.changes.window import Point, window_of
 from hudi_engine.config.enums import CdcLogging
 from hudi_engine.config.options import Options
@@ -19,6 +19,7 @@ from hudi_engine.errors import HistoryGapError
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.missing import check_slice_whole
 from hudi_engine.merge.read_context import ReadContext
+from hudi_engine.schema.meta_fields import COMMIT_TIME
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import FileGroupKey
 from hudi_engine.timeline.moments import Moment, digits_of
@@ -30,19 +31,21 @@ class ChangePlan:
 
     Args:
         read: How slices are read, in the columns that changes are told in.
-        points: State before, state after and the writes of each step.
+        points: State before, state after and the writes of each step; None for all, whose rows keep their commit times.
         units: File groups to compare.
-        mode: ``net`` or ``all``.
+        mode: ``net`` or ``all``; ``latest`` for the rows of after that the writes of the step made.
     """
 
     read: ReadContext
-    points: tuple[tuple[Point, Point, frozenset[str]], ...]
+    points: tuple[tuple[Point, Point, frozenset[str] | None], ...]
     units: tuple[Comparison, ...]
     mode: str
 
     def compare(self, unit: Comparison) -> pa.Table:
         """Return the changes of one file group; raises as compare_group does."""
-        return compare_group(self.reads_of(unit), unit, self.points[unit.step][2], self.mode)
+        writes = self.points[unit.step][2]
+        found = compare_group(self.reads_of(unit), unit, writes, self.mode)
+        return found if self.mode != LATEST else found.filter(is_of(found.column(COMMIT_TIME), writes))
 
     def told(self, unit: Comparison) -> pa.Table:
         """Return the changes of one file group in the columns that they are told in; as `compare`."""
@@ -100,7 +103,7 @@ def steps_since(
         end: Included; None for now.
         mode: ``all`` gives a step for each commit; otherwise the window is one.
         known: The start is an instant that the table must have had.
-        skip_insert_overwrite: Overwrites are no part of a step, so that the window is one step between two of them.
+        skip_insert_overwrite: Overwrites are no part of a step, so that the window is a step between each two of them.
 
     Raises:
         HistoryGapError: Commits of the window are not on the timeline, or its start was taken back.
@@ -117,7 +120,36 @@ def steps_since(
     windows = without_overwrites(state, window) if skip_insert_overwrite else [window]
     if mode == ALL:
         return [step for each in windows for step in single_steps(state, each)], cleaned
-    return [net_step(state, each) for each in windows if each.writes], cleaned
+    return told_as_one([net_step(state, each) for each in windows if each.writes]), cleaned
+
+
+def newest_slices(state: TableState, step: Step, cleaned: CleanedFiles) -> list[FileSlice]:
+    """Return the slices that have the rows which a step wrote; nothing of before is looked at.
+
+    Raises:
+        HistoryGapError: Files of the end of the step have gone.
+        CorruptTableError: A file that a write of the step made is lost.
+    """
+    states = StatesOfGroups(state, {partition for partition, _ in step.groups})
+    cleaned.look_again()
+    found = (
+        _checked_after(state, states, step, key, cleaned)
+        for key in sorted(step.groups)
+        if not states.is_replaced(key, step.after)
+    )
+    return [each for each in found if each is not None]
+
+
+def plan_newest(
+    state: TableState, read: ReadContext, steps: Sequence[Step], cleaned: CleanedFiles
+) -> ChangePlan:
+    """Return a plan that tells the rows which some steps wrote and which are still there; raises as `newest_slices` does."""
+    units = tuple(
+        Comparison(number, each.partition, None, each, "", meets_others=False)
+        for number, step in enumerate(steps)
+        for each in newest_slices(state, step, cleaned)
+    )
+    return ChangePlan(read, _points(steps), units, LATEST)
 
 
 def plan_changes(
@@ -129,8 +161,11 @@ def plan_changes(
         HistoryGapError: Files of before or after a step have gone.
         CorruptTableError: A file that a write of a step made is lost.
     """
-    points = tuple((step.before, step.after, step.writes) for step in steps)
-    return ChangePlan(read, points, tuple(_comparisons(state, steps, cleaned)), mode)
+    return ChangePlan(read, _points(steps), tuple(_comparisons(state, steps, cleaned)), mode)
+
+
+def _points(steps: Sequence[Step]) -> tuple[tuple[Point, Point, frozenset[str]], ...]:
+    return tuple((step.before, step.after, step.writes) for step in steps)
 
 
 def _check_base_is_there(state: TableState, key: FileGroupKey, found: FileSlice | None) -> None:
@@ -177,23 +212,30 @@ def _checked_before(
     return found
 
 
+def _checked_after(
+    state: TableState, states: StatesOfGroups, step: Step, key: FileGroupKey, cleaned: CleanedFiles
+) -> FileSlice | None:
+    """Return the slice of after a step, which no replace commit took out; raises as `newest_slices` does."""
+    found = states.slice_at(key, step.after)
+    cleaned.check_after(step, key, found)
+    check_slice_whole(state.storage, state.config, state.timeline, found, step.files.get(key, ()))
+    return found
+
+
 def _comparisons(state: TableState, steps: Sequence[Step], cleaned: CleanedFiles) -> Iterator[Comparison]:
     """Pair the slices before and after each step; what has been cleaned meanwhile is refused, not left out."""
     states = StatesOfGroups(state, {partition for step in steps for partition, _ in step.groups})
     cleaned.look_again()
     for number, step in enumerate(steps):
         for key, commit in sorted(step.groups.items()):
-            before, after = (
-                None if states.is_replaced(key, point) else states.slice_at(key, point)
-                for point in (step.before, step.after)
-            )
+            before = after = None
             files = step.change_data.get(key, ())
             if not states.is_replaced(key, step.before):
                 # of key and operation alone the rows before are those of the slice
                 tells_before = bool(files) and state.config.cdc_logging is not CdcLogging.OP_KEY_ONLY
-                before = _checked_before(state, cleaned, step, key, before, tells_before=tells_before)
+                found = states.slice_at(key, step.before)
+                before = _checked_before(state, cleaned, step, key, found, tells_before=tells_before)
             if not states.is_replaced(key, step.after):
-                cleaned.check_after(step, key, after)
-                check_slice_whole(state.storage, state.config, state.timeline, after, step.files.get(key, ()))
+                after = _checked_after(state, states, step, key, cleaned)
             if before is not None or after is not None:
                 yield Comparison(number, key[0], before, after, commit, key[0] in step.moving, files)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from hudi_engine.changes.columns import AFTER, ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
-from hudi_engine.changes.gaps import CleanedFiles
 from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.changes.touched import Step, keeps_commit_times
+from hudi_engine.changes.touched import keeps_commit_times
 from hudi_engine.changes.window import Span, state_at
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HistoryGapError
@@ -93,19 +91,12 @@ def _since(reading: Reading, start: Moment, end: Moment | None, wanted: Wanted) 
     steps, cleaned = steps_since(
         state, start, end, mode=mode, known=wanted.known, skip_insert_overwrite=wanted.skip_insert_overwrite
     )
-    if mode == LATEST and steps and state.config.populate_meta_fields:
-        newest = [_newest(reading, step, cleaned) for step in steps]
-        return reduce(lambda one, other: one.unionByName(other), newest)
-    plan = plan_changes(state, reading.read, steps, cleaned, ALL if mode == ALL else NET)
-    frame = compared_rows(reading, plan)
-    return frame.where(F.col(CHANGE_TYPE) != DELETE) if mode == LATEST else frame
-
-
-def _newest(reading: Reading, step: Step, cleaned: CleanedFiles) -> DataFrame:
-    """Return the rows that a step wrote; where they do not say by themselves who wrote them, the states are compared."""
-    from pyspark.sql import functions as F
-
-    if keeps_commit_times(reading.state, step):
-        return newest_images(reading, step, cleaned)
-    frame = compared_rows(reading, plan_changes(reading.state, reading.read, [step], cleaned, NET))
-    return frame.where(F.col(CHANGE_TYPE) != DELETE).withColumn(CHANGE_TYPE, F.lit(AFTER))
+    # a row of one of several steps may be another one, or gone, after the next
+    if mode == LATEST and len(steps) == 1 and keeps_commit_times(state, steps[0]):
+        return newest_images(reading, steps[0], cleaned)
+    frame = compared_rows(
+        reading, plan_changes(state, reading.read, steps, cleaned, ALL if mode == ALL else NET)
+    )
+    if mode == LATEST:
+        frame = frame.where(F.col(CHANGE_TYPE) != DELETE).withColumn(CHANGE_TYPE, F.lit(AFTER))
+    return frame

@@ -11,23 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hudi_engine.changes.checkpoint import LIMIT_NAMES, WindowLimits, next_window
-from hudi_engine.changes.columns import (
-    ALL,
-    CHANGE_TYPE,
-    DELETE,
-    LATEST,
-    MODES,
-    NET,
-    task_schema,
-    told_schema,
-)
+from hudi_engine.changes.columns import ALL, LATEST, MODES, NET, task_schema, told_schema
 from hudi_engine.changes.gaps import check_start
-from hudi_engine.changes.group import Comparison, meet
-from hudi_engine.changes.plan import ChangePlan, plan_changes, steps_since
+from hudi_engine.changes.group import Comparison, as_newest, meet
+from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
 from hudi_engine.changes.slices import slices_of_whole
+from hudi_engine.changes.touched import keeps_commit_times
 from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
@@ -53,13 +44,13 @@ class Piece:
         plan: How slices are compared.
         units: File groups; several only where rows may have moved between them.
         columns: Columns of the reader.
-        deletes: Whether rows that went are told.
+        newest: The rows that are there are told, as updates all.
     """
 
     plan: ChangePlan
     units: tuple[Comparison, ...]
     columns: pa.Schema
-    deletes: bool
+    newest: bool
 
     def rows(self) -> pa.Table:
         """Read the slices and return the changes, in the columns of the reader."""
@@ -67,8 +58,8 @@ class Piece:
         found = pa.concat_tables(parts)
         if any(unit.meets_others for unit in self.units):
             found = meet(found, self.plan.mode)
-        if not self.deletes:
-            found = found.filter(pc.not_equal(found.column(CHANGE_TYPE), DELETE))
+        if self.newest:
+            found = as_newest(found)
         return cast_table(found, self.columns)
 
 
@@ -164,7 +155,8 @@ class ChangeSource:
         if start == end:
             return
         state = self.state()
-        plan = _plan(state, start, end, ALL if self.mode == ALL else NET)
+        plan = _plan(state, start, end, self.mode)
+        newest = self.mode == LATEST and bool(start)  # all rows first are inserts in every mode
         _check_columns(state, plan, columns)
         bare = replace(plan, units=())
         together: dict[str, list[Comparison]] = {}
@@ -172,9 +164,9 @@ class ChangeSource:
             if unit.meets_others:
                 together.setdefault(unit.partition, []).append(unit)
             else:
-                yield Piece(bare, (unit,), columns, self.mode != LATEST)
+                yield Piece(bare, (unit,), columns, newest)
         for units in together.values():
-            yield Piece(bare, tuple(units), columns, self.mode != LATEST)
+            yield Piece(bare, tuple(units), columns, newest)
 
 
 def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
@@ -185,11 +177,13 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     read = state.read_context(data, resolve_options({}))
     if start:
         steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
-        return plan_changes(state, read, steps, cleaned, mode)
+        if mode == LATEST and all(keeps_commit_times(state, step) for step in steps):
+            return plan_newest(state, read, steps, cleaned)
+        return plan_changes(state, read, steps, cleaned, ALL if mode == ALL else NET)
     state.timeline.check_readable(last.newest, asked="end")
     slices = slices_of_whole(state, last)
     units = tuple(Comparison(0, each.partition, None, each, end, meets_others=False) for each in slices)
-    return ChangePlan(read, ((last, last, _written(state)),), units, mode)
+    return ChangePlan(read, ((last, last, None),), units, NET)
 
 
 def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema) -> None:
@@ -200,10 +194,6 @@ def _check_columns(state: TableState, plan: ChangePlan, columns: pa.Schema) -> N
             f"{FORMAT}: column {gone[0]!r} of table {state.config.name!r} was renamed or dropped since the reader was made; load "
             "it anew (a stream: start it again)"
         )
-
-
-def _written(state: TableState) -> frozenset[str]:
-    return frozenset(each.requested_time for each in state.timeline.completed_writes)
 
 
 def register_change_source(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -26,7 +27,7 @@ class Step:
         writes: Requested times of the writes in between that may have changed rows.
         groups: File groups that they, or a clustering of what they touched, wrote or took out, with the newest such write.
         previous: Instant of the slice a group had before, as the writer saw it.
-        moving: Partitions in which a row may go in one file group and come in another.
+        moving: Partitions in which a row may go in one file group, or step, and come in another.
         files: Paths of data files that the writes made in a group, each with the write's requested time.
         change_data: Change data files of a group, in a step of one write.
         clusterings: Those that rewrote rows of the groups.
@@ -46,8 +47,10 @@ class Step:
 def keeps_commit_times(state: TableState, step: Step) -> bool:
     """Tell whether rows say which write of the step made them: a clustering may have given them its own instant.
 
-    The plan of a clustering says so; one that is gone says nothing.
+    The plan of a clustering says so; one that is gone says nothing. Nor do rows without meta columns.
     """
+    if not state.config.populate_meta_fields:
+        return False
     for instant in step.clusterings:
         try:
             told = (state.timeline.plan(instant) or {}).get("clusteringPlan") or {}
@@ -75,6 +78,16 @@ def net_step(state: TableState, window: Window) -> Step:
     timeline = state.timeline
     before, after = point_at(timeline, window.start), point_at(timeline, window.end)
     return _step(state, before, after, window.writes)
+
+
+def told_as_one(steps: list[Step]) -> list[Step]:
+    """Return net steps whose rows meet where several of them touched a partition: of a key one change is told."""
+    touched = Counter(
+        partition for step in steps for partition in {partition for partition, _ in step.groups}
+    )
+    for step in steps:
+        step.moving.update(partition for partition, count in touched.items() if count > 1)
+    return steps
 
 
 def single_steps(state: TableState, window: Window) -> list[Step]:

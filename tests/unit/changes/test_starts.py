@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hudi_engine.changes.columns import NET
 from hudi_engine.changes.gaps import check_start
-from hudi_engine.changes.plan import plan_changes, steps_since
+from hudi_engine.changes.plan import plan_changes, plan_newest, steps_since
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import CorruptTableError, HistoryGapError
 from hudi_engine.table_state import TableState
@@ -111,7 +111,9 @@ def test_a_lost_file_of_the_window_is_an_error_and_not_a_delete(tmp_path: Path) 
         read = state.read_context(schema, resolve_options({}))
         steps, cleaned = steps_since(state, since, until)
         assert plan_changes(state, read, steps, cleaned, NET).units
+        assert plan_newest(state, read, steps, cleaned).units
         lost.unlink()
-        with pytest.raises(CorruptTableError, match=f"{lost.name}.* is not there"):
-            plan_changes(state, read, steps, cleaned, NET)
+        for ask in (lambda *given: plan_changes(*given, NET), plan_newest):
+            with pytest.raises(CorruptTableError, match=f"{lost.name}.* is not there"):
+                ask(state, read, steps, cleaned)
         lost.write_bytes(whole)

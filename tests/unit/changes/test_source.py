@@ -1,0 +1,57 @@
+"""The changes of a table as a source of Spark, planned and read without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hudi_engine.changes.source import ChangeSource
+from hudi_engine.services import archive, clean
+
+from tests.helpers.handmade import HandmadeTable, file_id
+from tests.unit.services.tables import DAY_1, GROUP_1, SCHEMA, batch, options, writes
+
+FEW = {"keep__min__commits": 2, "keep__max__commits": 3, "clean__commits__retained": 1}
+
+
+def told(table: HandmadeTable, **asked: str) -> list[tuple[str, str, str]]:
+    source = ChangeSource({"path": str(table.path), **asked})
+    start = source.first()
+    pieces = source.pieces(start, source.after(start, source.limits), source.columns())
+    rows = [row for piece in pieces for row in piece.rows().to_pylist()]
+    return sorted((row["id"], row["_change_type"], row["_commit_time"]) for row in rows)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> HandmadeTable:
+    return HandmadeTable(tmp_path / "t", SCHEMA, ("day",))
+
+
+def test_all_rows_first_have_the_commits_that_wrote_them_also_archived_ones(table: HandmadeTable) -> None:
+    commits = [table.commit({DAY_1: {file_id(): batch({name: 1}, DAY_1)}}) for name in "abcde"]
+    archive(table.storage, options(**FEW))
+    assert len(writes(table.storage)) < len(commits)
+    assert told(table) == [(name, "insert", commit) for name, commit in zip("abcde", commits, strict=True)]
+    assert told(table, mode="latest") == told(table)
+
+
+def test_the_newest_rows_are_those_that_were_written_whatever_they_were_before(table: HandmadeTable) -> None:
+    start = table.commit({DAY_1: {GROUP_1: batch({"gone": 1, "same": 1}, DAY_1)}})
+    table.commit({DAY_1: {GROUP_1: batch({"same": 1, "new": 1}, DAY_1)}})
+    last = table.commit({DAY_1: {GROUP_1: batch({"same": 1, "new": 2}, DAY_1)}})
+    newest = [("new", "update_after", last), ("same", "update_after", last)]
+    assert told(table, mode="latest", start=start) == newest
+    clean(table.storage, options(), retain_commits=1)
+    assert told(table, mode="latest", start=start) == newest, "nothing of before is opened"
+
+
+def test_the_newest_rows_of_a_table_without_meta_columns_are_updates_too(tmp_path: Path) -> None:
+    table = HandmadeTable(
+        tmp_path / "t", SCHEMA, ("day",), properties={"hoodie.populate.meta.fields": "false"}
+    )
+    start = table.commit({DAY_1: {GROUP_1: batch({"a": 1, "b": 1, "same": 1}, DAY_1)}})
+    last = table.commit({DAY_1: {GROUP_1: batch({"a": 2, "c": 1, "same": 1}, DAY_1)}})
+    assert told(table, mode="latest", start=start) == [
+        ("a", "update_after", last),
+        ("c", "update_after", last),
+    ]
