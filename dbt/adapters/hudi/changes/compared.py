@@ -18,9 +18,11 @@ from dbt.adapters.hudi.spark.earlier import rows_as_of
 def compared_with(
     session: SparkSession, source: TableState, target: TableState, end: str | None
 ) -> DataFrame:
-    """Return all rows of an input as inserts, and a delete for each row of the model whose key the input lacks.
+    """Return all rows of an input as inserts, and a delete for each row of the model that the input lacks.
 
-    A delete has the values of the model's row in the columns that both have.
+    Rows are told apart by the model's key, and by its partition columns that the input has: where a key is unique in the whole
+    table the delete of one that went to another partition loses against its row. A delete has the values of the model's row in the
+    columns that both have.
 
     Args:
         session: The session.
@@ -46,7 +48,20 @@ def compared_with(
         )
     stored = rows_as_of(session, target, None)
     known = spellings(stored.columns)
+    places = [
+        name
+        for each in target.config.partition_fields
+        if (name := each.name.lower()) in given and name in known
+    ]
     same = [F.col(f"stored.`{known[key]}`") == F.col(f"given.`{given[key]}`") for key in keys]
+    # as texts, for their types may differ, and what cannot be made the other type would fail the run
+    same += [
+        F.col(f"stored.`{known[name]}`")
+        .cast("string")
+        .eqNullSafe(F.col(f"given.`{given[name]}`").cast("string"))
+        for name in places
+        if name not in keys
+    ]
     gone = stored.alias("stored").join(rows.alias("given"), same, "left_anti")
     columns = [
         (F.col(f"`{known[field.name]}`") if field.name in known else F.lit(None))

@@ -85,7 +85,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 if noted is not None:
                     frame = with_later_changes(session, state, frame, taken, noted, wish)
             except HistoryGapError as gap:
-                taken = replace(taken, since=None)
+                taken, noted = replace(taken, since=None), None
                 frame = self._beyond_gap(session, state, taken, wish, target, gap)
             feed.inputs[source] = taken
             feed.tells_steps |= wish.mode == ALL
@@ -95,7 +95,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 held = taken.since or feed.noted_for(source) or taken.end
                 keep_changes(state, named(target).label.lower(), held, wish.keep_hours)
             shown = self._shown(frame, relation, target, ("changes", source, sorted(asked.items())))
-            if wish.mode != ALL:
+            if wish.mode != ALL or taken.since is None:
                 feed.net_views[str(shown.identifier)] = (frame, taken.since or "", noted or "")
             beside_steps(feed)
             return shown

@@ -1,0 +1,46 @@
+"""Models that compare all rows of an input with their own, where the changes in between are gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dbt.tests.util import run_dbt
+from hudi_engine.storage import open_storage
+from hudi_engine.table_state import TableState
+
+ORDERS = """
+{{ config(materialized='incremental', unique_key='id', partition_by=['p']) }}
+select id, p, v from values (1, 1, 'a', 'one'), (1, 2, 'a', 'two'), (1, 3, 'b', 'three'), (2, 300, 'a', 'undone'), (3, 1, 'c', 'moved')
+as t(step, id, p, v) where step = {{ var('step', 1) }}
+"""
+FOLLOWER = """
+{{{{ config(materialized='incremental', unique_key='id', partition_by=['p'] {config}) }}}}
+select id, p, v, c._change_type, c._commit_time
+from {{{{ hudi_changes(ref('orders'), mode='{mode}', on_gap=var('on_gap', 'fail')) }}}} c
+"""
+FOLLOWERS = {
+    "by_place": FOLLOWER.format(config=", index='simple'", mode="net"),
+    "by_key": FOLLOWER.format(config="", mode="net"),
+    "by_key_in_steps": FOLLOWER.format(config="", mode="all"),
+}
+
+
+class TestComparedInputs:
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        return {"orders.sql": ORDERS} | {f"{name}.sql": text for name, text in FOLLOWERS.items()}
+
+    def test_a_row_that_went_to_another_partition_is_there_once(self, project: Any) -> None:
+        run_dbt(["run"])
+        run_dbt(["run", "--vars", "{step: 2}"])
+        root = project.adapter.config.credentials.location_root
+        state = TableState.load(open_storage(f"{root}/{project.test_schema}/orders"))
+        taken = state.timeline.completed_writes[-1].requested_time
+        run_dbt(["run-operation", "hudi_rollback", "--args", f"{{table: orders, instant: '{taken}'}}"])
+        run_dbt(["run", "--select", "orders", "--vars", "{step: 3}"])
+        project.run_sql(f"delete from {project.test_schema}.orders where id = 3")
+        run_dbt(["run", "--exclude", "orders", "--vars", "{on_gap: compare}"])
+        for name in FOLLOWERS:
+            rows = project.run_sql(f"select id, p, v from {project.test_schema}.{name}", fetch="all")
+            assert sorted(map(tuple, rows)) == [(1, "c", "moved"), (2, "a", "two")], name
