@@ -174,6 +174,13 @@ class TestNotNullOfCreateTable:
         assert [tuple(row) for row in rows] == [(1, "a", None), (2, "b", None)]
         described = {row[0]: row[2] for row in project.run_sql("describe {schema}.log", fetch="all")}
         assert described["name"] == "who"
+        project.run_sql("alter table {schema}.log drop column NAME")
+        project.run_sql("alter table {schema}.log add columns (name string)")
+        project.run_sql("insert into {schema}.log (id) values (5)")
+        described = {row[0]: row[2] for row in project.run_sql("describe {schema}.log", fetch="all")}
+        assert not described["name"], "it is another column"
+        with pytest.raises(Exception, match=r"NOT NULL in id \(1 row|null or empty record key"):
+            project.run_sql("insert into {schema}.log (note) values ('x')")
 
 
 CLAUSED = """

@@ -41,6 +41,15 @@ class TestPartitions:
         )
         assert [row[0] for row in self.rows(project, "two")] == [2, 3]
 
+    def test_a_partition_that_is_named_is_not_given_by_the_query_too(self, project: Any) -> None:
+        for kind in ("into", "overwrite"):
+            with pytest.raises(Exception, match="names dt more than once"):
+                project.run_sql(
+                    f"insert {kind} {{schema}}.one partition (dt = 'x') by name select 7 as id, 'y' as DT"
+                )
+        project.run_sql("insert into {schema}.one partition (dt = 'x') by name select 'n' as name, 7 as id")
+        assert self.rows(project, "one") == [(1, "a", "x"), (2, "b", None), (7, "n", "x")]
+
     def test_null_is_a_partition_like_another(self, project: Any) -> None:
         project.run_sql("insert into {schema}.one partition (dt = null) select 7, 'n'")
         assert self.rows(project, "one") == [(1, "a", "x"), (2, "b", None), (7, "n", None)]

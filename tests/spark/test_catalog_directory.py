@@ -412,3 +412,21 @@ def test_the_views_of_a_second_table_are_copies_that_equal_what_a_statement_make
     assert sum(each is not None for each in made) >= (0 if spark.version.startswith("3.") else 3)
     monkeypatch.setattr("hudi_engine.catalog.spark_entry.copied_view", lambda *given: None)
     assert told() == copies
+
+
+@pytest.mark.parametrize("mode", ["BINDING", "TYPE EVOLUTION", "EVOLUTION"])
+def test_a_view_follows_the_columns_of_its_query_as_it_was_told_to(spark, warehouse, mode):
+    if spark.version.startswith("3."):
+        pytest.skip("this Spark knows one way only")
+    make(warehouse, "one")
+    warehouse.load(spark)
+    spark.sql("create view dirs.landed as select 1 as a")
+    spark.sql(f"create view dirs.v with schema {mode} as select * from dirs.landed")
+    for view in ("landed", "v"):
+        warehouse.save_view(spark, "dirs", view)
+    forget(spark)
+    assert warehouse.load(spark).warnings == ()
+    told = spark.sql("describe extended dirs.v").where("col_name = 'View Schema Mode'").collect()
+    assert [row["data_type"] for row in told] == [mode]
+    spark.sql("create or replace view dirs.landed as select 1 as a, 2 as b")
+    assert spark.table("dirs.v").columns == (["a", "b"] if mode == "EVOLUTION" else ["a"])

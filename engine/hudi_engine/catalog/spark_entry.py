@@ -102,6 +102,7 @@ class ViewSpec:
         comment: View comment, ``""`` for none.
         properties: View properties.
         settings: Settings that the session has where it is made, if they are not any session's.
+        mode: Spark's word after WITH SCHEMA, ``""`` for none.
     """
 
     name: TableName
@@ -110,14 +111,15 @@ class ViewSpec:
     comment: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
+    mode: str = ""
 
     def statement(self) -> str:
         """Return the CREATE OR REPLACE VIEW."""
         columns = ", ".join(column.view_definition for column in self.columns)
         properties = {**self.properties, FINGERPRINT_PROPERTY: self.fingerprint}
         return (
-            f"CREATE OR REPLACE VIEW {self.name.sql} ({columns}){_comment(self.comment)}"
-            f" TBLPROPERTIES ({_pairs(properties)}) AS {self.query}"
+            f"CREATE OR REPLACE VIEW {self.name.sql}{f' ({columns})' if columns else ''}{_comment(self.comment)}"
+            f"{f' WITH SCHEMA {self.mode}' if self.mode else ''} TBLPROPERTIES ({_pairs(properties)}) AS {self.query}"
         )
 
     @property
@@ -125,8 +127,8 @@ class ViewSpec:
         """Changes whenever anything of the entry does."""
         columns = [column.view_definition for column in self.columns]
         types = [column.type_text for column in self.columns]
-        settings = [self.settings] if self.settings else []
-        return _digest(columns, types, self.query, self.comment, self.properties, *settings)
+        later = [each for each in (self.settings, self.mode) if each]
+        return _digest(columns, types, self.query, self.comment, self.properties, *later)
 
 
 def find_entry(spark: SparkSession, name: TableName) -> CatalogEntry | None:
@@ -190,7 +192,7 @@ def put_view(spark: SparkSession, spec: ViewSpec, existing: CatalogEntry | None)
     """Make a view equal to the spec; returns whether anything was changed."""
     if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == spec.fingerprint:
         return False
-    over_files = all(column.type_text for column in spec.columns)
+    over_files = bool(spec.columns) and all(column.type_text for column in spec.columns)
     if existing is None and over_files and _create_copied(spark, spec):
         return True
     spark.sql(spec.statement())

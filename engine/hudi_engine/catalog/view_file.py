@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _FORMAT = 1
+_FOLLOWS = "EVOLUTION"
+_MODES = frozenset(("", "BINDING", "TYPE EVOLUTION", _FOLLOWS))
+"""What has to be asked for; unasked Spark takes what the columns can be cast to."""
 _RELATION = re.compile(r"UnresolvedRelation \[([^\]]*)\]")
 
 
@@ -42,6 +45,8 @@ class ViewDefinition:
         database: Schema in which unqualified names of the query are looked up.
         selects: Names of the query's own columns, in the order of `columns`; none where they are not known.
         settings: Settings of the session that made it, as Spark keeps them with the view.
+        mode: What becomes of the view when its query's columns change, in Spark's words after WITH SCHEMA; ``""`` for what
+            Spark does unasked. A view whose columns follow its query has none of its own.
     """
 
     name: TableName
@@ -52,6 +57,7 @@ class ViewDefinition:
     database: str
     selects: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    mode: str = ""
 
     @classmethod
     def of(cls, spark: SparkSession, name: TableName) -> ViewDefinition:
@@ -66,7 +72,9 @@ class ViewDefinition:
                 f"{name.label} is not a view of this session's catalog, so its definition cannot be kept; "
                 "create the view first"
             )
-        fields = json.loads(entry.schema_json)["fields"]
+        mode = entry.properties.get("view.schemaMode", "")
+        follows = mode == _FOLLOWS
+        fields = [] if follows else json.loads(entry.schema_json)["fields"]
         namespace = [
             value
             for key, value in sorted(entry.properties.items())
@@ -83,8 +91,9 @@ class ViewDefinition:
                 if not key.startswith("view.") and not is_mark(key)
             },
             namespace[-1] if namespace else name.database,
-            _selected(entry),
+            () if follows else _selected(entry),
             settings_of(entry.properties),
+            mode if mode in _MODES else "",
         )
 
     def to_json(self) -> bytes:
@@ -98,6 +107,7 @@ class ViewDefinition:
             "database": self.database,
             "selects": list(self.selects),
             "settings": dict(self.settings),
+            "schemaMode": self.mode,
         }
         return json.dumps(raw, indent=2).encode()
 
@@ -116,6 +126,9 @@ class ViewDefinition:
             marks = [key for key in properties if is_mark(key)]
             if marks:
                 raise ValueError(f"its properties {', '.join(marks)} are those of a table")
+            mode = kept_text(raw.get("schemaMode", ""))
+            if mode not in _MODES:
+                raise ValueError(f"its schemaMode is {mode!r}")
             return cls(
                 name,
                 tuple((kept_text(column["name"]), kept_text(column["comment"])) for column in raw["columns"]),
@@ -125,6 +138,7 @@ class ViewDefinition:
                 kept_text(raw["database"]),
                 tuple(kept_text(each) for each in raw.get("selects", ())),
                 kept_texts(raw.get("settings", {})),
+                mode,
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptTableError(
@@ -152,7 +166,8 @@ class ViewDefinition:
         """Create it as it was told, and again by the names of its columns where that gave others."""
         from pyspark.errors import AnalysisException
 
-        as_told, by_name = self._spec(self.query), self._spec(self._query_by_name())
+        mode = "" if spark.version.startswith("3.") else self.mode  # which binds the columns as they are
+        as_told, by_name = self._spec(self.query, mode), self._spec(self._query_by_name(), mode)
         existing = find_entry(spark, self.name)
         if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == by_name.fingerprint:
             return
@@ -172,9 +187,9 @@ class ViewDefinition:
             drop_entry(spark, made)
             raise
 
-    def _spec(self, query: str) -> ViewSpec:
+    def _spec(self, query: str, mode: str) -> ViewSpec:
         columns = [Column(name, "", comment) for name, comment in self.columns]
-        return ViewSpec(self.name, columns, query, self.comment, self.properties, self.settings)
+        return ViewSpec(self.name, columns, query, self.comment, self.properties, self.settings, mode)
 
     def _query_by_name(self) -> str:
         return f"SELECT {', '.join(map(identifier, self.selects))} FROM (\n{self.query}\n)"

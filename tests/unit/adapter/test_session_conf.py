@@ -116,3 +116,14 @@ def test_a_hive_catalog_in_a_store_takes_a_metastore_that_is_named() -> None:
 def test_spark_gets_a_place_in_a_store_as_its_own_file_systems_spell_it() -> None:
     credentials = HudiCredentials.from_dict({"schema": "analytics", "location_root": "s3://lake/ware house"})
     assert session._start_conf(credentials, {})["spark.sql.warehouse.dir"] == "s3a://lake/ware house"
+
+
+def test_a_running_session_of_spark_connect_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Connected:
+        @property
+        def sparkContext(self) -> object:  # noqa: N802
+            raise AttributeError("[JVM_ATTRIBUTE_NOT_SUPPORTED] not supported in Spark Connect")
+
+    monkeypatch.setattr(session.SparkSession, "getActiveSession", Connected)
+    with pytest.raises(DbtRuntimeError, match="a Spark Connect session is running"):
+        session._running_session()

@@ -9,7 +9,6 @@ from dbt.adapters.hudi.sql.statements import (
     first_keyword,
     split_outside,
     split_statements,
-    with_absolute_files,
     without_leading_dot,
 )
 
@@ -61,21 +60,6 @@ def test_clauses_are_found_outside_brackets_and_quotes() -> None:
     start, end = clause_after(sql, "where") or (0, 0)
     assert sql[start:end].strip() == "t.set > 1 and id in (select 1 where true)"
     assert clause_after("delete from t", "where") is None
-
-
-@pytest.mark.parametrize(
-    ("sql", "expected"),
-    [
-        ("select * from parquet.`landing/orders`", "select * from parquet.`/project/landing/orders`"),
-        ("select * from CSV . `a b/*.csv` x", "select * from CSV . `/project/a b/*.csv` x"),
-        ("select * from json.`/lake/a`, text.`s3a://b/c`", "select * from json.`/lake/a`, text.`s3a://b/c`"),
-        ("select * from orc.`notes`", "select * from orc.`notes`"),
-        ("select * from `landing`.`orders`", "select * from `landing`.`orders`"),
-    ],
-)
-def test_files_that_a_view_reads_are_named_from_the_root(sql: str, expected: str) -> None:
-    assert with_absolute_files(sql, "/project", names=["orc"]) == expected
-    assert with_absolute_files(sql, None) == sql
 
 
 def test_the_dot_of_an_empty_database_goes_and_no_other() -> None:

@@ -12,7 +12,7 @@ from hudi_engine.errors import CorruptTableError
 NAME = TableName("sales", "v")
 ZONE = {"spark.sql.session.timeZone": "UTC"}
 VIEW = ViewDefinition(
-    NAME, (("id", "key"),), "select 1 as id", "all", {"owner": "me"}, "sales", ("id",), ZONE
+    NAME, (("id", "key"),), "select 1 as id", "all", {"owner": "me"}, "sales", ("id",), ZONE, "BINDING"
 )
 
 
@@ -37,6 +37,8 @@ def test_a_definition_reads_back_as_it_was_written():
         {"selects": 5},
         {"settings": 5},
         {"settings": {"spark.sql.ansi.enabled": True}},
+        {"schemaMode": 5},
+        {"schemaMode": "BINDING AS SELECT 1 --"},
     ],
 )
 def test_a_definition_of_wrong_types_is_damaged(changes):

@@ -270,8 +270,10 @@ def invalidate_cached_tables(session: SparkSession) -> None:
 def _running_session() -> SparkSession | None:
     # what dbt started comes first: the thread's active session can be one that dbt made of it for a node
     for found in (_owned, SparkSession.getActiveSession(), SparkSession._instantiatedSession):
-        if found is not None and found.sparkContext._jsc is not None:
-            _refuse_connect(found)
+        if found is None:
+            continue
+        _refuse_connect(found)
+        if found.sparkContext._jsc is not None:
             return found
     return None
 

@@ -16,10 +16,11 @@ from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
+from dbt.adapters.hudi.spark.kept_notes import notes_without
 from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.column_rules import check_added, check_default
-from dbt.adapters.hudi.sql.statements import files_read, with_absolute_files
+from dbt.adapters.hudi.sql.file_reads import with_absolute_files
 from dbt.adapters.hudi.sql.targets import Statement, Target
 
 _OK = AdapterResponse("OK")
@@ -65,7 +66,11 @@ def drop_columns(statement: Statement, target: Target) -> Routed:
             f"{target.label} has no column {', '.join(sorted(dropped - known))}; its columns: {', '.join(schema.names)}"
         )
     kept = [column for column in schema.fields if column.name.lower() not in dropped]
-    return _altered(statement, target, T.StructType(kept), {})
+    done = _altered(statement, target, T.StructType(kept), {})
+    notes = notes_without(statement.table(target), dropped)
+    if notes:
+        statement.warehouse.note(statement.session, target.schema, target.name, **notes)
+    return done
 
 
 def alter_column(statement: Statement, target: Target) -> Routed:
@@ -273,22 +278,25 @@ def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry 
     entry = statement.warehouse.entry(statement.session, schema, name)
     if entry is not None and entry.is_hudi_table:
         raise DbtRuntimeError(
-            f"{schema}.{name} is the Hudi table at {entry.base} and no view; DROP TABLE drops it"
+            f"{schema}.{name} is the Hudi table at {entry.base} and no view; ALTER TABLE alters it, DROP TABLE drops it"
         )
     return entry
 
 
 def _lasting(statement: Statement) -> str:
     """Return the text of a view as every later process has to read it, wherever that runs."""
-    catalog = statement.session.catalog
-    schemas = [name for name in files_read(statement.text) if catalog.databaseExists(name)]
-    return with_absolute_files(statement.text, statement.warehouse.places.project_root, schemas)
+    schemas = [name.lower() for name in statement.warehouse.schemas(statement.session)]
+    return with_absolute_files(
+        statement.text, statement.plan, statement.warehouse.places.project_root, schemas
+    )
 
 
-def alter_view(statement: Statement) -> Routed:
-    """ALTER VIEW ... AS."""
-    parts, _ = plans.target_parts(statement.plan.child())
-    schema, name = statement.names(parts)
+def alter_view(statement: Statement) -> Routed | None:
+    """ALTER VIEW ... AS, SET and UNSET TBLPROPERTIES and WITH SCHEMA: Spark does it; a temporary view is Spark's alone."""
+    named = statement.lasting(plans.target_parts(statement.plan.child())[0])
+    if named is None:
+        return None
+    schema, name = named
     _refuse_table(statement, schema, name)
     statement.session.sql(_lasting(statement))
     statement.warehouse.save_view(statement.session, schema, name)

@@ -169,7 +169,7 @@ def _named(
                 f"but {len(expected)} are expected: {', '.join(expected)}"
             )
         rows = rows.toDF(*expected)
-    target.refuse_twice(rows.columns)
+    target.refuse_twice([*rows.columns, *static])
     unknown = {name.lower() for name in rows.columns} - {column.name.lower() for column in schema.fields}
     if unknown:
         near = did_you_mean(min(unknown), schema.names)

@@ -5,17 +5,9 @@ Spark runs one statement at a time; dbt's hooks, tests and packages send several
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 _QUOTES = frozenset("'\"`")
-
-_FILE_TABLE = re.compile(
-    r"(?P<head>\b(?P<format>parquet|csv|json|orc|text|avro|binaryfile)\s*\.\s*)`(?P<path>[^`]+)`",
-    re.IGNORECASE,
-)
-_ROOTED = re.compile(r"/|[A-Za-z][\w+.-]*:")
 
 
 def split_statements(sql: str) -> list[str]:
@@ -182,29 +174,3 @@ def _end_of_quote(sql: str, start: int) -> int:
         else:
             index += 1
     return index
-
-
-def files_read(sql: str) -> set[str]:
-    """Return the formats of the files that a query reads by path, such as ``parquet``."""
-    return {found["format"].lower() for found in _FILE_TABLE.finditer(sql)}
-
-
-def with_absolute_files(sql: str, folder: str | None, names: Collection[str] = ()) -> str:
-    """Return a query with the files it reads by path (``parquet.`landing/orders```) named from the root.
-
-    Args:
-        sql: The statement.
-        folder: Folder that relative paths count from; None leaves them as they are.
-        names: Formats that are the names of schemas, so that no file is meant.
-    """
-    if folder is None:
-        return sql
-    root = Path(folder).resolve()
-
-    def absolute(found: re.Match[str]) -> str:
-        path = found["path"]
-        if _ROOTED.match(path) or found["format"].lower() in names:
-            return found[0]
-        return f"{found['head']}`{root / path}`"
-
-    return _FILE_TABLE.sub(absolute, sql)

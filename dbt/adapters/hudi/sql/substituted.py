@@ -23,13 +23,22 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
         ParseException: The query is none.
     """
     pieces, position = [], 0
-    for start, end, parts, has_alias in sorted(_tables(plans.parse(session, query), None, frozenset())):
+    for start, end, parts, has_alias in sorted(tables_named(plans.parse(session, query))):
         if not is_meant(parts):
             continue
         # columns may be qualified by the table's name
         pieces += [query[position:start], f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"]
         position = end
     return "".join([*pieces, query[position:]])
+
+
+def tables_named(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
+    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none.
+
+    Args:
+        plan: The statement, as it was parsed.
+    """
+    return _tables(plan, None, frozenset())
 
 
 def _tables(
