@@ -9,7 +9,7 @@ from pathlib import Path
 from hudi_engine.catalog.sql_text import identifier
 
 from dbt.adapters.hudi.sql.plans import JavaPlan
-from dbt.adapters.hudi.sql.substituted import tables_named
+from dbt.adapters.hudi.sql.substituted import places_of_tables
 
 _FORMATS = frozenset(("parquet", "csv", "json", "orc", "text", "avro", "binaryfile"))
 _ROOTED = re.compile(r"/|[A-Za-z][\w+.-]*:")
@@ -27,7 +27,7 @@ def with_absolute_files(sql: str, plan: JavaPlan, folder: str | None, names: Col
     if folder is None:
         return sql
     root, pieces, position = Path(folder).resolve(), [], 0
-    for start, end, parts, _ in sorted(tables_named(plan)):
+    for start, end, parts, _ in sorted(places_of_tables(plan)):
         kind = parts[0].lower()
         if len(parts) != 2 or kind not in _FORMATS or kind in names or _ROOTED.match(parts[1]):
             continue

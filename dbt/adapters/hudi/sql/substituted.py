@@ -23,7 +23,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
         ParseException: The query is none.
     """
     pieces, position = [], 0
-    for start, end, parts, has_alias in sorted(tables_named(plans.parse(session, query))):
+    for start, end, parts, has_alias in sorted(places_of_tables(plans.parse(session, query))):
         if not is_meant(parts):
             continue
         # columns may be qualified by the table's name
@@ -32,7 +32,7 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     return "".join([*pieces, query[position:]])
 
 
-def tables_named(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
+def places_of_tables(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
     """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none.
 
     Args:
