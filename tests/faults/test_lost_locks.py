@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hudi_engine.errors import StorageError, WriteConflictError
+from hudi_engine.errors import ServiceError, StorageError, TimelineError, WriteConflictError
 from hudi_engine.services import run_compaction
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.timeline.instant import State
@@ -239,6 +239,57 @@ def test_a_compaction_that_completes_under_another_run_of_its_plan_loses_no_row(
     assert mini.leftovers(storage) == []
 
 
+@pytest.mark.parametrize("lands", ["after the tasks", "at the commit"])
+def test_a_commit_of_a_dead_run_that_was_taken_back_since_is_void_whenever_it_comes(
+    lands: str, tmp_path: Path
+) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    storage = LocalStorage(str(table.path))
+    hangs: list[tuple[str, bytes]] = []
+
+    class Hanging(LocalStorage):
+        def create(self, path: str, data: bytes) -> None:
+            if path.endswith(".commit"):
+                hangs.append((path, data))
+                raise OSError("no answer")
+            super().create(path, data)
+
+    def work(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        found = one_by_one(function, items)
+        if lands == "after the tasks":
+            storage.create(*hangs[0])
+        return found
+
+    with pytest.raises(ServiceError, match="no answer"):
+        run_compaction(Hanging(storage.base), tables.options())
+    moment = ".commit" if lands == "at the commit" else "none"
+    slow = Suspended(storage.base, moment, "before", lambda: storage.create(*hangs[0]))
+    refused = pytest.raises(TimelineError, match="another writer works on it")
+    with refused if lands == "at the commit" else nullcontext():
+        run_compaction(slow, tables.options(), run_tasks=work)
+    assert (tables.timeline(storage).pending == ()) == (lands == "after the tasks")
+    assert tables.rows(storage) == tables.MERGED
+    run_compaction(storage, tables.options())
+    assert tables.rows(storage, read_optimized=True) == tables.MERGED
+    assert mini.leftovers(storage) == []
+
+
+def test_a_compaction_that_completed_without_the_lock_is_not_said_to_be_taken_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = tables.merge_on_read(tmp_path / "t")
+    storage = LocalStorage(str(table.path))
+    other = Owner.current()
+    slow = Suspended(storage.base, ".commit", "before", lambda: storage.replace(LOCK_PATH, other.to_json()))
+    register(other)
+    with pytest.raises(StorageError, match="it is not known whether it stands"):
+        run_compaction(slow, tables.options(write__lock__wait_time_ms=50))
+    unregister(other)
+    assert "is completed, not taken back" in caplog.text and "its plan stands" not in caplog.text
+    assert "could not be taken back" not in caplog.text
+    assert tables.rows(storage, read_optimized=True) == tables.MERGED
+
+
 @pytest.mark.parametrize("table_type", [COW, MOR])
 @pytest.mark.parametrize("at", ["completed", "inflight"])
 @pytest.mark.parametrize("end", ["finishes", "is killed"])
@@ -301,6 +352,24 @@ def test_a_commit_that_cannot_be_looked_at_in_time_is_told_as_unknown(tmp_path: 
             transaction.commit(task.metadata)
         unregister(other)
     assert mini.content(storage) == {("a", "k1"): 1}
+
+
+def test_a_commit_that_cannot_be_judged_without_the_lock_is_told_as_unknown(tmp_path: Path) -> None:
+    storage = mini.create_table(str(tmp_path / "t"))
+
+    def others_turn() -> None:
+        """Another program commits what this one cannot read."""
+        storage.delete(LOCK_PATH)
+        storage.create(f".hoodie/{int(transaction.instant) + 1}.commit", b"{")
+
+    slow = Suspended(storage.base, ".commit", "before", others_turn)
+    with mini.begin(slow) as transaction:
+        task = mini.work(slow, transaction, {"a": {"k1": 1}})
+        transaction.inflight(task.profile())
+        task.write_files()
+        with pytest.raises(StorageError, match="it is not known whether it stands"):
+            transaction.commit(task.metadata)
+    assert storage.exists(mini.timeline_path(transaction.instant, "commit", State.COMPLETED))
 
 
 @pytest.mark.parametrize("failures", [1, 3], ids=["rollback fails", "marking fails too"])

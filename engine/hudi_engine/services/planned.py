@@ -165,10 +165,14 @@ class PlanRun:
         self._tidy(wanted)
 
     def take_back(self, options: Options, cause: BaseException) -> None:
-        """Leave the plan as it was; what cannot be undone now is undone by the next run."""
-        logger.warning("%s %s failed, its plan stands: %s", self.service, self.instant, cause)
+        """Leave the plan as it was, unless its commit is there; what cannot be undone now is undone by the next run."""
         ownership = self.opened.ownership
         try:
+            if self.opened.stands():
+                logger.warning("%s %s is completed, not taken back: %s", self.service, self.instant, cause)
+                self.opened.give_up()
+                return
+            logger.warning("%s %s failed, its plan stands: %s", self.service, self.instant, cause)
             with table_lock(self.state.storage, options):
                 if ownership is not None and ownership.is_mine():
                     self.opened.void_late_commit()

@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import CorruptTableError, StorageError, WriteConflictError
+from hudi_engine.errors import CorruptTableError, HudiError, StorageError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import decode_avro_file
@@ -64,7 +64,7 @@ class OpenInstant:
         self._storage = storage
         self._config = config
         self._writer = TimelineWriter(storage, config)
-        self._follows_a_run = False
+        self._body: bytes | None = None
 
     @classmethod
     def announce(
@@ -114,7 +114,6 @@ class OpenInstant:
         )
         assert opened.ownership is not None
         opened.ownership.take()
-        opened._follows_a_run = instant.state is State.INFLIGHT
         return opened
 
     def start(self, body: bytes = b"") -> None:
@@ -138,7 +137,7 @@ class OpenInstant:
 
     def complete(self, body: bytes) -> None:
         """Create the completed file; what the storage says of it is not believed without a look."""
-        self._follows_a_run = False  # what is completed from now on may be by this process
+        self._body = body
         self._writer.complete(self.time, self.action, body)
 
     def complete_fenced(
@@ -176,25 +175,28 @@ class OpenInstant:
             elif not in_flight:
                 raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
         except WriteConflictError:
-            self._withdraw(body)
+            if self.stands():
+                self._storage.delete(self.path(State.COMPLETED))
             raise
 
-    def void_late_commit(self) -> None:
-        """Delete a completed file of the run that this one has taken over from: it names files that are gone.
+    def stands(self) -> bool:
+        """Return whether the completed file is there and this process's own, by its content."""
+        path = self.path(State.COMPLETED)
+        return (
+            self._body is not None and self._storage.exists(path) and self._storage.read(path) == self._body
+        )
 
-        That run hung in its create for so long that it counted as dead. The caller has made sure that the instant is its own.
+    def void_late_commit(self) -> None:
+        """Delete a completed file that another run of a claimed plan has made: it names files that are gone.
+
+        That run hung in its create for so long that it counted as dead, whoever took the plan over since. The caller has made sure
+        that the instant is its own.
         """
-        if self._follows_a_run and self._storage.exists(self.path(State.COMPLETED)):
+        if self._storage.exists(self.path(State.COMPLETED)) and not self.stands():
             self._storage.delete(self.path(State.COMPLETED))
             logger.warning(
                 "took back the commit of a dead run of %s %s, which came late", self.action, self.time
             )
-
-    def _withdraw(self, body: bytes) -> None:
-        """Delete the completed file, unless another process has put its own into the place."""
-        path = self.path(State.COMPLETED)
-        if self._storage.exists(path) and self._storage.read(path) == body:
-            self._storage.delete(path)
 
     def _check_again(self, lock: TableLock, seen: Timeline, check: Callable[[Timeline], None]) -> None:
         """Take the lock anew and check a commit that was made without it; raises as `complete_fenced`."""
@@ -202,7 +204,9 @@ class OpenInstant:
             lock.regain()
             self.check_mine()
             check(self._as_of_completion(seen))
-        except (OSError, StorageError) as error:
+        except WriteConflictError:
+            raise
+        except (OSError, HudiError) as error:
             raise StorageError(
                 f"{self.action} {self.time} of {self._storage.base!r} was completed while another process had the lock, and it "
                 f"is not known whether it stands: {error}. Look whether it is on the timeline before you write again"
