@@ -26,7 +26,7 @@ from hudi_engine.hive_sync.metastore import Metastore, check_hive
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.continuity import LOOKS
+from hudi_engine.timeline.continuity import LOOKS, Look, writes_since
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,11 +89,15 @@ def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, i
         options: ``hoodie.datasource.hive_sync.*``.
         instant: The commit, for the message.
 
+    A table that is written faster than it is synced is a warning: each of the commits that came since has its own sync.
+
     Raises:
-        ServiceError: The entries could not be made, for whatever reason; the commit stands.
+        ServiceError: The entries could not be made, for whatever other reason; the commit stands.
     """
     try:
         sync_hive(spark, storage, options)
+    except _OvertakenError as error:
+        logger.warning("the commit %s stands: %s", instant, error)
     except HudiError as error:
         raise ServiceError(
             f"the commit {instant} stands; the entries in the Hive metastore are behind: {error}; "
@@ -137,7 +141,7 @@ def sync_hive(spark: SparkSession, storage: Storage, options: Options) -> list[S
     return []
 
 
-class _OvertakenError(Exception):
+class _OvertakenError(ServiceError):
     """The table has other commits than those that its entries are made by."""
 
 
@@ -147,7 +151,7 @@ def _sync(spark: SparkSession, storage: Storage, options: Options) -> list[Synce
             return _sync_to(spark, TableState.load(storage), options)
         except _OvertakenError:
             logger.debug("%s was written while its entries were made, making them again", storage.base)
-    raise ServiceError(
+    raise _OvertakenError(
         f"the table {storage.base!r} was written each of the {LOOKS} times that its entries in the Hive metastore were made; "
         "they may be behind, call sync_hive when it is written less often"
     )
@@ -181,7 +185,8 @@ def _sync_to(spark: SparkSession, state: TableState, options: Options) -> list[S
 
 
 def _check_newest(state: TableState) -> None:
-    if Timeline.load(state.storage, state.config).completed_writes != state.timeline.completed_writes:
+    """Raise when a write has completed since, perhaps one that began before others, or was taken back; archiving is neither."""
+    if writes_since(Timeline.load(state.storage, state.config), Look.at(state.timeline)) != ():
         raise _OvertakenError
 
 

@@ -12,7 +12,7 @@ import pytest
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ServiceError
 from hudi_engine.hive_sync.entry import LAST_COMMIT, HiveEntry
-from hudi_engine.hive_sync.sync import sync_hive
+from hudi_engine.hive_sync.sync import sync_after_commit, sync_hive
 from hudi_engine.storage import open_storage
 from hudi_engine.table_state import TableState
 
@@ -42,14 +42,17 @@ class Shared:
     Attributes:
         before: What others do first, by the call: once each.
         dropped: Partitions that went.
+        looks: How often a sync began.
     """
 
     def __init__(self) -> None:
         self.stored: dict[str, Stored] = {}
         self.before: dict[str, Callable[[], object]] = {}
         self.dropped: list[str] = []
+        self.looks = 0
 
     def __call__(self, spark: object) -> Shared:
+        self.looks += 1
         return self
 
     def close(self) -> None:
@@ -135,9 +138,9 @@ def test_a_sync_that_is_overtaken_by_one_of_a_later_commit_takes_nothing_back(
     assert metastore.dropped == []
 
 
-def test_a_table_that_is_written_faster_than_it_is_synced_is_told(
-    metastore: Shared, table: HandmadeTable
-) -> None:
+@pytest.fixture
+def busy(metastore: Shared, table: HandmadeTable) -> None:
+    """Another writer commits, and does not sync, as often as the table's entry is made."""
     days = iter("bcdefghijk")
 
     def other() -> None:
@@ -145,5 +148,39 @@ def test_a_table_that_is_written_faster_than_it_is_synced_is_told(
         metastore.before["alter"] = other
 
     metastore.before["alter"] = other
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_table_that_is_written_faster_than_it_is_synced_is_told(table: HandmadeTable) -> None:
     with pytest.raises(ServiceError, match="was written each of the 5 times .* call sync_hive"):
         sync(table)
+
+
+@pytest.mark.usefixtures("busy")
+def test_a_commit_does_not_fail_for_others_that_come_faster_than_its_sync(
+    table: HandmadeTable, caplog: pytest.LogCaptureFixture
+) -> None:
+    sync_after_commit(SESSION, open_storage(str(table.path)), resolve_options({}), "20260101000000000")
+    assert "the commit 20260101000000000 stands: the table" in caplog.text
+    assert "call sync_hive when it is written less often" in caplog.text
+
+
+@pytest.mark.parametrize("change", ["archived", "rolled back"])
+def test_what_is_archived_meanwhile_overtakes_no_sync_and_a_rollback_does(
+    change: str, metastore: Shared, table: HandmadeTable
+) -> None:
+    write(table, "b")
+    calls: list[str] = []
+
+    def other() -> None:
+        first, newest = TableState.load(open_storage(str(table.path))).timeline.completed_writes
+        gone = first if change == "archived" else newest
+        calls.append(gone.requested_time)
+        for path in (table.path / ".hoodie").glob(f"{gone.requested_time}.*"):
+            path.unlink()
+
+    metastore.before["alter"] = other
+    sync(table)
+    (stored,) = metastore.stored.values()
+    assert calls and metastore.looks == (1 if change == "archived" else 2)
+    assert stored.partitions == ({"dt=a", "dt=b"} if change == "archived" else {"dt=a"})
