@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hudi_engine.clone import clone_table
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import StorageError, TableNotFoundError, WriteConflictError
+from hudi_engine.errors import StorageError, TableExistsError, TableNotFoundError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.storage.objects import ObjectStorage
@@ -18,6 +18,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.txn.lock import TableLock
 from hudi_engine.txn.moving import move_table
 from hudi_engine.txn.swap import mark_builder, side_folder
+from hudi_engine.txn.table_folder import files_of_table
 from hudi_engine.txn.transaction import WriteTransaction
 
 import tests.faults.mini_table as mini
@@ -115,6 +116,33 @@ def test_a_table_moves_neither_onto_something_nor_from_nowhere(base: str, model:
     with pytest.raises(FileNotFoundError):
         move_table(open_storage(base.rpartition("/")[0]), "nothing", "else", mini.options())
     assert names(base) == ["bills", "orders"]
+
+
+@pytest.mark.parametrize("at", ["data", "timeline", "end"])
+def test_a_table_that_another_process_makes_at_the_target_meanwhile_stays(
+    at: str, base: str, model: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, bills = ObjectStorage.copy, f"{base.rpartition('/')[0]}/bills"
+    last = {"data": "a/", "timeline": ".hoodie/", "end": ".hoodie/"}[at]
+    theirs = model.read(PROPERTIES_PATH) + b"hoodie.table.create.schema=\n"
+    seen: list[str] = []
+
+    def copy(storage: ObjectStorage, source: str, target: str) -> None:
+        real(storage, source, target)
+        inside = target.removeprefix("bills/")
+        seen.append(inside)
+        is_due = len(seen) == total if at == "end" else inside.startswith(last)
+        if is_due and not open_storage(bills).exists(PROPERTIES_PATH):
+            open_storage(bills).create(PROPERTIES_PATH, theirs)
+            mini.write(open_storage(bills), {"c": {"theirs": 3}})
+
+    total = len(files_of_table(open_storage(base.rpartition("/")[0]), "orders")) - 1
+    monkeypatch.setattr(ObjectStorage, "copy", copy)
+    with pytest.raises(TableExistsError, match="a table has come to be at .*bills meanwhile"):
+        move(base, model)
+    assert open_storage(bills).read(PROPERTIES_PATH) == theirs
+    assert mini.content(open_storage(bills)) == {("c", "theirs"): 3}
+    assert mini.content(open_storage(base)) == OLD
 
 
 def test_a_table_does_not_move_while_another_commits(base: str, model: Storage) -> None:

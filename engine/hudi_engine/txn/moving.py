@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
+from itertools import groupby
 
 from hudi_engine.config.options import Options
 from hudi_engine.config.properties_file import PROPERTIES_PATH
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.errors import WriteConflictError
+from hudi_engine.errors import TableExistsError, WriteConflictError
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.timeline.active import Timeline
@@ -23,9 +25,12 @@ from hudi_engine.txn.lock import LOCK_PATH
 from hudi_engine.txn.recovery import pending_writes, table_lock
 from hudi_engine.txn.storage_errors import storage_errors
 from hudi_engine.txn.swap import recover_swap
-from hudi_engine.txn.table_folder import copy_order, delete_table, files_of_table
+from hudi_engine.txn.table_folder import BUILDER, copy_order, delete_table, files_of_table, in_timeline
 
 logger = logging.getLogger(__name__)
+
+_INSTANT = re.compile(r"\d{14}")
+"""In the names of all files by which a reader finds rows: of another table none has the same."""
 
 
 def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
@@ -58,7 +63,7 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
     """Move a table's folder to where nothing is.
 
     On a store without folders the copy has its properties last and the table loses them first, so that one of both is whole at
-    any time, and no part of one is a table.
+    any time, and no part of one is a table. Where another process makes a table at the target meanwhile, that stays.
 
     Args:
         parent: A folder above both.
@@ -69,6 +74,7 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
     Raises:
         FileNotFoundError: There is no table.
         FileExistsError: Something is at the target.
+        TableExistsError: A table has come to be there meanwhile; this one is where it was.
         WriteConflictError: The table's lock is not free in time, or a writer is at work; the table is where it was.
         StorageError: The storage failed; the table is where it was.
     """
@@ -83,25 +89,77 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
         raise FileExistsError(errno.EEXIST, "the target of a move exists already", f"{parent.base}/{target}")
     with storage_errors(table, "move the table"), table_lock(table, options):
         check_nobody_writes(table, options, "moved")
+        copy = _Copy(parent, source, target)
         try:
-            for path in sorted(files_of_table(parent, source), key=copy_order):
-                if path != LOCK_PATH:
-                    parent.copy(f"{source}/{path}", f"{target}/{path}")
+            copy.make()
         except BaseException:
-            _remove(parent, target)
+            copy.remove()
             raise
         try:
             delete_table(parent, source)
         except OSError as error:
             if table.exists(PROPERTIES_PATH):
-                _remove(parent, target)
+                copy.remove()
                 raise
             logger.warning("%s has moved; what is left there can be deleted: %s", table.base, error)
 
 
-def _remove(parent: Storage, folder: str) -> None:
-    """Remove a copy after a failure, which is the one to be told."""
-    try:
-        delete_table(parent, folder)
-    except OSError as error:
-        logger.warning("could not remove %s/%s, delete it: %s", parent.base, folder, error)
+class _Copy:
+    """A table's copy in another folder, of which others know nothing before its properties are there.
+
+    Args:
+        parent: A folder above both.
+        source: The table's folder in it.
+        target: The folder of the copy.
+    """
+
+    def __init__(self, parent: Storage, source: str, target: str) -> None:
+        self._parent, self._source, self._target = parent, source, target
+        self._properties = parent.read(f"{source}/{PROPERTIES_PATH}")
+        self._copied: list[str] = []
+
+    def make(self) -> None:
+        """Copy the table, unless another process makes one there; that refuses a folder with files from the first copy on."""
+        left_out = (LOCK_PATH, PROPERTIES_PATH)
+        paths = [path for path in files_of_table(self._parent, self._source) if path not in left_out]
+        for _, part in groupby(sorted(paths, key=copy_order), key=in_timeline):
+            if self._is_anothers():
+                raise self._taken()
+            for path in part:
+                self._copied.append(path)
+                self._parent.copy(f"{self._source}/{path}", f"{self._target}/{path}")
+        try:
+            self._parent.create(f"{self._target}/{PROPERTIES_PATH}", self._properties)
+        except FileExistsError as error:
+            raise self._taken() from error
+
+    def remove(self) -> None:
+        """Remove it after a failure, which is the one to be told; of a folder that is another's only the files of its instants."""
+        try:
+            if not self._is_anothers():
+                delete_table(self._parent, self._target)
+                return
+            for path in reversed(self._copied):
+                if _INSTANT.search(path.rpartition("/")[2]):
+                    self._parent.delete(f"{self._target}/{path}")
+        except OSError as error:
+            logger.warning(
+                "could not remove the copy of %s at %s/%s, delete it: %s",
+                self._source,
+                self._parent.base,
+                self._target,
+                error,
+            )
+
+    def _is_anothers(self) -> bool:
+        """Return whether another process has made a table at the target, or is putting one there."""
+        if self._parent.exists(f"{self._target}/{BUILDER}"):
+            return True
+        path = f"{self._target}/{PROPERTIES_PATH}"
+        return self._parent.exists(path) and self._parent.read(path) != self._properties
+
+    def _taken(self) -> TableExistsError:
+        return TableExistsError(
+            f"a table has come to be at {self._parent.base}/{self._target} meanwhile; the one that was to be moved there is where "
+            "it was. Choose another name, or remove the new one"
+        )
