@@ -8,7 +8,7 @@ specification).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property
 from typing import Any
@@ -107,12 +107,6 @@ class ArchivedTimeline:
     def completed_writes(self) -> tuple[Instant, ...]:
         """Archived writes that completed, by requested time."""
         return tuple(each for each in self.instants if each.is_completed and each.action in WRITE_ACTIONS)
-
-    def writes_newest_first(self) -> Iterator[tuple[Instant, CommitMetadata]]:
-        """Yield archived writes with what they wrote, but those that another writer archived without it."""
-        for instant in reversed(self.completed_writes):
-            with suppress(TimelineError):
-                yield instant, self.commit_metadata(instant)
 
     def _read_layout_2_metadata(self, instant: Instant) -> CommitMetadata | None:
         body = self._read_layout_2_body(instant)

@@ -6,7 +6,7 @@ read at all, so the write is refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from hudi_engine.schema.avro import avro_to_arrow
 from hudi_engine.schema.evolution import can_change
 from hudi_engine.schema.time_units import in_units_of
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.newest_first import newest_first
 from hudi_engine.write.operation import NOTHING, WHOLE_TABLE
 
 
@@ -40,7 +40,8 @@ def check_returning(
         return
     added = {field.name.lower(): field for field in after if field.name not in before.names}
     problems = []
-    for metadata in _newest_first(state) if added else ():
+    writes = newest_first(state.timeline, attrgetter("requested_time")) if added else ()
+    for _, metadata in writes:
         for field in avro_to_arrow(metadata.schema_json) if metadata.schema_json else ():
             wanted = added.get(field.name.lower())
             problem = None if wanted is None else _problem(field, wanted)
@@ -72,11 +73,3 @@ def _problem(dropped: pa.Field, wanted: pa.Field) -> str | None:
             f"{wanted.type}, by which the times in files written before could be taken for others"
         )
     return None
-
-
-def _newest_first(state: TableState) -> Iterator[CommitMetadata]:
-    timeline = state.timeline
-    for instant in reversed(timeline.completed_writes):
-        yield timeline.commit_metadata(instant)
-    for _, metadata in timeline.archived.writes_newest_first():
-        yield metadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from itertools import chain
+from operator import attrgetter
 
 from dbt.adapters.base.relation import BaseRelation
 from hudi_engine.catalog import TableName
@@ -15,6 +15,7 @@ from hudi_engine.storage import open_storage
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.clock import parse_instant_time
+from hudi_engine.timeline.newest_first import newest_first
 from pyspark.sql import SparkSession
 
 from dbt.adapters.hudi.credentials import absolute_location
@@ -62,9 +63,7 @@ def last_write_time(state: TableState) -> datetime.datetime | None:
     Args:
         state: The table.
     """
-    timeline = state.timeline
-    active = ((each, timeline.commit_metadata(each)) for each in reversed(timeline.completed_writes))
-    for instant, metadata in chain(active, timeline.archived.writes_newest_first()):
+    for instant, metadata in newest_first(state.timeline, attrgetter("requested_time")):
         touches_rows = any(metadata.write_stats()) or bool(metadata.partition_to_replace_file_ids)
         if touches_rows and operation_of(metadata, instant.action) not in SERVICE_OPERATIONS:
             return parse_instant_time(instant.requested_time, state.config.timeline_zone)
