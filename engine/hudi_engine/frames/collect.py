@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hudi_engine.errors import HudiError, StorageError
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.handles.write_task import WriteTask, new_attempt
+from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.parallel import Failure, WorkerError, raise_worker_error, worker_errors_told
 from hudi_engine.schema.spark_types import spark_to_arrow
 from hudi_engine.timeline.commit_metadata import WriteStat
@@ -53,7 +53,7 @@ def current_task(context: WriteContext) -> WriteTask:
     running = TaskContext.get()
     number, stage = (0, 0) if running is None else (running.partitionId(), running.stageId())
     # Spark's own numbers of attempts begin anew in each application
-    return WriteTask(context, number, stage, new_attempt())
+    return WriteTask(context, number, stage)
 
 
 def stats_batch(stats: list[WriteStat]) -> pa.RecordBatch:

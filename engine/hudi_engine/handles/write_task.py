@@ -33,7 +33,7 @@ class WriteTask:
         context: The write it belongs to.
         partition_id: Number of the task in its stage.
         stage_id: Spark's stage number, 0 outside Spark.
-        attempt_id: Number of the attempt, as `new_attempt` gives it.
+        attempt_id: Number of the attempt, which no other attempt has.
         markers: Where the markers of all tasks of one process are collected; None makes one file of each.
         keep_keys: Is told the record keys of base files that follow others; None where nobody asks for them later.
     """
@@ -41,7 +41,7 @@ class WriteTask:
     context: WriteContext
     partition_id: int = 0
     stage_id: int = 0
-    attempt_id: int = 0
+    attempt_id: int = field(default_factory=new_attempt)
     markers: MarkerBook | None = None
     keep_keys: Callable[[Storage, str, pa.ChunkedArray], None] | None = None
     _next_row: int = field(default=0, init=False)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, ServiceError
-from hudi_engine.handles.write_task import WriteTask, new_attempt
+from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.parallel import run_in_threads
@@ -128,7 +128,7 @@ def _rewritten(context: ClusteringContext, work: tuple[int, Surplus]) -> WriteSt
     rows = rows.filter(pa.array(stays))
     if not rows.num_rows:
         return None
-    writer = WriteTask(context.write, number, 0, new_attempt())
+    writer = WriteTask(context.write, number)
     # The file groups of a bucket index begin with the number of their bucket.
     head = surplus.piece.file_id[:8]
     stat = write_new_group(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,7 @@ _CREDENTIALS: Mapping[StoreKind, tuple[str, ...]] = {
     StoreKind.GCS: ("service_account",),
     StoreKind.AZURE: ("account_name", "account_key"),
 }
+_FILE_KEYS = frozenset(_CREDENTIALS[StoreKind.S3])
 _ON_ITS_OWN = ("scheme", "endpoint_override", "allow_http", "timeout", "connect_timeout", "proxy_url")
 
 
@@ -109,9 +110,19 @@ class ObjectClient:
         key = (self.kind, self.bucket, tuple(sorted(self.settings.items())))
         outside = (_environment(), profile_marks(self.settings) if self.kind is StoreKind.S3 else ())
         found = _OPEN.get(key)
-        if found is None or found[0] != outside:
+        if found is None or found[0][0] != outside[0]:
             found = _OPEN[key] = (outside, self._open())
+        elif found[0] != outside and (again := self._opened_again(found[1])) is not None:
+            found = _OPEN[key] = (outside, again)
         return found[1]
+
+    def _opened_again(self, before: Any) -> Any:
+        """Return a client of the keys in the files now; None while a tool writes a file anew, which empties it first."""
+        with suppress(StorageError):
+            made: Any = self._open()
+            if not (_FILE_KEYS & {*before.config}) - {*made.config}:
+                return made
+        return None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}

@@ -245,3 +245,26 @@ def test_keys_that_are_renewed_in_the_file_are_used_by_storages_that_are_open(
     before = given.store
     os.utime(credentials, ns=(3, 3))
     assert given.store is before
+
+
+@pytest.mark.parametrize("text", ["", "[default]\naws_access_key_id = K2\n", "[default]\naws_acc"])
+def test_while_a_tool_writes_the_file_of_keys_anew_open_storages_keep_theirs(
+    credentials: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    def say(number: int, text: str) -> None:
+        credentials.write_text(text)
+        os.utime(credentials, ns=(number, number))
+
+    keys = "[default]\naws_access_key_id = K{}\naws_secret_access_key = s\n"
+    monkeypatch.setattr("hudi_engine.storage.object_client._OPEN", {})
+    uri = RemoteUri.parse("s3://lake/wh")
+    say(1, keys.format(1))
+    client = ObjectClient.of(uri, uri.settings)
+    before = client.store
+    say(2, text)
+    assert client.store is before
+    # the finished file may have the time of the cut one
+    say(2, keys.format(2))
+    assert client.store.config["access_key_id"] == "K2"
+    monkeypatch.setenv("AWS_PROFILE", "none")
+    assert "access_key_id" not in client.store.config

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.frames.collect import current_task
+from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.schema.meta_fields import PARTITION_PATH
 from hudi_engine.write.spread import driver_path
 
@@ -64,3 +65,8 @@ def test_a_task_of_another_application_with_the_same_numbers_uses_other_names(
     one, other = current_task(context), current_task(context)
     assert (one.partition_id, one.stage_id) == (0, 0)
     assert one.write_token != other.write_token
+
+
+def test_a_task_whose_attempt_nobody_numbers_uses_names_of_its_own(tmp_path: Path) -> None:
+    task = a_task(tmp_path)
+    assert task.write_token != WriteTask(task.context).write_token

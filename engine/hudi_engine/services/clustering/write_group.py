@@ -13,7 +13,7 @@ from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.handles.base_file_writer import attach_meta_columns, with_file_name, write_base_file
 from hudi_engine.handles.create import stat_of_new
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.handles.write_task import WriteTask, new_attempt
+from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.slice_reader import read_slice
 from hudi_engine.schema.meta_fields import RECORD_KEY
@@ -84,7 +84,7 @@ def write_group(context: ClusteringContext, task: GroupTask) -> list[WriteStat]:
     rows = pa.concat_tables([read_slice(context.write.read, each) for each in task.slices])
     rows = context.layout.sort(rows).combine_chunks()
     # Tasks of a killed run may still be writing; new file groups have names of their own anyway.
-    writer = WriteTask(context.write, task.number, 0, new_attempt())
+    writer = WriteTask(context.write, task.number)
     if not rows.num_rows:
         return []
     share = -(-rows.num_rows // task.outputs)
