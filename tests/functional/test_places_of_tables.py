@@ -113,6 +113,7 @@ class TestATableOfAnotherFormat:
         return {
             "added.sql": ADDED,
             "by_day.sql": BY_DAY,
+            "kept.sql": BY_DAY.replace("begin=", "full_refresh=false, begin="),
             "doubled.sql": "{{ config(materialized='table') }} select id * 2 as id from {{ this }}",
             "fails.sql": "{{ config(materialized='table') }} select raise_error('no') as id",
         }
@@ -129,11 +130,18 @@ class TestATableOfAnotherFormat:
         project.run_sql("create table {schema}.by_day using parquet as select bigint(3) as id")
         with patch_microbatch_end_time("2020-01-04 18:30:00"):
             _, told = run_dbt_and_capture(["run", "--select", "by_day"], expect_pass=False)
-            assert "is a table of another format; dbt would build its newest batches alone" in told
+            assert "is a table of another format; dbt would build its newest batches alone: run it with" in told
             assert project.run_sql(counted, fetch="all") == [(1,)]
             for more in (["--full-refresh"], []):
                 run_dbt(["run", "--select", "by_day", *more])
                 assert project.run_sql(counted, fetch="all") == [(16,)]
+
+    def test_a_model_that_is_never_built_anew_is_told_the_way_too(self, project: Any) -> None:
+        project.run_sql("create table {schema}.kept using parquet as select bigint(3) as id")
+        for more in ([], ["--full-refresh"]):
+            with patch_microbatch_end_time("2020-01-04 18:30:00"):
+                _, told = run_dbt_and_capture(["run", "--select", "kept", *more], expect_pass=False)
+            assert "take full_refresh: false out of the model and run it with --full-refresh once" in told
 
     def test_it_stays_until_the_rows_of_the_model_are_written(self, project: Any) -> None:
         for name in ("doubled", "fails"):

@@ -186,13 +186,28 @@ class BaseFileRows:
     def _taken(self, places: npt.NDArray[np.int64], stored: list[str]) -> Iterator[pa.Table]:
         for group, start in enumerate(self._starts[:-1]):
             inside = places[np.searchsorted(places, start) : np.searchsorted(places, self._starts[group + 1])]
-            blocks = self._file.iter_batches(BLOCK_ROWS, row_groups=[group], columns=stored)
+            if not len(inside):
+                continue
+            size = min(BLOCK_ROWS, int(inside[-1] - start) + 1)
+            blocks = self._file.iter_batches(size, row_groups=[group], columns=stored)
             while len(inside):
                 block = next(blocks)
                 here = inside[: np.searchsorted(inside, start + block.num_rows)]
                 if len(here):
                     yield decoded(pa.Table.from_batches([rows_at(block, here - start)]))
                 inside, start = inside[len(here) :], start + block.num_rows
+
+    def smallest(self, column: str) -> object:
+        """Return the smallest value of a column as the footer has it, so texts may be cut; None where it does not say it."""
+        _, names = self._named([column])
+        paths = [self.footer.schema.column(number).path for number in range(self.footer.num_columns)]
+        if names.get(column) not in paths:
+            return None
+        place = paths.index(names[column])
+        told = [self.footer.row_group(group).column(place).statistics for group in range(len(self._starts) - 1)]
+        if not all(each is not None and each.has_min_max for each in told):
+            return None
+        return min((each.min for each in told), default=None)
 
     def _fitted(self, stored: pa.Table, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
         """Return stored rows under the wanted names and types."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,12 +17,26 @@ from hudi_engine.logformat.writer import encode_data_blocks
 from hudi_engine.schema.avro import arrow_to_avro
 from hudi_engine.schema.meta_fields import RECORD_KEY, with_meta_columns
 from hudi_engine.storage import open_storage
+from hudi_engine.storage.base import Storage
+from hudi_engine.storage.forwarding import ForwardingStorage
 from hudi_engine.table_state import TableState
 from slices import DATA, FILE_ID, TOKEN, SliceBuilder, config, deletes, instant, row, with_meta
 
 from tests.unit.merge.test_table_reader import _commit
 
 COMPLEX = {"hoodie.table.keygenerator.class": "org.apache.hudi.keygen.ComplexKeyGenerator"}
+
+
+class CountingStorage(ForwardingStorage):
+    """A storage that knows what was opened."""
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage)
+        self.opened: list[str] = []
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        self.opened.append(path)
+        return super().open_input(path)
 
 
 @pytest.fixture
@@ -57,16 +72,33 @@ def test_the_form_of_a_lone_complex_key_is_told_by_logs_where_there_is_no_base_f
 
 @pytest.mark.parametrize(("prefix", "named"), [("id:", True), ("", False)])
 @pytest.mark.parametrize("value", ["1", "id:1"])
-def test_the_form_of_a_lone_complex_key_is_told_by_a_row_and_not_by_how_its_value_begins(
-    builder: SliceBuilder, value: str, prefix: str, named: bool
+@pytest.mark.parametrize("statistics", [True, False, ["_hoodie_record_key"]])
+def test_the_form_of_a_lone_complex_key_is_told_by_its_value_and_not_by_how_that_begins(
+    builder: SliceBuilder,
+    value: str,
+    prefix: str,
+    named: bool,
+    statistics: bool | list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = _rows(value, prefix)
     key = rows.column(RECORD_KEY)[0].as_py()
     (builder.folder / "p").mkdir(exist_ok=True)
     path = builder.folder / "p" / base_file_name(FILE_ID, TOKEN, instant(2))
-    pq.write_table(rows.replace_schema_metadata({MIN_KEY: key, MAX_KEY: key}), path)
+    rows = pa.concat_tables([rows] * 3).replace_schema_metadata({MIN_KEY: key, MAX_KEY: key})
+    pq.write_table(rows, path, write_statistics=statistics)
     _commit(builder, 2, DATA)
-    assert TableState.load(open_storage(str(builder.folder))).keys_carry_field_name() is named
+    sizes, read = [], pq.ParquetFile.iter_batches
+
+    def iter_batches(file: pq.ParquetFile, size: int, **named: object) -> Iterator[pa.RecordBatch]:
+        sizes.append(size)
+        return read(file, size, **named)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
+    storage = CountingStorage(open_storage(str(builder.folder)))
+    assert TableState.load(storage).keys_carry_field_name() is named
+    assert sizes == ([] if statistics is True or not key.startswith("id:") else [1])
+    assert storage.opened.count(f"p/{path.name}") == 1
 
 
 def test_where_the_key_column_has_gone_a_key_tells_alone(builder: SliceBuilder) -> None:

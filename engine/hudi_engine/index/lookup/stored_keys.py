@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hudi_engine.errors import SchemaError
 from hudi_engine.filegroup.file_slice import FileSlice
-from hudi_engine.index.filters.footer import read_key_footer
+from hudi_engine.index.filters.footer import KeyFooter, key_footer, read_key_footer
 from hudi_engine.keygen.generator import field_type, field_values, resolve_field
 from hudi_engine.keygen.text import key_text
 from hudi_engine.logformat.format import BlockType
@@ -31,8 +31,7 @@ def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:
         CorruptTableError: A file is damaged.
     """
     if file_slice.base_file is not None:
-        footer = read_key_footer(read.storage, file_slice.base_file.path)
-        return [key for key in dict.fromkeys((footer.min_key, footer.max_key)) if key is not None]
+        return _ends(read_key_footer(read.storage, file_slice.base_file.path))
     keys = _first_rows(read, file_slice, [RECORD_KEY]).column(RECORD_KEY)
     return [keys[0].as_py(), keys[len(keys) - 1].as_py()] if len(keys) else []
 
@@ -41,7 +40,8 @@ def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
     """Tell whether a slice has its keys, of one field each, as ``field:value`` and not as the bare value; None when it has none.
 
     A bare value may begin with the name of its column as well (``arn:aws:...`` of a column ``arn``), so a key of text is compared
-    with what its row has in that column, where a row has it yet.
+    with what its row has in that column, where a row has it yet. The smallest values that the footer of a base file has of both
+    tell it without a row.
 
     Args:
         read: How the table is read.
@@ -51,28 +51,54 @@ def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
         CorruptTableError: A file is damaged.
     """
     (field,) = read.config.record_key_fields
-    stored = some_stored_keys(read, file_slice)
-    if not stored or not all(key.startswith(f"{field}:") for key in stored):
-        return False if stored else None
+    if file_slice.base_file is None:
+        stored = some_stored_keys(read, file_slice)
+        column = _column_to_ask(read, field, stored)
+        if column is None:
+            return _named_by_look(field, stored)
+        return not _is_bare(_first_rows(read, file_slice, [RECORD_KEY, column]), field)
+    with opened_base_file(read, file_slice.base_file) as base:
+        stored = _ends(key_footer(base.footer, file_slice.base_file.path))
+        column = _column_to_ask(read, field, stored)
+        if column is None:
+            return _named_by_look(field, stored)
+        least = base.smallest(column)
+        if least is not None and stored[0] in (least, f"{field}:{least}"):
+            return stored[0] != least
+        return not _is_bare(base.take(np.arange(min(base.count, 1)), [RECORD_KEY, column]), field)
+
+
+def _named_by_look(field: str, stored: Sequence[str]) -> bool | None:
+    """Tell by keys alone whether they name their field; None when there are none."""
+    return all(key.startswith(f"{field}:") for key in stored) if stored else None
+
+
+def _column_to_ask(read: ReadContext, field: str, stored: Sequence[str]) -> str | None:
+    """Return the column of text whose values may begin like the keys do, None where keys alone tell their form."""
+    if not _named_by_look(field, stored):
+        return None
     try:
         steps = resolve_field(read.schema, field)
     except SchemaError:
-        return True
-    if not pa.types.is_string(field_type(read.schema, steps)):
-        return True
-    rows = _first_rows(read, file_slice, [RECORD_KEY, steps[0]]).slice(0, 1)
-    return not (
-        rows.num_rows and key_text(field_values(rows, field)).equals(key_text(rows.column(RECORD_KEY)))
+        return None
+    return steps[0] if pa.types.is_string(field_type(read.schema, steps)) else None
+
+
+def _is_bare(rows: pa.Table, field: str) -> bool:
+    """Tell whether the first row's key is the value it has."""
+    first = rows.slice(0, 1)
+    return bool(
+        first.num_rows and key_text(field_values(first, field)).equals(key_text(first.column(RECORD_KEY)))
     )
 
 
+def _ends(footer: KeyFooter) -> list[str]:
+    return [key for key in dict.fromkeys((footer.min_key, footer.max_key)) if key is not None]
+
+
 def _first_rows(read: ReadContext, file_slice: FileSlice, columns: Sequence[str]) -> pa.Table:
-    """Return the first row of a base file, or those of the first log block, with a key."""
+    """Return the rows of the first log block that has some with a key."""
     wanted = select_schema(read.schema, columns)
-    if file_slice.base_file is not None:
-        with opened_base_file(read, file_slice.base_file) as base:
-            rows = base.take(np.arange(min(base.count, 1)), columns)
-            return rows.filter(rows.column(RECORD_KEY).is_valid())
     for scanned in scan_slice(read, file_slice).blocks:
         if scanned.place.kind is not BlockType.DELETE:
             rows = block_rows(read, file_slice, scanned.load(read), wanted)

@@ -7,8 +7,12 @@
   {%- set rebuild = existing_relation is none or (should_full_refresh() and not plan.resumes) or other_format -%}
   {% if plan.merge.window and other_format and existing_relation.is_table and not should_full_refresh() %}
     {#- dbt goes by the relation's type where it chooses the batches of a run -#}
+    {%- set way = "run it with --full-refresh" -%}
+    {% if config.get('full_refresh') is false %}
+      {%- set way = "take full_refresh: false out of the model and run it with --full-refresh once, or drop the table" -%}
+    {% endif %}
     {% do exceptions.raise_compiler_error(
-      this ~ " is a table of another format; dbt would build its newest batches alone: run it with --full-refresh"
+      this ~ " is a table of another format; dbt would build its newest batches alone: " ~ way
     ) %}
   {% endif %}
 
