@@ -38,6 +38,12 @@ models:
   - name: tested
     columns: [{name: id, data_tests: [{accepted_values: {arguments: {values: [1], quote: false}}}]}]
 """
+MINE = """
+{% macro get_incremental_mine_sql(arg_dict) %}
+merge into {{ arg_dict['target_relation'] }} t using {{ arg_dict['temp_relation'] }} s on t.id = s.id
+when matched then update set * when not matched then insert *
+{% endmacro %}
+"""
 OLD = ["id int", "gone string", "n int"], [(1, "kept", 7)]
 FAILING = "select 2 as id, 8L as n, 'bad' as extra, cast(raise_error('boom') as int) as more"
 UNLIKE = "select 2 as id, 'kept' as gone, 3000000000 as n, 'new' as extra"
@@ -54,7 +60,14 @@ class TestColumnsAndRowsAreOneCommit:
         }
         first = "select 1 as id, 'kept' as gone, 7 as n"
         texts["checked.sql"] = texts["checked.sql"].replace(first, f"{first}, cast(null as string) as extra")
+        noted = MODEL.format(kind="cow", mode="sync_all_columns", audit="false")
+        texts["noted.sql"] = noted
+        texts["noted_by_own.sql"] = noted.replace("audit=", "incremental_strategy='mine', audit=")
         return {**texts, "partitioned.sql": PARTITIONED, "spelled.sql": SPELLED, "all.yml": PROPERTIES}
+
+    @pytest.fixture(scope="class")
+    def macros(self) -> dict[str, str]:
+        return {"mine.sql": MINE}
 
     def look(self, project: Any, name: str) -> tuple[list[str], list[tuple[Any, ...]]]:
         with project.adapter.connection_named("look"):
@@ -89,6 +102,19 @@ class TestColumnsAndRowsAreOneCommit:
         for name in names:
             wanted = (["id int", "gone string", "n int", "extra string"], [(1, "kept", 8, "good")])
             assert self.look(project, name) == (wanted if name == "appended" else synced), name
+
+    @pytest.mark.parametrize("name", ["noted", "noted_by_own"])
+    def test_a_column_that_comes_back_has_no_comment_of_the_one_that_was_dropped(
+        self, project: Any, name: str
+    ) -> None:
+        run_dbt(["run", "--select", name])
+        project.run_sql(f"alter table {{schema}}.{name} alter column gone comment 'who'")
+        project.run_sql(f"alter table {{schema}}.{name} alter column n comment 'many'")
+        self.run(name, "select 1 as id, 8 as n")
+        self.run(name, "select 1 as id, 9 as n, 'back' as gone")
+        assert self.look(project, name)[1] == [(1, 9, "back")]
+        described = {row[0]: row[2] for row in project.run_sql(f"describe {{schema}}.{name}", fetch="all")}
+        assert (described["n"], described["gone"] or "") == ("many", "")
 
     def test_a_partition_column_under_another_name_is_told_as_no_mode_would_take_it(
         self, project: Any

@@ -22,6 +22,7 @@ from dbt.adapters.hudi.rows import builds
 from dbt.adapters.hudi.rows.alignment import legal_names
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
+from dbt.adapters.hudi.spark.kept_notes import forget_columns
 
 
 class ColumnChanges(metaclass=AdapterMeta):
@@ -79,6 +80,8 @@ class ColumnChanges(metaclass=AdapterMeta):
                 {item["column_name"]: _parse_datatype_string(item["new_type"]) for item in retype},
             )
             table.alter_schema(change.applied(builds.data_columns(table)))
+            if change.removed:
+                forget_columns(table, change.removed)
             self.connections.warehouse.show(session, name.database, name.name, table)
 
     @available.parse_none

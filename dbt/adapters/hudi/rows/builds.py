@@ -38,7 +38,7 @@ from dbt.adapters.hudi.rows.keys_twice import say_of_keys_merged, say_of_keys_tw
 from dbt.adapters.hudi.rows.named_places import build_under_name
 from dbt.adapters.hudi.rows.schema_changes import schema_change
 from dbt.adapters.hudi.spark.folders import plain_location, same_place
-from dbt.adapters.hudi.spark.kept_notes import properties_of
+from dbt.adapters.hudi.spark.kept_notes import forget_columns, properties_of
 from dbt.adapters.hudi.spark.warehouse import Warehouse
 
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
@@ -196,6 +196,8 @@ def write_model(
         )
     else:
         result = _replace(table, plan, fitted)
+    if change.removed:
+        forget_columns(table, change.removed)
     say_of_keys_merged(plan, table, fitted.columns, result)
     with warehouse.one_writer(session, plan.base):
         warehouse.register_plan(session, plan, table)

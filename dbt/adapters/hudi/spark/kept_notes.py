@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hudi_engine import HudiTable
-from hudi_engine.catalog.entry_notes import EntryNotes, NotesGiven
+from hudi_engine.catalog.entry_notes import EntryNotes
 
 from dbt.adapters.hudi.model.plan import ModelPlan
 
@@ -29,21 +29,21 @@ def properties_of(plan: ModelPlan, table: HudiTable, *, rebuilt: bool = False) -
     return {**ruled, **(plan.properties or known)}
 
 
-def notes_without(table: HudiTable, gone: Collection[str]) -> NotesGiven:
-    """Return what is left to be said of a table without columns that it has lost; nothing where it said nothing of them.
+def forget_columns(table: HudiTable, gone: Collection[str]) -> None:
+    """Take what was said of columns that a table has lost out of its notes; others of these names may come.
 
     Args:
         table: The table.
-        gone: Names of the columns in lower case. Others of these names may come, of which nothing was said.
+        gone: Names of the columns.
     """
     notes = EntryNotes.load(table.storage)
-    comments = {name: text for name, text in notes.column_comments.items() if name.lower() not in gone}
+    lost = {name.lower() for name in gone}
+    comments = {name: text for name, text in notes.column_comments.items() if name.lower() not in lost}
     ruled = [name for name in notes.properties.get(NOT_NULL, "").split(",") if name]
-    left = [name for name in ruled if name.lower() not in gone]
+    left = [name for name in ruled if name.lower() not in lost]
     if len(left) == len(ruled) and len(comments) == len(notes.column_comments):
-        return {}
+        return
     properties = {key: text for key, text in notes.properties.items() if key != NOT_NULL}
-    return {
-        "column_comments": comments,
-        "properties": {**properties, NOT_NULL: ",".join(left)} if left else properties,
-    }
+    if left:
+        properties[NOT_NULL] = ",".join(left)
+    notes.with_changes(column_comments=comments, properties=properties).save(table.storage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
@@ -16,7 +16,7 @@ from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.builds import data_columns
 from dbt.adapters.hudi.spark.handle import Routed
-from dbt.adapters.hudi.spark.kept_notes import notes_without
+from dbt.adapters.hudi.spark.kept_notes import forget_columns
 from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.column_rules import check_added, check_default
@@ -66,11 +66,7 @@ def drop_columns(statement: Statement, target: Target) -> Routed:
             f"{target.label} has no column {', '.join(sorted(dropped - known))}; its columns: {', '.join(schema.names)}"
         )
     kept = [column for column in schema.fields if column.name.lower() not in dropped]
-    done = _altered(statement, target, T.StructType(kept), {})
-    notes = notes_without(statement.table(target), dropped)
-    if notes:
-        statement.warehouse.note(statement.session, target.schema, target.name, **notes)
-    return done
+    return _altered(statement, target, T.StructType(kept), {}, dropped)
 
 
 def alter_column(statement: Statement, target: Target) -> Routed:
@@ -135,7 +131,11 @@ def _alter_columns(statement: Statement, target: Target, changes: list[tuple[pla
 
 
 def _altered(
-    statement: Statement, target: Target, schema: T.StructType, comments: Mapping[str, str]
+    statement: Statement,
+    target: Target,
+    schema: T.StructType,
+    comments: Mapping[str, str],
+    gone: Collection[str] = (),
 ) -> Routed:
     if comments and statement.warehouse.is_foreign(statement.session, target.schema, target.name):
         raise DbtRuntimeError(
@@ -144,6 +144,8 @@ def _altered(
     table = statement.table(target)
     if _shape(schema) != _shape(data_columns(table)):
         table.alter_schema(schema)
+        if gone:
+            forget_columns(table, gone)
     statement.warehouse.show(statement.session, target.schema, target.name, table)
     if comments:
         statement.warehouse.add_comments(statement.session, target.schema, target.name, table, comments)
