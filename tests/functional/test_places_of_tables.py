@@ -130,7 +130,9 @@ class TestATableOfAnotherFormat:
         project.run_sql("create table {schema}.by_day using parquet as select bigint(3) as id")
         with patch_microbatch_end_time("2020-01-04 18:30:00"):
             _, told = run_dbt_and_capture(["run", "--select", "by_day"], expect_pass=False)
-            assert "is a table of another format; dbt would build its newest batches alone: run it with" in told
+            assert (
+                "is a table of another format; dbt would build its newest batches alone: run it with" in told
+            )
             assert project.run_sql(counted, fetch="all") == [(1,)]
             for more in (["--full-refresh"], []):
                 run_dbt(["run", "--select", "by_day", *more])

@@ -107,7 +107,7 @@ class TestColumnsAndRowsAreOneCommit:
     def test_a_column_that_comes_back_has_no_comment_of_the_one_that_was_dropped(
         self, project: Any, name: str
     ) -> None:
-        run_dbt(["run", "--select", name])
+        run_dbt(["run", "--select", name, "--full-refresh"])
         project.run_sql(f"alter table {{schema}}.{name} alter column gone comment 'who'")
         project.run_sql(f"alter table {{schema}}.{name} alter column n comment 'many'")
         self.run(name, "select 1 as id, 8 as n")

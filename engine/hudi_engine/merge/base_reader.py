@@ -204,7 +204,9 @@ class BaseFileRows:
         if names.get(column) not in paths:
             return None
         place = paths.index(names[column])
-        told = [self.footer.row_group(group).column(place).statistics for group in range(len(self._starts) - 1)]
+        told = [
+            self.footer.row_group(group).column(place).statistics for group in range(len(self._starts) - 1)
+        ]
         if not all(each is not None and each.has_min_max for each in told):
             return None
         return min((each.min for each in told), default=None)

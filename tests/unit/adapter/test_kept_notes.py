@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.adapters.hudi.spark.kept_notes import NOT_NULL, forget_columns
 from hudi_engine.catalog.entry_notes import NOTES_PATH, EntryNotes
 from hudi_engine.storage.local import LocalStorage
+
+from dbt.adapters.hudi.spark.kept_notes import NOT_NULL, forget_columns
 
 
 @pytest.mark.parametrize(("gone", "left"), [(["NAME"], {NOT_NULL: "id"}), (["id", "name"], {})])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
-from dbt.adapters.hudi.spark.freshness import last_write_time
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import SchemaError
 from hudi_engine.schema.avro import arrow_to_avro
@@ -18,6 +17,8 @@ from hudi_engine.timeline.clock import parse_instant_time
 from hudi_engine.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudi_engine.timeline.instant import Instant, State
 from hudi_engine.write.returning_columns import check_returning
+
+from dbt.adapters.hudi.spark.freshness import last_write_time
 
 KEY = pa.field("id", pa.string())
 
