@@ -297,9 +297,9 @@ class _Derivation:
         request, history = self._request, context.schema_history
         if request.is_readable is not None:
             return request.is_readable(context, base)
-        if history is not None and history.version_at(base.instant) != history.newest():
-            return False
         assert request.schema is not None
+        if history is not None and not history.is_read_by_name(base.instant, request.schema.names):
+            return False
         if base.instant not in self._misread:
             self._misread[base.instant] = is_misread(request.storage, base.path, request.schema)
         return not self._misread[base.instant]

@@ -9,7 +9,7 @@ merely took the name of a dropped one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,23 @@ class ColumnNode:
     def child(self, name: str) -> ColumnNode | None:
         """Return the child of that name."""
         return next((each for each in self.children if each.name == name), None)
+
+    def is_same_by_name(self, now: ColumnNode) -> bool:
+        """Tell whether a reader that goes by names, in any case, finds what one that goes by ids does.
+
+        Added, dropped and moved columns leave it so; a renaming and a new column under the name of a dropped one do not.
+
+        Args:
+            now: The version of the read; this node is that of the file.
+        """
+        names = {each.column_id: each.name for each in self.children}
+        by_name = {each.name.lower(): each for each in self.children}
+        return all(
+            names.get(each.column_id, each.name) == each.name
+            and ((was := by_name.get(each.name.lower())) is None or was.column_id == each.column_id)
+            and (was is None or was.is_same_by_name(each))
+            for each in now.children
+        )
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,20 @@ class SchemaHistory:
     def newest(self, as_of: str | None = None) -> ColumnNode:
         """Return the schema now, or at ``as_of``."""
         return self.versions[-1][1] if as_of is None else self.version_at(as_of)
+
+    def is_read_by_name(self, instant: str, names: Iterable[str]) -> bool:
+        """Tell whether columns are found by their names in the files of an instant.
+
+        Args:
+            instant: The instant.
+            names: Columns of the read; one without an id came after the last change.
+        """
+        written, now = self.version_at(instant), self.newest()
+        if written == now:
+            return True
+        held = {each.name.lower() for each in written.children}
+        fresh = [name for name in names if now.child(name) is None]
+        return written.is_same_by_name(now) and not any(name.lower() in held for name in fresh)
 
 
 def parse_history(

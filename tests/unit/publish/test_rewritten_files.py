@@ -78,6 +78,19 @@ def test_a_new_column_does_not_show_what_a_dropped_one_of_its_name_held(cow):
     assert not publish(cow.storage).published
 
 
+def test_files_from_before_columns_were_added_dropped_or_moved_are_listed_as_they_are(cow):
+    cow.commit({"dt=x": {"f-0": rows(1)}})
+    publish(cow.storage)
+    for columns in (
+        {"id": 0, "dt": 1, "v": 2, "w": 3},
+        {"v": 2, "id": 0, "dt": 1, "w": 3},
+        {"v": 2, "id": 0, "dt": 1},
+    ):
+        alter(cow, **columns)
+        assert shown(cow, "v") == ["a"]
+        assert not [each for each in newest_manifest(cow.storage).entries if each.origin is not None]
+
+
 def test_a_list_outside_of_the_table_has_copies_of_widened_columns_too(cow, tmp_path):
     cow.commit({"dt=x": {"f-0": rows(1)}, "dt=y": {"g-0": rows(2, dt="y")}})
     place = open_storage(str(tmp_path / "beside"))

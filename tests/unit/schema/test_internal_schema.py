@@ -78,6 +78,35 @@ def test_a_new_column_with_the_name_of_a_dropped_one_is_not_its_old_values() -> 
     assert restore_names(STORED, history.version_at("5"), history.newest(), wanted) == {"id": "id"}
 
 
+@pytest.mark.parametrize(
+    ("now", "names", "expected"),
+    [
+        ([_column(3, "p", POINT), _column(1, "id", "long"), _column(4, "new", "int")], ["id"], True),
+        ([_column(1, "id", "int")], ["id"], True),
+        ([_column(1, "key", "int"), _column(3, "p", POINT)], ["key"], False),
+        ([_column(1, "id", "int"), _column(3, "p", POINT_RENAMED)], ["id"], False),
+        ([_column(1, "id", "int"), _column(4, "P", "int")], ["id"], False),
+        ([_column(1, "id", "int")], ["id", "P"], False),
+    ],
+    ids=[
+        "added-and-moved",
+        "dropped",
+        "renamed",
+        "field-renamed",
+        "name-of-a-dropped",
+        "later-under-that-name",
+    ],
+)
+def test_files_are_read_by_name_as_long_as_no_name_means_another_column(
+    now: Any, names: list[str], expected: bool
+) -> None:
+    first = _version(0, _column(1, "id", "int"), _column(3, "p", POINT))
+    history = parse_history(json.dumps({"schemas": [first, _version(9, *now)]}), "h")
+
+    assert history.is_read_by_name("5", names) is expected
+    assert history.is_read_by_name("9", names)
+
+
 POINTS = pa.struct([("x", pa.int32()), ("y", pa.int32())])
 LIST = {"type": "array", "element_id": 7, "element_optional": True}
 MAP = {"type": "map", "key_id": 7, "key": "string", "value_id": 8, "value_optional": True}
