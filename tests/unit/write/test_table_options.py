@@ -148,6 +148,18 @@ def test_a_write_may_say_again_what_its_table_was_made_with() -> None:
         assert as_called(table, with_table_options(table, resolve_options(given), "UPSERT")) is table
 
 
+@pytest.mark.parametrize(("had", "given"), [("default", "sales"), ("Default", "sales"), ("shop", "default")])
+def test_a_table_of_the_usual_database_is_one_that_names_none(had: str, given: str) -> None:
+    options = resolve_options({"hoodie.database.name": given})
+    assert with_table_options(_made(**{"hoodie.database.name": had}), options, "UPSERT").raw == options.raw
+
+
+def test_a_rule_that_a_table_does_not_keep_is_refused_with_what_to_do() -> None:
+    expected = "keeps no rule of its own, so its rows were merged without; leave the option out, or rebuild the table"
+    with pytest.raises(ConfigError, match=expected):
+        with_table_options(TABLE, resolve_options({RULE: "rules:mine"}), "UPSERT")
+
+
 def test_rows_are_deleted_by_the_mark_of_the_call_where_the_table_names_none_and_has_no_logs() -> None:
     options = resolve_options({FIELD: "op", MARKER: "D"})
     assert as_called(TABLE, with_table_options(TABLE, options, "UPSERT")).delete_marker == ("op", "D")

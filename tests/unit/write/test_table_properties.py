@@ -237,6 +237,10 @@ def test_a_rebuild_in_place_needs_the_same_definition():
     database = {"hoodie.database.name": "shop"}
     assert not same_definition(define(), define(options=database))
     assert same_definition(define(options=database), define())
+    mine, other = (
+        define().with_properties({"hoodie.engine.merge.rule": each}) for each in ("a:Rule", "a:rule")
+    )
+    assert not same_definition(mine, other)
 
 
 @pytest.mark.parametrize(

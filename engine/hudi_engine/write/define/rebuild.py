@@ -67,8 +67,8 @@ def check_same_definition(before: TableConfig, now: TableConfig, instant: str) -
 
 def _settings(config: TableConfig) -> dict[str, object]:
     """Return what decides beside columns and index where a row goes, and what becomes of rows of one key."""
-    properties = {name: config.properties.get(key, "").lower() for name, key in _PROPERTIES.items()}
-    properties["timestamps_in_keys"] = properties["timestamps_in_keys"] or "false"
+    properties = {name: config.properties.get(key, "").strip() for name, key in _PROPERTIES.items()}
+    properties["timestamps_in_keys"] = properties["timestamps_in_keys"].lower() or "false"
     return {**{name: getattr(config, name) for name in _SETTINGS}, **properties}
 
 

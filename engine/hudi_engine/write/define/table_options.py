@@ -32,7 +32,7 @@ STICKY_INDEX: tuple[Option[OptionValue], ...] = (
 """Index options that a table keeps in its properties."""
 
 USUAL_DATABASE = "default"
-"""Database of a table whose definition names none."""
+"""Database of a table whose definition names none; said or kept, it is as good as none."""
 
 _DEFINITION: dict[str, Callable[[TableConfig], str]] = {
     **dict.fromkeys(NAME_OPTIONS, lambda config: config.name),
@@ -118,10 +118,12 @@ def _bucket_problems(config: TableConfig, options: Options, kept: Mapping[str, s
 
 def _text_problems(config: TableConfig, options: Options) -> list[str]:
     """Return names and texts that are other ones than the table's."""
-    had: dict[Option[str | None], str] = {
-        TableOptions.MERGE_RULE: config.properties.get(TableOptions.MERGE_RULE.key, "").strip() or "none"
-    }
-    if config.database:
+    had: dict[Option[str | None], str] = {}
+    rule = config.properties.get(TableOptions.MERGE_RULE.key, "").strip()
+    if rule:
+        had[TableOptions.MERGE_RULE] = rule
+    named = options[TableOptions.DATABASE_NAME] or USUAL_DATABASE
+    if config.database and USUAL_DATABASE not in (config.database.lower(), named.lower()):
         had[TableOptions.DATABASE_NAME] = config.database
     if config.delete_marker is not None:
         had[TableOptions.DELETE_FIELD], had[TableOptions.DELETE_MARKER] = config.delete_marker
@@ -131,6 +133,11 @@ def _text_problems(config: TableConfig, options: Options) -> list[str]:
         for option, value in had.items()
         if (given := options[option]) and not _is_same_text(option, given, value)
     ]
+    if options[TableOptions.MERGE_RULE] and not rule:
+        problems.append(
+            f"{TableOptions.MERGE_RULE} is {options[TableOptions.MERGE_RULE]!r}, but table {config.name!r} keeps no rule of its "
+            "own, so its rows were merged without; leave the option out, or rebuild the table"
+        )
     marked = options[TableOptions.DELETE_FIELD]
     if marked and config.delete_marker is None and config.table_type is TableType.MERGE_ON_READ:
         problems.append(
