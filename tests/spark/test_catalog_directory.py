@@ -175,6 +175,23 @@ def test_a_view_goes_by_the_settings_that_it_was_made_under(spark, warehouse):
     assert read(spark, "select h from dirs.east") == [(5,)]
 
 
+def test_a_view_goes_by_no_setting_that_it_was_not_made_under(spark, warehouse):
+    setting, one = "spark.sql.decimalOperations.allowPrecisionLoss", "cast(1 as decimal(38, 18))"
+    spark.sql("create database dirs")
+    spark.sql(f"create view dirs.v as select typeof({one} * {one}) as kind")
+    warehouse.save_view(spark, "dirs", "v")
+    made = read(spark, "select * from dirs.v")
+    forget(spark)
+    spark.conf.set(setting, "false")
+    try:
+        assert warehouse.load(spark).warnings == ()
+        assert spark.conf.get(setting) == "false"
+        assert read(spark, "select * from dirs.v") == made
+        assert read(spark, f"select typeof({one} * {one})") != made
+    finally:
+        spark.conf.unset(setting)
+
+
 def test_a_view_file_sets_nothing_but_settings_of_queries(spark, warehouse):
     said = {
         "spark.sql.variable.substitute": "true",

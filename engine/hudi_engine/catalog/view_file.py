@@ -151,26 +151,29 @@ class ViewDefinition:
         Its columns are those that the query's columns of these names give, wherever they stand by now: what the query takes all
         columns of may have got more of them, or the same in another order, and Spark goes by place here.
         """
-        before = spark.catalog.currentDatabase()
-        with made_under(spark, self.settings):
-            if before == self.database:
-                self._create(spark)
-                return
-            spark.catalog.setCurrentDatabase(self.database)
-            try:
-                self._create(spark)
-            finally:
-                spark.catalog.setCurrentDatabase(before)
-
-    def _create(self, spark: SparkSession) -> None:
-        """Create it as it was told, and again by the names of its columns where that gave others."""
-        from pyspark.errors import AnalysisException
-
         mode = "" if spark.version.startswith("3.") else self.mode  # which binds the columns as they are
         as_told, by_name = self._spec(self.query, mode), self._spec(self._query_by_name(), mode)
         existing = find_entry(spark, self.name)
-        if existing is not None and existing.properties.get(FINGERPRINT_PROPERTY) == by_name.fingerprint:
+        made_of = None if existing is None else existing.properties.get(FINGERPRINT_PROPERTY)
+        if made_of in (as_told.fingerprint, by_name.fingerprint):
             return
+        before = spark.catalog.currentDatabase()
+        with made_under(spark, self.settings):
+            if before == self.database:
+                self._create(spark, as_told, by_name, existing)
+                return
+            spark.catalog.setCurrentDatabase(self.database)
+            try:
+                self._create(spark, as_told, by_name, existing)
+            finally:
+                spark.catalog.setCurrentDatabase(before)
+
+    def _create(
+        self, spark: SparkSession, as_told: ViewSpec, by_name: ViewSpec, existing: CatalogEntry | None
+    ) -> None:
+        """Create it as it was told, and again by the names of its columns where that gave others."""
+        from pyspark.errors import AnalysisException
+
         try:
             fresh = put_view(spark, as_told, existing)
         except AnalysisException:

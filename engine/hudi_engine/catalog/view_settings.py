@@ -13,6 +13,17 @@ _KEPT_AS = "view.sqlConfig."
 # Name code to load, where to load it from, or put environment variables into a query; a file of a warehouse may not say those.
 _NEVER = ("spark.sql.catalog", "spark.sql.maven.", "spark.sql.variable.substitute")
 
+# Spark keeps none of these with a view, for they do not decide what its query means.
+_NOT_KEPT = (
+    "spark.sql.adaptive.",
+    "spark.sql.codegen.",
+    "spark.sql.execution.",
+    "spark.sql.hive.convert",
+    "spark.sql.optimizer.",
+    "spark.sql.shuffle.",
+    "spark.sql.view.maxNestedViewDepth",
+)
+
 
 def settings_of(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the settings that Spark keeps among the properties of a view."""
@@ -23,13 +34,21 @@ def settings_of(properties: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Give a session the settings that a view is to be made under, for the time of this block.
+    """Give a session the settings that a view is to be made under, and no others, for the time of this block.
 
     Only what is set for a query at any time is taken of them, for they come from a file of the warehouse; a setting that this
-    version of Spark does not know is left out.
+    version of Spark does not know is left out. What else the session has set would be kept with the view, so it is unset
+    meanwhile. All threads of the session share its settings: nothing but the view is to be made here.
+
+    Args:
+        spark: The session.
+        settings: Those of the maker's session; where there are none, as in files of earlier versions, nothing changes.
     """
     before: dict[str, str | None] = {}
     try:
+        for key in _kept_with_views(spark) - settings.keys() if settings else ():
+            before[key] = spark.conf.get(key)
+            spark.conf.unset(key)
         for key, value in settings.items():
             now = spark.conf.get(key, None)
             if now != value and _may_be_set(spark, key):
@@ -42,6 +61,12 @@ def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.unset(key)
             else:
                 spark.conf.set(key, usual)
+
+
+def _kept_with_views(spark: SparkSession) -> set[str]:
+    """Return the settings, among those that the session has set, that Spark keeps with a view and may be set at any time."""
+    own = spark._jsparkSession.sessionState().conf().getAllConfs().keys().mkString("\n").split("\n")
+    return {key for key in own if not key.startswith(_NOT_KEPT) and _may_be_set(spark, key)}
 
 
 def _may_be_set(spark: SparkSession, key: str) -> bool:
