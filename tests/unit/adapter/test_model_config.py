@@ -46,6 +46,22 @@ def test_clauses_of_a_merge_are_called_by_their_configs() -> None:
     assert set(clauses.called.values()) <= set(USED)
 
 
+@pytest.mark.parametrize("keys", [["options"], ["options", "hudi_options"]])
+@pytest.mark.parametrize(
+    ("project", "model"),
+    [
+        ("hoodie.clean.commits.retained", "hoodie.cleaner.commits.retained"),
+        ("hoodie.cleaner.commits.retained", "hoodie.clean.commits.retained"),
+    ],
+)
+def test_of_one_option_in_two_spellings_the_later_counts(keys: list[str], project: str, model: str) -> None:
+    """dbt hands over the options of the project and then those of the model, in one mapping."""
+    config: dict[str, dict[str, int]] = {key: {} for key in keys}
+    config[keys[0]][project] = 5
+    config[keys[-1]][model] = 7
+    assert plan(**config).given_options == {model: "7"}
+
+
 def test_table_properties_take_every_option_and_may_repeat_what_options_say() -> None:
     given = {"Changelog.Enabled": True, "type": "MERGE_ON_READ", "team": "a"}
     resolved = plan(unique_key="id", options={"type": "mor"}, tblproperties=given)

@@ -9,6 +9,7 @@ from typing import Any
 
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import MergeMode
+from hudi_engine.config.options import laid_over
 from hudi_engine.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS
@@ -111,7 +112,8 @@ class RawConfig:
             if key in _SHORT_OPTIONS:
                 self._short[key] = value
             elif key.startswith("hoodie.") or key in _OTHER_OPTIONS:
-                self.options[key] = option_text(value)
+                # dbt hands over one mapping, the project's keys first: the nearest to the model counts, in whatever spelling
+                self.options = laid_over(self.options, {key: option_text(value)})
             else:
                 legal = (*_SHORT_OPTIONS, *_OTHER_OPTIONS)
                 self.problems.add(
