@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from dbt.tests.util import run_dbt, run_dbt_and_capture
 from hudi_engine import HudiTable
+from hudi_engine.catalog.entry_notes import NOTES_PATH, EntryNotes
+from hudi_engine.storage import open_storage
 
 SOURCES = """
 sources:
@@ -59,6 +61,17 @@ class TestStatements:
             project.run_sql(statement)
         project.run_sql("drop table if exists lake.events; drop schema lake cascade")
         assert files <= set(outside.rglob("*"))
+
+    def test_a_column_of_which_its_writer_says_something_can_be_dropped(
+        self, project: Any, outside: Path
+    ) -> None:
+        EntryNotes(column_comments={"spare": "no longer used"}).save(open_storage(str(outside)))
+        notes = (outside / NOTES_PATH).read_bytes()
+        project.run_sql("alter table lake.events add columns (spare int)")
+        project.run_sql("alter table lake.events drop column spare")
+        columns = {row[0] for row in project.run_sql("describe lake.events", fetch="all")}
+        assert "name" in columns and "spare" not in columns
+        assert (outside / NOTES_PATH).read_bytes() == notes
 
     @pytest.fixture(scope="class")
     def macros(self) -> dict[str, str]:

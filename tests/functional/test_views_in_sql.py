@@ -38,4 +38,13 @@ class TestViews:
         )
         with pytest.raises(Exception, match="is the Hudi table at .* ALTER TABLE alters it"):
             project.run_sql("alter view {schema}.logged set tblproperties ('team' = 'data')")
+        for statement in (
+            "alter view {schema}.logged_rt set tblproperties ('team' = 'data')",
+            "alter view {schema}.logged_rt as select 2 as id",
+            "create or replace view {schema}.logged_rt as select 2 as id",
+        ):
+            with pytest.raises(Exception, match="logged_rt is a read-only face of the Hudi table"):
+                project.run_sql(statement)
+        assert not list(Path(project.project_root).rglob("logged_rt.view.json"))
+        assert project.run_sql("select id from {schema}.logged_rt", fetch="all") == [(1,)]
         project.run_sql("drop table {schema}.logged")

@@ -33,5 +33,14 @@ def test_files_are_named_from_the_root_and_nothing_else(spark, query, expected):
     for head in ("create view v as ", "alter view v as "):
         sql = head + query
         plan = plans.parse(spark, sql)
-        assert with_absolute_files(sql, plan, "/project", names=["orc"]) == head + expected
-        assert with_absolute_files(sql, plan, None) == sql
+        asked: list[str] = []
+
+        def is_schema(name: str, asked: list[str] = asked) -> bool:
+            asked.append(name)
+            return name == "orc"
+
+        assert with_absolute_files(sql, plan, "/project", is_schema) == head + expected
+        assert bool(asked) == (expected != query or "orc" in query), (
+            "a catalog is asked where a file is named"
+        )
+        assert with_absolute_files(sql, plan, None, is_schema) == sql

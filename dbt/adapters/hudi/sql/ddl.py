@@ -10,18 +10,22 @@ from hudi_engine.catalog.entry import CatalogEntry
 from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
+from hudi_engine.errors import HudiError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 
 from dbt.adapters.hudi.column import stored_type
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.rows.builds import data_columns
+from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import Routed
 from dbt.adapters.hudi.spark.kept_notes import forget_columns
 from dbt.adapters.hudi.spark.new_names import rename
 from dbt.adapters.hudi.sql import plans
 from dbt.adapters.hudi.sql.column_rules import check_added, check_default
 from dbt.adapters.hudi.sql.file_reads import with_absolute_files
-from dbt.adapters.hudi.sql.targets import Statement, Target
+from dbt.adapters.hudi.sql.targets import Statement, Target, refused_face
 
 _OK = AdapterResponse("OK")
 _COMMENT = "comment"
@@ -137,19 +141,23 @@ def _altered(
     comments: Mapping[str, str],
     gone: Collection[str] = (),
 ) -> Routed:
-    if comments and statement.warehouse.is_foreign(statement.session, target.schema, target.name):
+    if comments and _is_foreign(statement, target):
         raise DbtRuntimeError(
             f"{target.label} is the table of another writer at {target.base}, in which no comments are kept; leave COMMENT out"
         )
     table = statement.table(target)
     if _shape(schema) != _shape(data_columns(table)):
         table.alter_schema(schema)
-        if gone:
+        if gone and not _is_foreign(statement, target):  # the notes of another writer's table are that writer's
             forget_columns(table, gone)
     statement.warehouse.show(statement.session, target.schema, target.name, table)
     if comments:
         statement.warehouse.add_comments(statement.session, target.schema, target.name, table, comments)
     return Routed(_OK)
+
+
+def _is_foreign(statement: Statement, target: Target) -> bool:
+    return statement.warehouse.is_foreign(statement.session, target.schema, target.name)
 
 
 def _shape(schema: T.StructType) -> list[tuple[str, str]]:
@@ -177,12 +185,23 @@ def analyze_tables(statement: Statement) -> Routed | None:
         return None
     scan = " noscan" if statement.plan.noScan() else ""
     for entry in warehouse.entries(session, schema):
-        if entry.base is not None and entry.is_hudi_table:
-            with warehouse.one_writer(session, entry.base):
-                analyze(statement, Target(schema, entry.name.name, entry.base, None, is_face=False))
-        elif entry.base is None and not entry.is_view:
-            session.sql(f"analyze table {entry.name.sql} compute statistics{scan}")
+        try:
+            _analyze_entry(statement, entry, f"compute statistics{scan}")
+        except (DbtRuntimeError, HudiError, OSError, PySparkException, Py4JError) as error:
+            if is_cancellation(error):
+                raise
+            # as in Spark, one that cannot be analysed does not keep the others from it
+            logger.warning("{} is not analysed: {}", entry.name.label, short_message(error))
     return Routed(_OK)
+
+
+def _analyze_entry(statement: Statement, entry: CatalogEntry, words: str) -> None:
+    if entry.base is not None and entry.is_hudi_table:
+        with statement.warehouse.one_writer(statement.session, entry.base):
+            target = Target(entry.name.database, entry.name.name, entry.base, None, is_face=False)
+            analyze(statement, target)
+    elif entry.base is None and not entry.is_view:
+        statement.session.sql(f"analyze table {entry.name.sql} {words}")
 
 
 # --- names ----------------------------------------------------------------------------------------------------------
@@ -234,7 +253,7 @@ def _noted(
 ) -> Routed | None:
     """Keep properties with the table, where every later process finds them; those of another writer's table are Spark's alone."""
     warehouse, session = statement.warehouse, statement.session
-    if warehouse.is_foreign(session, target.schema, target.name):
+    if _is_foreign(statement, target):
         return None
     table = statement.table(target)
     kept = {**EntryNotes.load(table.storage).properties, **given}
@@ -269,10 +288,16 @@ def create_view(statement: Statement) -> Routed:
     schema, name = statement.names(plans.texts(statement.plan.child().nameParts()))
     if statement.plan.allowExisting() and statement.warehouse.entry(statement.session, schema, name):
         return Routed(_OK)
-    _refuse_table(statement, schema, name)
+    _write_view(statement, schema, name)
+    return Routed(_OK)
+
+
+def _write_view(statement: Statement, schema: str, name: str) -> None:
+    entry = _refuse_table(statement, schema, name)
+    if entry is not None and entry.is_face:
+        raise refused_face(f"{schema}.{name}", entry.base)
     statement.session.sql(_lasting(statement))
     statement.warehouse.save_view(statement.session, schema, name)
-    return Routed(_OK)
 
 
 def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry | None:
@@ -287,10 +312,8 @@ def _refuse_table(statement: Statement, schema: str, name: str) -> CatalogEntry 
 
 def _lasting(statement: Statement) -> str:
     """Return the text of a view as every later process has to read it, wherever that runs."""
-    schemas = [name.lower() for name in statement.warehouse.schemas(statement.session)]
-    return with_absolute_files(
-        statement.text, statement.plan, statement.warehouse.places.project_root, schemas
-    )
+    root, is_schema = statement.warehouse.places.project_root, statement.session.catalog.databaseExists
+    return with_absolute_files(statement.text, statement.plan, root, is_schema)
 
 
 def alter_view(statement: Statement) -> Routed | None:
@@ -298,10 +321,7 @@ def alter_view(statement: Statement) -> Routed | None:
     named = statement.lasting(plans.target_parts(statement.plan.child())[0])
     if named is None:
         return None
-    schema, name = named
-    _refuse_table(statement, schema, name)
-    statement.session.sql(_lasting(statement))
-    statement.warehouse.save_view(statement.session, schema, name)
+    _write_view(statement, *named)
     return Routed(_OK)
 
 

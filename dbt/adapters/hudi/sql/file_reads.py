@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable
 from pathlib import Path
 
 from hudi_engine.catalog.sql_text import identifier
@@ -15,21 +15,23 @@ _FORMATS = frozenset(("parquet", "csv", "json", "orc", "text", "avro", "binaryfi
 _ROOTED = re.compile(r"/|[A-Za-z][\w+.-]*:")
 
 
-def with_absolute_files(sql: str, plan: JavaPlan, folder: str | None, names: Collection[str] = ()) -> str:
+def with_absolute_files(
+    sql: str, plan: JavaPlan, folder: str | None, is_schema: Callable[[str], bool]
+) -> str:
     """Return a statement with the files that it reads by path named from the root.
 
     Args:
         sql: The statement.
         plan: Its plan, as it was parsed.
         folder: Folder that relative paths count from; None leaves them as they are.
-        names: Schemas, in lower case: where one is called like a format, no file is meant.
+        is_schema: Whether there is a schema of a name: where one is called like a format, no file is meant. It costs a round trip.
     """
     if folder is None:
         return sql
     root, pieces, position = Path(folder).resolve(), [], 0
     for start, end, parts, _ in sorted(places_of_tables(plan)):
         kind = parts[0].lower()
-        if len(parts) != 2 or kind not in _FORMATS or kind in names or _ROOTED.match(parts[1]):
+        if len(parts) != 2 or kind not in _FORMATS or _ROOTED.match(parts[1]) or is_schema(kind):
             continue
         pieces += [sql[position:start], f"{parts[0]}.{identifier(str(root / parts[1]))}"]
         position = end

@@ -29,7 +29,7 @@ from dbt.adapters.hudi.sql import (
 from dbt.adapters.hudi.sql.default_values import with_null_for_default
 from dbt.adapters.hudi.sql.earlier_states import EarlierStates
 from dbt.adapters.hudi.sql.statements import first_keyword
-from dbt.adapters.hudi.sql.targets import OtherCatalogError, Statement, Target
+from dbt.adapters.hudi.sql.targets import OtherCatalogError, Statement, Target, refused_face
 
 # Delta's statements for what Hudi's services do.
 _SERVICES: Mapping[str, str] = {
@@ -166,9 +166,7 @@ class StatementRouter:
                 f"{_verb(statement.text)} on the Hudi table {target.label} is refused: {_REFUSED[kind]}"
             )
         if target.is_face and kind != "DropTable":
-            raise DbtRuntimeError(
-                f"{target.label} is a read-only face of the Hudi table at {target.base}; write to the table itself"
-            )
+            raise refused_face(target.label, target.base)
         assert action is not None
         return self._alone(statement, target, action)
 

@@ -73,6 +73,13 @@ class Target:
             )
 
 
+def refused_face(label: str, base: str | None) -> DbtRuntimeError:
+    """Return the error of a statement that would change the second name of a merge-on-read table."""
+    return DbtRuntimeError(
+        f"{label} is a read-only face of the Hudi table at {base}; write to the table itself"
+    )
+
+
 _OWN_CATALOG = "spark_catalog"
 
 
