@@ -275,3 +275,24 @@ def test_a_table_of_any_kind_keeps_its_merge_rule(table_type, ordering):
 
 
 RULE = MergeRule(compares=False)
+
+
+@pytest.mark.parametrize(
+    ("mode", "named"),
+    [
+        ("COMMIT_TIME_ORDERING", {"payload.class": "DefaultHoodieRecordPayload"}),
+        ("EVENT_TIME_ORDERING", {"payload.class": "OverwriteWithLatestAvroPayload"}),
+        ("EVENT_TIME_ORDERING", {"payload.class": "PartialUpdateAvroPayload"}),
+        ("COMMIT_TIME_ORDERING", {"rule": f"{__name__}:RULE"}),
+    ],
+)
+def test_a_merge_mode_and_what_merges_otherwise_are_refused_together(mode, named):
+    classes = "org.apache.hudi.common.model."
+    options = {
+        **{f"hoodie.engine.merge.{key}": text for key, text in named.items() if key == "rule"},
+        **{f"hoodie.datasource.write.{key}": classes + text for key, text in named.items() if key != "rule"},
+    }
+    define(precombine_field="ts", options=options)
+    define(precombine_field="ts", options={**options, "hoodie.record.merge.mode": "CUSTOM"})
+    with pytest.raises(ConfigError, match=f"merge.mode is {mode}, but .* merges otherwise"):
+        define(precombine_field="ts", options={**options, "hoodie.record.merge.mode": mode})

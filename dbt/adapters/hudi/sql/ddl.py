@@ -148,7 +148,9 @@ def _altered(
     table = statement.table(target)
     if _shape(schema) != _shape(data_columns(table)):
         table.alter_schema(schema)
-        if gone and not _is_foreign(statement, target):  # the notes of another writer's table are that writer's
+        if gone and not _is_foreign(
+            statement, target
+        ):  # the notes of another writer's table are that writer's
             forget_columns(table, gone)
     statement.warehouse.show(statement.session, target.schema, target.name, table)
     if comments:

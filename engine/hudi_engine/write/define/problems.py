@@ -11,6 +11,7 @@ import pyarrow as pa
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import IndexType, KeyGeneratorType, MergeMode, TableType
+from hudi_engine.config.merge_mode import resolve_merge_mode
 from hudi_engine.config.options import Options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError, SchemaError
@@ -123,7 +124,19 @@ def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
         ]
     if mode == MergeMode.EVENT_TIME_ORDERING and not orderings:
         return ["hoodie.record.merge.mode is EVENT_TIME_ORDERING, which needs a precombine_field"]
-    return []
+    if mode in (None, MergeMode.CUSTOM) or not named or _mode_named(options, orderings) == mode:
+        return []
+    return [
+        f"hoodie.record.merge.mode is {mode}, but {named} merges otherwise; set one of them, or the mode CUSTOM"
+    ]
+
+
+def _mode_named(options: Options, orderings: tuple[str, ...]) -> MergeMode:
+    """Return the mode of the rule or payload class that options name."""
+    if options[TableOptions.MERGE_RULE]:
+        return MergeMode.CUSTOM
+    properties = {"hoodie.compaction.payload.class": str(options[TableOptions.PAYLOAD_CLASS])}
+    return resolve_merge_mode(properties, 6, has_ordering=bool(orderings))
 
 
 def _changelog_problems(keys: tuple[str, ...], kind: str | None) -> list[str]:

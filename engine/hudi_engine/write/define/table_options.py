@@ -173,7 +173,7 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
     mode = options[TableOptions.MERGE_MODE]
     if mode is not None:
         stored = config.merge_mode if config.merge_mode in DECLARED_MERGE_MODES else MergeMode.CUSTOM
-        said[TableOptions.MERGE_MODE.key] = (mode, stored.value)
+        said[TableOptions.MERGE_MODE.key] = (mode.value, stored.value)
     return [
         f"{key} is {given!r}, but table {config.name!r} has {stored!r}; leave the option out, or rebuild the table"
         for key, (given, stored) in said.items()
