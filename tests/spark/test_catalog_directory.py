@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from hudi_engine.catalog import DirectoryCatalog, TableName, list_entries, register_foreign, register_table
 from hudi_engine.catalog.entry_notes import EntryNotes
-from hudi_engine.catalog.view_settings import made_under
+from hudi_engine.catalog.view_settings import made_under, settings_of
 from hudi_engine.catalog.view_template import copied_view
 from hudi_engine.storage.local import LocalStorage
 
@@ -176,21 +176,17 @@ def test_a_view_goes_by_the_settings_that_it_was_made_under(spark, warehouse):
 
 
 def test_a_view_goes_by_no_setting_that_it_was_not_made_under(spark, warehouse):
-    def kept():
-        (view,) = list_entries(spark, "dirs")
-        return {key: value for key, value in view.properties.items() if key.startswith("view.sqlConfig.")}
-
     setting = "spark.sql.decimalOperations.allowPrecisionLoss"
     spark.sql("create database dirs")
     spark.sql("create view dirs.v as select 1 as one")
     warehouse.save_view(spark, "dirs", "v")
-    made = kept()
+    made = settings_of(list_entries(spark, "dirs")[0].properties)
     forget(spark)
     spark.conf.set(setting, "false")
     try:
         assert warehouse.load(spark).warnings == ()
         assert spark.conf.get(setting) == "false"
-        assert kept() == made
+        assert settings_of(list_entries(spark, "dirs")[0].properties) == made
     finally:
         spark.conf.unset(setting)
 
