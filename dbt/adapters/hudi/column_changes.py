@@ -19,7 +19,7 @@ from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.plan import ModelPlan
 from dbt.adapters.hudi.relation import named
 from dbt.adapters.hudi.rows import builds
-from dbt.adapters.hudi.rows.alignment import legal_names
+from dbt.adapters.hudi.rows.alignment import failures_query
 from dbt.adapters.hudi.rows.schema_changes import ChangeOfColumns, new_fields, schema_change, type_changes
 from dbt.adapters.hudi.rows.snapshots import checked_columns, fit_query
 from dbt.adapters.hudi.spark.kept_notes import forget_columns
@@ -135,10 +135,10 @@ class ColumnChanges(metaclass=AdapterMeta):
         """Columns that a snapshot compares, and whether there is a new one; see `rows/snapshots.py`."""
         return checked_columns(asked, stored)
 
-    @available.parse_list
-    def hudi_legal_names(self, names: Sequence[str]) -> list[str]:
-        """Names a table can have for columns a query did not name as one can."""
-        return legal_names(names)
+    @available.parse(lambda *_, **__: "")
+    def hudi_failures_query(self, query: str, names: Sequence[str]) -> str:
+        """Query of a test, whose columns are given, as one of which a table can be made."""
+        return failures_query(query, names)
 
 
 def _fields(columns: Iterable[Any]) -> list[T.StructField]:

@@ -100,7 +100,7 @@ class _Face:
             ROLE_PROPERTY: role,
         }
         if role in (SNAPSHOT, REALTIME):
-            # Spark reserves the property for tables, where it says parquet.
+            # Spark reserves the property for tables, where it says PARQUET.
             own[PROVIDER_PROPERTY] = "hudi"
         if self.place is not self.storage:
             own[FOREIGN_PROPERTY] = "true"

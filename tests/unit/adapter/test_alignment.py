@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.hudi.rows.alignment import chosen_columns, legal_names, refuse_absent, told_of_dropped
+from dbt.adapters.hudi.rows.alignment import (
+    chosen_columns,
+    failures_query,
+    legal_names,
+    refuse_absent,
+    told_of_dropped,
+)
 
 
 def test_columns_are_found_whatever_their_case_and_those_that_are_absent_are_told() -> None:
@@ -46,3 +52,5 @@ def test_names_that_a_table_cannot_have_are_made_legal_and_the_others_stay() -> 
     given = ["id", "count(1)", "1st", "ID", "a b", "a_b", "id_2"]
     assert legal_names(given) == ["id", "count_1_", "_1st", "ID_3", "a_b_2", "a_b", "id_2"]
     assert legal_names(["sum(x)", "sum[x]", "é"]) == ["sum_x_", "sum_x_2", "_"]
+    said = "select * from (\nselect count(1) -- all\n) as failures (`count_1_`)"
+    assert failures_query("select count(1) -- all", ["count(1)"]) == said

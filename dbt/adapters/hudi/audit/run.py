@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dbt.adapters.hudi.logs import logger
 from dbt.adapters.hudi.model.audit import AuditTest
 from dbt.adapters.hudi.model.plan import ModelPlan
-from dbt.adapters.hudi.rows.alignment import legal_names
+from dbt.adapters.hudi.rows.alignment import failures_query
 from dbt.adapters.hudi.spark.errors import is_cancellation, short_message
 from dbt.adapters.hudi.spark.handle import HudiHandle
 from dbt.adapters.hudi.spark.warehouse import Warehouse
@@ -95,9 +95,10 @@ class Audit:
             self._warehouse.create_schema(self._session, schema)
             cursor = self._handle.cursor()
             query = self._query(test.sql)
-            columns = ", ".join(map(quoted, legal_names(self._session.sql(query).columns)))
-            failures = f"select * from (\n{query}\n) as failures ({columns})"
-            cursor.execute(f"create or replace table {quoted(schema)}.{quoted(name)} as {failures}")
+            failures = failures_query(query, self._session.sql(query).columns)
+            cursor.execute(
+                f"create or replace table {quoted(schema)}.{quoted(name)} using hudi as {failures}"
+            )
             cursor.run_to_end()
         except Exception as error:  # the test has failed, which this must not hide
             return f"its failing rows could not be stored in {schema}.{name}: {error}"

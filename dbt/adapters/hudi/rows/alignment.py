@@ -139,6 +139,16 @@ def refuse_absent(
     )
 
 
+def failures_query(query: str, names: Sequence[str]) -> str:
+    """Return the query of a test as one of which a table can be made: it may select count(*), or two columns of one name.
+
+    Args:
+        query: The test's SQL.
+        names: The columns that it selects.
+    """
+    return f"select * from (\n{query}\n) as failures ({', '.join(map(quoted, legal_names(names)))})"
+
+
 def legal_names(names: Sequence[str]) -> list[str]:
     """Names that Avro allows, each once; those that are legal stay."""
     found: list[str] = []

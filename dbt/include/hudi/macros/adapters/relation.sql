@@ -4,9 +4,7 @@
   {%- else -%}
     create or replace table {{ relation }} using hudi as
     {% if model.resource_type == 'test' -%}
-      {#- a test may select count(*) or two columns of one name, which a table cannot hold -#}
-      select * from ({{ compiled_code }}
-      ) as failures ({{ adapter.hudi_legal_names(get_columns_in_query(compiled_code)) | join(', ') }})
+      {{ adapter.hudi_failures_query(compiled_code, get_columns_in_query(compiled_code)) }}
     {%- else -%}
       {{ compiled_code }}
     {%- endif %}
