@@ -116,6 +116,7 @@ def marker_problems(options: Options) -> list[str]:
 
 
 def _merge_problems(options: Options, orderings: tuple[str, ...]) -> list[str]:
+    """Say what a merge mode lacks, or what contradicts it."""
     mode = options[TableOptions.MERGE_MODE]
     named = options[TableOptions.MERGE_RULE] or options[TableOptions.PAYLOAD_CLASS]
     if mode == MergeMode.CUSTOM and not named:
