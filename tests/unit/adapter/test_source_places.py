@@ -7,8 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dbt.artifacts.resources import NodeConfig, SourceConfig
+from dbt_common.contracts.config import base
 
-from dbt.adapters.hudi.model.source import source_place
+from dbt.adapters.hudi.model.source import places_said, source_place
 from dbt.adapters.hudi.spark import sources
 
 
@@ -34,6 +36,20 @@ def test_config_and_meta_can_say_the_place_and_external_goes_first() -> None:
     assert source_place(source(None, by_meta, by_config)).location == "b"
     assert source_place(source({"location": "c"}, by_meta, by_config)).location == "c"
     assert source_place(source()).location is None
+
+
+def test_a_place_under_the_meta_of_a_config_is_read_without_a_warning_of_dbts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    warned: list[Any] = []
+    monkeypatch.setattr(base, "fire_event", warned.append, raising=False)
+    config = SourceConfig(meta={"external": {"location": "a"}})
+    node = SimpleNamespace(config=NodeConfig(meta={"location_root": "b"}))
+
+    assert source_place(source(config=config)).location == "a"
+    assert list(places_said(SimpleNamespace(nodes={"n": node}, sources={}))) == []
+    assert warned == []
+    assert source_place(source(config=SourceConfig(_extra={"external": {"location": "c"}}))).location == "c"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def places_said(manifest: Any) -> Iterator[str]:
     for node in getattr(manifest, "nodes", {}).values():
         ours = (node.config.get("meta", None) or {}).get("hudi")
         beside = ours.get("location_root") if isinstance(ours, Mapping) else None
-        for said in (node.config.get("location_root", None), beside):
+        for said in (_own(node.config, "location_root"), beside):
             if isinstance(said, str):
                 yield said
     for source in getattr(manifest, "sources", {}).values():
@@ -77,7 +77,7 @@ def _external(source: Any) -> dict[str, Any]:
     config = getattr(source, "config", None)
     places = (
         getattr(source, "external", None),
-        None if config is None else config.get("external", None),
+        _own(config, "external"),
         (getattr(source, "meta", None) or {}).get("external"),
         {} if config is None else (config.get("meta", None) or {}).get("external"),
     )
@@ -88,6 +88,11 @@ def _external(source: Any) -> dict[str, Any]:
         if any(nearest(key, _KEYS[:2]) for key in said):
             return said
     return {}
+
+
+def _own(config: Any, key: str) -> Any:
+    """Return what a config has under a key; dbt's own look-up warns of a key that stands in its ``meta`` alone."""
+    return config.get(key, None) if key in (config or ()) else None
 
 
 def _as_mapping(place: Any) -> Mapping[str, Any]:
