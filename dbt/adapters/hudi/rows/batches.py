@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -68,10 +69,10 @@ def _say_of_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
     last = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
     if last is None or BUILDS not in last.extra or BATCH_END not in last.extra:
         return
-    end, start = with_zone(datetime.fromisoformat(last.extra[BATCH_END])), with_zone(start)
+    end, start = _end_of_build(table, last.extra), with_zone(start)
     if end >= start:
         return
-    # no error even where warnings are: days without rows leave no commit, so it may be said of each run
+    # no error even where warnings are: days without rows leave no commit, so it is said of each run until one has rows
     logger.warning(
         "{}: the run that built it (invocation {}) ended with the batch up to {}, and this run begins at {}. Batches between them "
         "had no rows, or are missing: dbt asks for the newest batches alone once the table is there. If that run was interrupted, "
@@ -83,6 +84,13 @@ def _say_of_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
         _argument(end),
         _argument(start),
     )
+
+
+def _end_of_build(table: HudiTable, last: Mapping[str, str]) -> datetime:
+    """Return the greatest end of the batches of the run that a commit is of: threads need not commit them in their order."""
+    run = last.get(INVOCATION)
+    notes = [last, *(each.extra for each in table.commits() if each.extra.get(INVOCATION) == run)]
+    return max(with_zone(datetime.fromisoformat(each[BATCH_END])) for each in notes if BATCH_END in each)
 
 
 def _argument(moment: datetime) -> str:
