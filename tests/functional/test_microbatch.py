@@ -183,6 +183,7 @@ class TestRowsOfOtherBatches:
         with patch_microbatch_end_time("2020-01-03 12:00:00"):
             _, log = run_dbt_and_capture(["run", "--select", "events", model], expect_pass=False)
         assert f"not among those that the write replaces: at from 2020-01-{day}" in log
+        assert "a ref or source without the config event_time" in log
         there = project.run_sql(f"show tables in {{schema}} like '{model}'", fetch="all")
         assert len(there) == (which == "second")
 

@@ -44,6 +44,7 @@ from dbt.adapters.hudi.spark.warehouse import Warehouse
 OPERATIONS: Mapping[str, operations.Operation] = {**operations.BY_NAME, "insert_new": operations.INSERT}
 # Batches whose rows share a partition overtake each other; each time one of them has committed.
 MICROBATCH_RETRIES = "20"
+_UNFILTERED = "a ref or source without the config event_time, of which dbt gives every batch all rows"
 TABLE_WORDS: Mapping[TableType, str] = {TableType.COPY_ON_WRITE: "cow", TableType.MERGE_ON_READ: "mor"}
 
 
@@ -236,7 +237,7 @@ def _window_of(plan: ModelPlan) -> EventWindow | None:
     window = plan.merge.window
     if window is None or window.start is None or window.end is None:
         return None
-    return EventWindow(window.column, window.start, window.end)
+    return EventWindow(window.column, window.start, window.end, _UNFILTERED)
 
 
 def side_by_side(plan: ModelPlan) -> bool:

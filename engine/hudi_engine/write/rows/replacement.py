@@ -43,11 +43,13 @@ class EventWindow:
         column: A column of the table: timestamp, date, or text that reads as one.
         start: First moment; without a zone it is UTC.
         end: First moment after the window.
+        usual_cause: Why rows are outside of it most times, for the message about such rows.
     """
 
     column: str
     start: datetime
     end: datetime
+    usual_cause: str = ""
 
     def condition(self, frame: DataFrame) -> Column:
         """Return the condition on a frame that has the column; a date counts as its midnight in UTC."""
@@ -70,8 +72,9 @@ class EventWindow:
 
     @property
     def said(self) -> str:
-        """The window in words."""
-        return f"{self.column} from {self.start} up to {self.end}"
+        """The window in words, and why rows are outside of it."""
+        cause = f" (the usual cause: {self.usual_cause})" if self.usual_cause else ""
+        return f"{self.column} from {self.start} up to {self.end}{cause}"
 
 
 @contextmanager
