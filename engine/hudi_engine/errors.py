@@ -98,18 +98,21 @@ class HistoryGapError(TimelineError):
     """The changes since an instant cannot be told any more.
 
     Args:
-        message: What is lost, and the choices.
+        lost: What is lost, without a full stop.
         start: Where the changes were to begin.
         oldest: Oldest start from which they can still be told, None when unknown.
+        advice: The choices; they stand behind what is lost.
     """
 
-    def __init__(self, message: str, start: str, oldest: str | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, lost: str, start: str, oldest: str | None = None, advice: str = "") -> None:
+        super().__init__(f"{lost}. {advice}" if advice else lost)
+        self.lost = lost
         self.start = start
         self.oldest = oldest
+        self.advice = advice
 
-    def __reduce__(self) -> tuple[type[HistoryGapError], tuple[str, str, str | None]]:
-        return HistoryGapError, (str(self), self.start, self.oldest)
+    def __reduce__(self) -> tuple[type[HistoryGapError], tuple[str, str, str | None, str]]:
+        return HistoryGapError, (self.lost, self.start, self.oldest, self.advice)
 
 
 class WriteConflictError(HudiError):

@@ -210,7 +210,9 @@ class TestChainOfModels:
         results = self.follow("--select", "doubled", expect_pass=False)
         assert "taken back by rollback" in results[0].message
         assert "on_gap='compare'" in results[0].message
-        self.follow("--vars", "{on_gap: compare}")
+        _, output = run_dbt_and_capture(["run", "--exclude", "orders", "--vars", "{on_gap: compare}"])
+        assert "taken back by rollback" in output and "as on_gap says" in output
+        assert "Choose on_gap" not in output, "it is chosen"
         chain.check()
 
 

@@ -138,6 +138,7 @@ def test_what_clean_took_is_an_error_that_names_it_and_the_choices(spark, tmp_pa
     ) as gap:
         table.changes(start)
     assert gap.value.start == start
+    assert "Retain more commits" in gap.value.advice
     assert told(table.changes(last)) == []
     assert {kind for kind, _, _ in told(table.changes(start, on_gap="snapshot"))} == {"insert"}
 

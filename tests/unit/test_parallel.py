@@ -29,7 +29,7 @@ from hudi_engine.parallel import (
 
 ERRORS = [
     ConfigError("two things", ("one", "two")),
-    HistoryGapError("gone", "001", "005"),
+    HistoryGapError("gone", "001", "005", "Begin anew"),
     InvalidKeyError("row 1 has no key: <a>, 'b'\nsecond line"),
     PathEscapeError("../x", "/t"),
 ]

@@ -25,11 +25,12 @@ from hudi_engine.timeline.moments import Moment, digits_of
 
 _INSTANT = re.compile(r"\d{14}|\d{17}")
 _UNDOING = ("rollback", "restore")
+_CHOICES = "Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has"
 KEEPING = (
     "Retain more commits (hoodie.clean.commits.retained, hoodie.keep.min.commits), or register the reader with "
     "HudiTable.register_consumer, so that it can be away longer"
 )
-CHOICES = f"Choose on_gap='snapshot' to take all rows as inserts, or start at a state the table still has. {KEEPING}"
+"""Advice where clean or archive took what a window needs; a table keeps nothing of what was taken back for longer."""
 
 
 def check_timeline(state: TableState, window: Window, start: str) -> None:
@@ -49,7 +50,7 @@ def check_timeline(state: TableState, window: Window, start: str) -> None:
     writes = state.timeline.archived.completed_writes
     passed = [order_of(each) for each in writes if order_of(each) > window.start]
     if passed:
-        raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since")
+        raise _gap(state, start, f"{len(passed)} commits up to {max(passed)} were archived since", KEEPING)
     if not writes and window.start < min(order_of(each) for each in state.timeline.completed_writes):
         _check_begins_empty(state, window, start)
 
@@ -234,6 +235,7 @@ class CleanedFiles:
                 self._state,
                 self._start,
                 f"clean deleted the files of commit {max(gone)} in file group {key[1]} of partition {key[0]!r}, {needed}",
+                KEEPING,
             )
 
 
@@ -267,13 +269,14 @@ def _groups_of(partition: str, paths: Iterable[str]) -> Iterator[tuple[FileGroup
             yield (partition, file.file_id), file.instant
 
 
-def _gap(state: TableState, start: str, lost: str) -> HistoryGapError:
+def _gap(state: TableState, start: str, lost: str, keeping: str = "") -> HistoryGapError:
     oldest = _oldest_start(state)
-    hint = f" The oldest start that is left is {oldest}." if oldest is not None else ""
+    hint = f". The oldest start that is left is {oldest}" if oldest is not None else ""
     return HistoryGapError(
-        f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}.{hint} {CHOICES}",
+        f"the changes of table {state.config.name!r} after {start} cannot be told in full: {lost}{hint}",
         start,
         oldest,
+        f"{_CHOICES}. {keeping}" if keeping else _CHOICES,
     )
 
 

@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from hudi_engine.changes.checkpoint import WindowLimits
-from hudi_engine.changes.gaps import CHOICES, KEEPING
+from hudi_engine.changes.gaps import KEEPING
 from hudi_engine.changes.source import INSTANT, ChangeSource
 from hudi_engine.changes.spark_source import partitions_of, read_partition
 from hudi_engine.errors import HistoryGapError, TimelineError
@@ -62,14 +62,17 @@ class ChangeStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             return partitions_of(self._source, begin, last, self._columns)
         except TimelineError as error:
-            oldest = error.oldest if isinstance(error, HistoryGapError) else None
-            lost = str(error).partition(f" {CHOICES}")[0]
+            cleaned_end = HistoryGapError(str(error), begin, advice=KEEPING)
+            gap = error if isinstance(error, HistoryGapError) else cleaned_end
+            advice = (
+                "A restart would ask for the same batch, which Spark's checkpoint names: begin anew with another "
+                "checkpointLocation, and with the option start where the follower stands or 'earliest' for all rows"
+            )
             raise HistoryGapError(
-                f"the stream cannot tell its batch from {begin or 'the beginning'} to {last}: {lost} A restart would ask for the "
-                "same batch, which Spark's checkpoint names: begin anew with another checkpointLocation, and with the option start "
-                f"where the follower stands or 'earliest' for all rows. {KEEPING}",
+                f"the stream cannot tell its batch from {begin or 'the beginning'} to {last}: {gap.lost}",
                 begin,
-                oldest,
+                gap.oldest,
+                f"{advice}. {KEEPING}" if KEEPING in gap.advice else advice,
             ) from None  # Spark shows causes too, and the advice of this one is for batches
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -92,6 +92,8 @@ def test_the_oldest_start_after_a_rollback_is_the_oldest_commit_that_is_left(sta
     ) as gap:
         steps_since(TableState.load(state.storage), undone, None)
     assert gap.value.oldest == first
+    assert "on_gap" in gap.value.advice and "on_gap" not in gap.value.lost
+    assert "Retain more commits" not in str(gap.value), "it would have been taken back nevertheless"
 
 
 def test_a_lost_file_of_the_window_is_an_error_and_not_a_delete(tmp_path: Path) -> None:

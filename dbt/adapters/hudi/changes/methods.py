@@ -119,7 +119,7 @@ class ChangeFeeds(metaclass=AdapterMeta):
                 f"{gap}\nIn the model: hudi_changes(..., on_gap='compare') compares all rows with {target.render()}, "
                 "on_gap='snapshot' takes all rows as inserts; or run it with --full-refresh."
             ) from gap
-        logger.warning("{}. All rows of {} are taken, as on_gap says", str(gap), state.config.name)
+        logger.warning("{}. All rows of {} are taken, as on_gap says", gap.lost, state.config.name)
         if wish.on_gap == SNAPSHOT:
             return told_rows(session, state, taken, wish)
         name = named(target)
