@@ -27,6 +27,12 @@ from tests.faults.test_rebuild_on_flat_store import MUTATIONS, NEW, OLD, Killed,
 from tests.helpers.s3_server import S3Server
 
 LATE = {("a", "late"): 9}
+OF_NO_INSTANT = (
+    ".hoodie/archived/.commits_.archive.1_1-0-1",
+    ".hoodie/spark_catalog/entry.json",
+    ".hoodie/spark_catalog/plain/_spark_metadata/4.compact",
+)
+"""Files whose names two tables may have."""
 
 
 @pytest.fixture
@@ -118,30 +124,68 @@ def test_a_table_moves_neither_onto_something_nor_from_nowhere(base: str, model:
     assert names(base) == ["bills", "orders"]
 
 
-@pytest.mark.parametrize("at", ["data", "timeline", "end"])
+@pytest.mark.parametrize("at", ["data", "timeline", "files", "end"])
 def test_a_table_that_another_process_makes_at_the_target_meanwhile_stays(
     at: str, base: str, model: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, bills = ObjectStorage.copy, f"{base.rpartition('/')[0]}/bills"
-    last = {"data": "a/", "timeline": ".hoodie/", "end": ".hoodie/"}[at]
+    bills = f"{base.rpartition('/')[0]}/bills"
+    last = {"data": "a/", "timeline": ".hoodie/", "files": OF_NO_INSTANT[0], "end": ".hoodie/"}[at]
     theirs = model.read(PROPERTIES_PATH) + b"hoodie.table.create.schema=\n"
     seen: list[str] = []
+    made: list[bytes] = []
+    for path in OF_NO_INSTANT:
+        open_storage(base).create(path, b"mine")
+
+    def then(real: Callable[..., None]) -> Callable[..., None]:
+        def put(storage: ObjectStorage, source: str, *more: Any) -> None:
+            real(storage, source, *more)
+            target = source if real is create else more[0]
+            if made or not target.startswith("bills/"):
+                return
+            seen.append(target)
+            if len(seen) == total if at == "end" else target.startswith(f"bills/{last}"):
+                made.append(theirs)
+                make_theirs()
+
+        return put
+
+    def make_theirs() -> None:
+        table = open_storage(bills)
+        table.create(PROPERTIES_PATH, theirs)
+        mini.write(table, {"c": {"theirs": 3}})
+        for path in OF_NO_INSTANT:
+            table.replace(path, b"theirs")
+
+    total = len(files_of_table(open_storage(base.rpartition("/")[0]), "orders")) - 1
+    create, copy = ObjectStorage.create, ObjectStorage.copy
+    monkeypatch.setattr(ObjectStorage, "create", then(create))
+    monkeypatch.setattr(ObjectStorage, "copy", then(copy))
+    with pytest.raises(TableExistsError, match="a table has come to be at .*bills meanwhile"):
+        move(base, model)
+    table = open_storage(bills)
+    assert table.read(PROPERTIES_PATH) == theirs
+    assert mini.content(table) == {("c", "theirs"): 3}
+    assert mini.content(open_storage(base)) == OLD
+    kept = [table.read(path) for path in OF_NO_INSTANT if table.exists(path)]
+    assert b"mine" not in kept
+    assert at in ("files", "end") or len(kept) == len(OF_NO_INSTANT)
+
+
+def test_files_that_another_process_has_put_at_the_target_before_a_table_stay(
+    base: str, model: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, parent, real = OF_NO_INSTANT[1], open_storage(base.rpartition("/")[0]), ObjectStorage.copy
 
     def copy(storage: ObjectStorage, source: str, target: str) -> None:
         real(storage, source, target)
-        inside = target.removeprefix("bills/")
-        seen.append(inside)
-        is_due = len(seen) == total if at == "end" else inside.startswith(last)
-        if is_due and not open_storage(bills).exists(PROPERTIES_PATH):
-            open_storage(bills).create(PROPERTIES_PATH, theirs)
-            mini.write(open_storage(bills), {"c": {"theirs": 3}})
+        parent.replace(f"bills/{notes}", b"theirs")
 
-    total = len(files_of_table(open_storage(base.rpartition("/")[0]), "orders")) - 1
+    open_storage(base).create(notes, b"mine")
     monkeypatch.setattr(ObjectStorage, "copy", copy)
-    with pytest.raises(TableExistsError, match="a table has come to be at .*bills meanwhile"):
+    with pytest.raises(TableExistsError):
         move(base, model)
-    assert open_storage(bills).read(PROPERTIES_PATH) == theirs
-    assert mini.content(open_storage(bills)) == {("c", "theirs"): 3}
+    assert parent.read(f"bills/{notes}") == b"theirs"
+    assert list(files_of_table(parent, "bills")) == [notes]
     assert mini.content(open_storage(base)) == OLD
 
 

@@ -30,7 +30,7 @@ from hudi_engine.txn.table_folder import BUILDER, copy_order, delete_table, file
 logger = logging.getLogger(__name__)
 
 _INSTANT = re.compile(r"\d{14}")
-"""In the names of all files by which a reader finds rows: of another table none has the same."""
+"""In the names of data files and of instants: of another table none has the same. Lists of files, archives and notes have none."""
 
 
 def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
@@ -92,8 +92,8 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
         copy = _Copy(parent, source, target)
         try:
             copy.make()
-        except BaseException:
-            copy.remove()
+        except BaseException as error:
+            copy.remove(beside_others=isinstance(error, TableExistsError))
             raise
         try:
             delete_table(parent, source)
@@ -126,22 +126,21 @@ class _Copy:
             if self._is_anothers():
                 raise self._taken()
             for path in part:
-                self._copied.append(path)
-                self._parent.copy(f"{self._source}/{path}", f"{self._target}/{path}")
-        try:
-            self._parent.create(f"{self._target}/{PROPERTIES_PATH}", self._properties)
-        except FileExistsError as error:
-            raise self._taken() from error
+                self._put(path)
+        self._create(PROPERTIES_PATH, self._properties)
 
-    def remove(self) -> None:
-        """Remove it after a failure, which is the one to be told; of a folder that is another's only the files of its instants."""
+    def remove(self, *, beside_others: bool = False) -> None:
+        """Remove it after a failure, which is the one to be told; of a folder that is another's only what this copy has put there.
+
+        Args:
+            beside_others: Whether files of another process are known to be there.
+        """
         try:
-            if not self._is_anothers():
+            if not beside_others and not self._is_anothers():
                 delete_table(self._parent, self._target)
                 return
             for path in reversed(self._copied):
-                if _INSTANT.search(path.rpartition("/")[2]):
-                    self._parent.delete(f"{self._target}/{path}")
+                self._parent.delete(f"{self._target}/{path}")
         except OSError as error:
             logger.warning(
                 "could not remove the copy of %s at %s/%s, delete it: %s",
@@ -150,6 +149,21 @@ class _Copy:
                 self._target,
                 error,
             )
+
+    def _put(self, path: str) -> None:
+        """Copy one file; one whose name other tables have too goes through this process: no store copies to where nothing is."""
+        if _INSTANT.search(path.rpartition("/")[2]):
+            self._copied.append(path)
+            self._parent.copy(f"{self._source}/{path}", f"{self._target}/{path}")
+        else:
+            self._create(path, self._parent.read(f"{self._source}/{path}"))
+            self._copied.append(path)
+
+    def _create(self, path: str, data: bytes) -> None:
+        try:
+            self._parent.create(f"{self._target}/{path}", data)
+        except FileExistsError as error:
+            raise self._taken() from error
 
     def _is_anothers(self) -> bool:
         """Return whether another process has made a table at the target, or is putting one there."""
