@@ -158,7 +158,8 @@ class OpenInstant:
         Raises:
             WriteConflictError: when the lock was lost, or the instant was rolled back or taken over in that moment; nothing
                 of it is visible.
-            StorageError: when the lock was lost, and it is not known whether the commit stands.
+            StorageError: when the lock was lost, and it is not known whether the commit stands; or it stands, must not, and
+                could not be withdrawn.
         """
         lock.check_held()
         self.complete(body)
@@ -174,10 +175,21 @@ class OpenInstant:
                 self._check_again(lock, seen, check)
             elif not in_flight:
                 raise WriteConflictError(rolled_back(self._storage, self.time, self.action))
-        except WriteConflictError:
-            if self.stands():
-                self._storage.delete(self.path(State.COMPLETED))
+        except WriteConflictError as conflict:
+            self._withdraw(conflict)
             raise
+
+    def _withdraw(self, conflict: WriteConflictError) -> None:
+        """Delete the completed file of a commit that must not stand; raises StorageError, caused by the conflict, when it cannot."""
+        path = self.path(State.COMPLETED)
+        try:
+            if self.stands():
+                self._storage.delete(path)
+        except (OSError, StorageError) as error:
+            raise StorageError(
+                f"{self.action} {self.time} of {self._storage.base!r} was completed though the work of another process stands "
+                f"against it, and it could not be withdrawn: {error}. Delete {path} before you write again"
+            ) from conflict
 
     def stands(self) -> bool:
         """Return whether the completed file is there and this process's own, by its content."""
