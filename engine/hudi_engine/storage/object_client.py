@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -47,7 +48,9 @@ _CREDENTIALS: Mapping[StoreKind, tuple[str, ...]] = {
     StoreKind.GCS: ("service_account",),
     StoreKind.AZURE: ("account_name", "account_key"),
 }
-_FILE_KEYS = frozenset(_CREDENTIALS[StoreKind.S3])
+_FILE_KEYS = frozenset((*_CREDENTIALS[StoreKind.S3], "session_token"))
+_WRITTEN_WITHIN_NS = 10_000_000_000
+"""A file of keys that changed longer ago is as it is meant to be, whatever it holds."""
 _ON_ITS_OWN = ("scheme", "endpoint_override", "allow_http", "timeout", "connect_timeout", "proxy_url")
 
 
@@ -112,12 +115,14 @@ class ObjectClient:
         found = _OPEN.get(key)
         if found is None or found[0][0] != outside[0]:
             found = _OPEN[key] = (outside, self._open())
-        elif found[0] != outside and (again := self._opened_again(found[1])) is not None:
+        elif found[0] != outside and (again := self._opened_again(found[1], max(outside[1]))) is not None:
             found = _OPEN[key] = (outside, again)
         return found[1]
 
-    def _opened_again(self, before: Any) -> Any:
+    def _opened_again(self, before: Any, changed_ns: int) -> Any:
         """Return a client of the keys in the files now; None while a tool writes a file anew, which empties it first."""
+        if abs(time.time_ns() - changed_ns) > _WRITTEN_WITHIN_NS:
+            return self._open()
         with suppress(StorageError):
             made: Any = self._open()
             if not (_FILE_KEYS & {*before.config}) - {*made.config}:

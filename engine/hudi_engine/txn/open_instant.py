@@ -180,7 +180,7 @@ class OpenInstant:
             raise
 
     def _withdraw(self, conflict: WriteConflictError) -> None:
-        """Delete the completed file of a commit that must not stand; raises StorageError, caused by the conflict, when it cannot."""
+        """Delete the completed file of a commit that must not stand; raises StorageError, caused by it, when it cannot."""
         path = self.path(State.COMPLETED)
         try:
             if self.stands():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -247,24 +248,55 @@ def test_keys_that_are_renewed_in_the_file_are_used_by_storages_that_are_open(
     assert given.store is before
 
 
-@pytest.mark.parametrize("text", ["", "[default]\naws_access_key_id = K2\n", "[default]\naws_acc"])
-def test_while_a_tool_writes_the_file_of_keys_anew_open_storages_keep_theirs(
-    credentials: Path, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    def say(number: int, text: str) -> None:
-        credentials.write_text(text)
-        os.utime(credentials, ns=(number, number))
+KEYS = "[default]\naws_access_key_id = K{}\naws_secret_access_key = s\naws_session_token = t\n"
 
-    keys = "[default]\naws_access_key_id = K{}\naws_secret_access_key = s\n"
+
+@pytest.fixture
+def client(credentials: Path, monkeypatch: pytest.MonkeyPatch) -> ObjectClient:
+    """A client with the first keys of the file, which are an hour old."""
     monkeypatch.setattr("hudi_engine.storage.object_client._OPEN", {})
     uri = RemoteUri.parse("s3://lake/wh")
-    say(1, keys.format(1))
-    client = ObjectClient.of(uri, uri.settings)
+    say(credentials, KEYS.format(1), seconds_ago=3600)
+    return ObjectClient.of(uri, uri.settings)
+
+
+def say(credentials: Path, text: str, seconds_ago: int) -> None:
+    """Write the file of keys."""
+    credentials.write_text(text)
+    changed = time.time() - seconds_ago
+    os.utime(credentials, (changed, changed))
+
+
+@pytest.mark.parametrize("text", ["", KEYS.format(2)[:36], KEYS.format(2)[:20], KEYS.format(2)[:-22]])
+def test_while_a_tool_writes_the_file_of_keys_anew_open_storages_keep_theirs(
+    credentials: Path, client: ObjectClient, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
     before = client.store
-    say(2, text)
+    say(credentials, text, seconds_ago=0)
+    marks = credentials.stat()
     assert client.store is before
     # the finished file may have the time of the cut one
-    say(2, keys.format(2))
+    credentials.write_text(KEYS.format(2))
+    os.utime(credentials, ns=(marks.st_mtime_ns, marks.st_mtime_ns))
     assert client.store.config["access_key_id"] == "K2"
     monkeypatch.setenv("AWS_PROFILE", "none")
     assert "access_key_id" not in client.store.config
+
+
+def test_keys_that_are_taken_out_of_the_file_for_good_are_not_used_on(
+    credentials: Path, client: ObjectClient
+) -> None:
+    say(credentials, "", seconds_ago=60)
+    assert "access_key_id" not in client.store.config
+    assert client.store is client.store
+    say(credentials, KEYS.format(2), seconds_ago=50)
+    assert client.store.config["access_key_id"] == "K2"
+    credentials.unlink()
+    assert "access_key_id" not in client.store.config
+    assert client.store is client.store
+
+
+def test_a_file_of_keys_that_is_broken_for_good_is_told(credentials: Path, client: ObjectClient) -> None:
+    say(credentials, "[default]\naws_acc", seconds_ago=60)
+    with pytest.raises(StorageError, match="credentials is no file of profiles"):
+        client.store  # noqa: B018 - the look
