@@ -387,6 +387,23 @@ def test_an_empty_key_is_none_as_in_dbt_and_told(told: list[str]) -> None:
     assert "unique_key, a config of a, is not used: it is empty" in line
 
 
+def test_an_option_in_two_spellings_is_told_with_the_model_and_the_value_that_counts(told: list[str]) -> None:
+    """As dbt puts them together: the project's 5 keeps its place under the model's 7, and a folder's other spelling follows."""
+    options = {"hoodie.clean.commits.retained": 7, "hoodie.cleaner.commits.retained": 6}
+    one = node("a", options=options)
+    one.resource_type = "model"
+    check_nodes(
+        [one],
+        [],
+        lambda each: resolve_plan(
+            {"config": each.config.to_dict(omit_none=True)}, "analytics", each.name, PLACES
+        ),
+    )
+    (line,) = told
+    assert "model a: hoodie.clean.commits.retained: '7' and hoodie.cleaner.commits.retained: '6'" in line
+    assert "the one that stands last counts, '6'" in line
+
+
 def test_what_a_project_reads_itself_is_used(told: list[str]) -> None:
     reads = [macro("stamp", "{{ config.get('owner_team') }}"), macro("x", "{{ config.get('other') }}", "dbt")]
     nodes = [node("a", owner_team="t"), node("b", "select {{ config.require('floor') }}", floor=1)]

@@ -75,6 +75,7 @@ class ModelPlan:
         tests: Those tests, compiled.
         clone_copy: Whether its clone may copy bytes where files cannot be shared.
         conflict_retries: How often the query is evaluated again when another writer overtook its write.
+        overridden: A sentence for each option that its config gives in two spellings with different values.
     """
 
     schema: str
@@ -93,6 +94,7 @@ class ModelPlan:
     tests: tuple[AuditTest, ...] = ()
     clone_copy: bool = False
     conflict_retries: int = 0
+    overridden: tuple[str, ...] = ()
 
     @property
     def named_columns(self) -> dict[str, tuple[str, ...]]:
@@ -200,6 +202,7 @@ def resolve_plan(
         audit=audit,
         clone_copy=bool(may_copy),
         conflict_retries=retries,
+        overridden=tuple(raw.overridden),
     )
     problems.extend(engine_problems(plan.definition))
     problems.raise_if_any(what)

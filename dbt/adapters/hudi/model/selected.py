@@ -135,8 +135,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         if plan is not None or config.get("materialized") == "view":
             problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
-        told = f"{key}, a config of {_listed(names)}, is not used: {word}"
-        warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
+        _warn(f"{key}, a config of {_listed(names)}, is not used: {word}")
     problems += [
         f"{' and '.join(names)} would be one table, the one at {base}: each would replace the other's rows. Give them different "
         "names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
@@ -166,12 +165,19 @@ def _plan_of(
         raise DbtRuntimeError(
             f"materialized is {kind!r} for {node.name}; legal values: view, table, incremental, ephemeral. {_OF_OTHERS[kind]}"
         )
-    return resolve(node) if kind in _OF_TABLES else None
+    plan = resolve(node) if kind in _OF_TABLES else None
+    for told in plan.overridden if plan is not None else ():
+        _warn(f"{node.resource_type} {node.name}: {told}")
+    return plan
 
 
 def _keys_read(texts: Iterable[str]) -> set[str]:
     """Config keys that code asks for by name."""
     return {key or attribute for text in texts for key, attribute in _READ_CONFIG.findall(text)}
+
+
+def _warn(told: str) -> None:
+    warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
 
 
 def _listed(names: list[str]) -> str:

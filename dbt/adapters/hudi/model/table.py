@@ -9,7 +9,7 @@ from typing import Any
 
 from hudi_engine.config.declared.table_options import TableOptions
 from hudi_engine.config.enums import MergeMode
-from hudi_engine.config.options import laid_over
+from hudi_engine.config.options import canonical_key, laid_over
 from hudi_engine.spelling import did_you_mean
 
 from dbt.adapters.hudi.model.known_configs import OTHER_SPELLINGS
@@ -102,6 +102,7 @@ class RawConfig:
         self.problems = problems
         self.options: dict[str, str] = {}
         self.properties: dict[str, str] = {}
+        self.overridden: list[str] = []
         self._short: dict[str, object] = {}
         for key in ("options", "hudi_options"):
             self._read_options(key, mapping(key, config.get(key), problems))
@@ -112,13 +113,26 @@ class RawConfig:
             if key in _SHORT_OPTIONS:
                 self._short[key] = value
             elif key.startswith("hoodie.") or key in _OTHER_OPTIONS:
-                # dbt hands over one mapping, the project's keys first: the nearest to the model counts, in whatever spelling
-                self.options = laid_over(self.options, {key: option_text(value)})
+                self._lay_over(key, option_text(value))
             else:
                 legal = (*_SHORT_OPTIONS, *_OTHER_OPTIONS)
                 self.problems.add(
                     f"{source} has the unknown key {key!r}; {did_you_mean(key, legal)}legal keys: {', '.join(legal)}, hoodie.*"
                 )
+
+    def _lay_over(self, key: str, text: str) -> None:
+        """Take an option; of two spellings the one that stands last counts.
+
+        Mostly that is the model's, but not always: dbt puts project, folder and model together into one mapping in which a key
+        keeps the place where it was said first.
+        """
+        for other, had in self.options.items():
+            if other != key and canonical_key(other) == canonical_key(key) and had != text:
+                self.overridden.append(
+                    f"{other}: {had!r} and {key}: {text!r} are one option in two spellings; the one that stands last counts, "
+                    f"{text!r}. Use one spelling in project, folder and model"
+                )
+        self.options = laid_over(self.options, {key: text})
 
     def _read_properties(self, given: Mapping[str, object]) -> None:
         # what is no option is a note of the user's, so that one in other case would be taken for a note and no key
