@@ -11,7 +11,7 @@ from hudi_engine.catalog.entry_notes import EntryNotes
 from hudi_engine.catalog.schema_folder import held_in
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.errors import HudiError
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import types as T
 
@@ -189,8 +189,8 @@ def analyze_tables(statement: Statement) -> Routed | None:
     for entry in warehouse.entries(session, schema):
         try:
             _analyze_entry(statement, entry, f"compute statistics{scan}")
-        except (DbtRuntimeError, HudiError, OSError, PySparkException, Py4JError) as error:
-            if is_cancellation(error):
+        except (DbtRuntimeError, HudiError, OSError, PySparkException, Py4JJavaError) as error:
+            if is_cancellation(error) or isinstance(error, ConnectionError):  # the JVM that Python talks to is gone
                 raise
             # as in Spark, one that cannot be analysed does not keep the others from it
             logger.warning("{} is not analysed: {}", entry.name.label, short_message(error))
