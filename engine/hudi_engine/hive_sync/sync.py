@@ -89,7 +89,8 @@ def sync_after_commit(spark: SparkSession, storage: Storage, options: Options, i
         options: ``hoodie.datasource.hive_sync.*``.
         instant: The commit, for the message.
 
-    A table that is written faster than it is synced is a warning: each of the commits that came since has its own sync.
+    A table that is written faster than it is synced is a warning: the commits that came since have syncs of their own where their
+    writers sync too; else the entries stay behind until `sync_hive` is called.
 
     Raises:
         ServiceError: The entries could not be made, for whatever other reason; the commit stands.
