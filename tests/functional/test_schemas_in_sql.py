@@ -55,7 +55,7 @@ class TestSchemas:
         told: list[str] = []
         monkeypatch.setattr(ddl.logger, "warning", lambda text, *names: told.append(text.format(*names)))
         project.run_sql("drop schema if exists said cascade")
-        project.run_sql("create schema said comment 'it''s so' with dbproperties ('team' = 'a')")
+        project.run_sql("create schema said comment 'it\\'s so' with dbproperties ('team' = 'a')")
         shown = dict(map(tuple, project.run_sql("describe schema extended said", fetch="all")))
         assert "s so" in shown["Comment"] and "team" in shown["Properties"]
         assert [text[:18] for text in told] == ["CREATE SCHEMA said"] * (CATALOG == "directory")
