@@ -189,8 +189,10 @@ def analyze_tables(statement: Statement) -> Routed | None:
     for entry in warehouse.entries(session, schema):
         try:
             _analyze_entry(statement, entry, f"compute statistics{scan}")
+        except ConnectionError:  # the JVM is gone, and what py4j says of it is no Py4JJavaError either
+            raise
         except (DbtRuntimeError, HudiError, OSError, PySparkException, Py4JJavaError) as error:
-            if is_cancellation(error) or isinstance(error, ConnectionError):  # the JVM that Python talks to is gone
+            if is_cancellation(error):
                 raise
             # as in Spark, one that cannot be analysed does not keep the others from it
             logger.warning("{} is not analysed: {}", entry.name.label, short_message(error))
