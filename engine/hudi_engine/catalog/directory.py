@@ -25,7 +25,7 @@ from hudi_engine.catalog.function_file import FunctionDefinition, create_all
 from hudi_engine.catalog.gone import forget_gone
 from hudi_engine.catalog.plain_files import PlainFiles, register_files
 from hudi_engine.catalog.read_only import folder_of_process, is_read_only
-from hudi_engine.catalog.session import sidecar_runner, sql_errors_untold
+from hudi_engine.catalog.session import apart, sidecar_runner, sql_errors_untold
 from hudi_engine.catalog.sql_text import TableName, identifier, literal
 from hudi_engine.catalog.view_file import ViewDefinition, in_dependency_order
 from hudi_engine.config.enums import TableType
@@ -378,12 +378,14 @@ class DirectoryCatalog:
             if not status.is_dir and status.name.endswith(_SOURCE)
             for source in [unquote(status.name.removesuffix(_SOURCE))]
         }
-        for view in in_dependency_order(spark, self._kept(listings, ViewDefinition, warnings)):
+        views = in_dependency_order(spark, self._kept(listings, ViewDefinition, warnings))
+        makes_views = apart(spark) if views else spark
+        for view in views:
             try:
                 for read in _tables_of(view.names_read(spark)) if sources else ():
                     if read in sources:
                         self._load_source(spark, sources.pop(read), warnings)
-                view.create(spark)
+                view.create(makes_views)
             except PySparkException as error:
                 warnings.append(
                     f"view {view.name.label} was not restored: {first_line(error)}. Build it again, or "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _DRIVER_LIMIT_BYTES = 32 * 1024 * 1024
 """Up to this size in all files are derived on the driver, where it is quicker than a job."""
+_copying = threading.Lock()
 
 
 def session_conf() -> dict[str, str]:
@@ -42,6 +44,22 @@ def sidecar_runner(spark: SparkSession) -> RunTasks:
         return run_in_spark(spark)(run_task, tasks)
 
     return run
+
+
+def apart(spark: SparkSession) -> SparkSession:
+    """Return a copy of a session: it begins with the same settings and schema, and shares the catalog's tables and views.
+
+    For work that changes settings or the current schema meanwhile, which threads that share the session would see. Neither Spark
+    nor PySpark takes the copy for the session of anybody else.
+    """
+    from pyspark import RDD
+
+    with _copying:
+        to_frame = RDD.toDF
+        try:
+            return type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
+        finally:
+            RDD.toDF = to_frame  # type: ignore[method-assign]  # PySpark ties it to the session that was made last
 
 
 def query_loggers() -> list[logging.Logger]:

@@ -150,6 +150,9 @@ class ViewDefinition:
 
         Its columns are those that the query's columns of these names give, wherever they stand by now: what the query takes all
         columns of may have got more of them, or the same in another order, and Spark goes by place here.
+
+        Args:
+            spark: A session that nobody else uses: its settings and its schema are others meanwhile.
         """
         mode = "" if spark.version.startswith("3.") else self.mode  # which binds the columns as they are
         as_told, by_name = self._spec(self.query, mode), self._spec(self._query_by_name(), mode)

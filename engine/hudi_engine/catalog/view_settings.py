@@ -38,10 +38,10 @@ def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 
     Only what is set for a query at any time is taken of them, for they come from a file of the warehouse; a setting that this
     version of Spark does not know is left out. What else the session has set would be kept with the view, so it is unset
-    meanwhile. All threads of the session share its settings: nothing but the view is to be made here.
+    meanwhile. All threads of a session share its settings: it is to be one of its own.
 
     Args:
-        spark: The session.
+        spark: A session that nobody else uses.
         settings: Those of the maker's session; where there are none, as in files of earlier versions, nothing changes.
     """
     before: dict[str, str | None] = {}
