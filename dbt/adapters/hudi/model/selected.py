@@ -158,6 +158,7 @@ def node_config(node: Any) -> dict[str, object]:
 def _plan_of(
     node: Any, config: Mapping[str, object], resolve: Callable[[Any], ModelPlan], own: Collection[str]
 ) -> ModelPlan | None:
+    """Resolve a node that becomes a table, and warn of its options in two spellings; None for others."""
     kind = str(config.get("materialized"))
     if kind == "incremental" and takes_changes(node.raw_code or ""):
         check_takes_changes(node.name, str(config.get("incremental_strategy") or ""), own)
