@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hudi_engine.catalog.session import apart
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import CorruptTableError
 
@@ -106,12 +107,13 @@ def create_all(
     from pyspark.errors import PySparkException
 
     waiting = list(functions)
+    own = apart(spark) if waiting else spark  # the current schema is another meanwhile
     failed: list[tuple[FunctionDefinition, Exception]] = []
     while waiting:
         failed = []
         for function in waiting:
             try:
-                function.create(spark)
+                function.create(own)
             except (PySparkException, CorruptTableError) as error:
                 failed.append((function, error))
         if len(failed) == len(waiting):
