@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hudi_engine import ConfigError, HudiTable, UnsupportedTableError
 from hudi_engine.config.table_config import TableConfig
@@ -45,6 +47,14 @@ def made_by_hudi(spark, folder, key, bucket, *, fields="a", table_type="cow", pr
     return HudiTable.open(spark, str(folder))
 
 
+def with_value(folder, value):
+    """Give the one row of a table another value of its column, under the key that it has."""
+    [path] = folder.glob("*.parquet")
+    found = pq.ParquetFile(path).read()
+    place = found.schema.get_field_index("a")
+    pq.write_table(found.set_column(place, found.schema.field(place), pa.array([value])), path)
+
+
 def groups(folder):
     return sorted({file.name[:36] for file in folder.glob("*.parquet")})
 
@@ -69,6 +79,7 @@ def test_a_stored_key_is_found_in_the_bucket_of_its_writer(
     folder = tmp_path / "t"
     first = key if stored is None else (stored, key[1])
     table = made_by_hudi(spark, folder, first, bucket, fields=fields, properties=properties)
+    with_value(folder, key[0])
     before = groups(folder)
     options = {
         **BUCKET,
