@@ -121,9 +121,12 @@ class DirectoryCatalog:
                     warnings.append(f"the tables and views of {schema} are left out: {refused}")
         tables = self._load_tables(spark, listings, warnings)
         # a view may call a function, and a function may read a view
-        waiting = create_all(spark, self._kept(listings, FunctionDefinition, warnings))
-        views = self._load_views(spark, listings, warnings)
-        for function, error in create_all(spark, [function for function, _ in waiting]):
+        functions = list(self._kept(listings, FunctionDefinition, warnings))
+        kept_views = in_dependency_order(spark, self._kept(listings, ViewDefinition, warnings))
+        own = apart(spark) if functions or kept_views else spark
+        waiting = create_all(own, functions)
+        views = self._load_views(own, kept_views, listings, warnings)
+        for function, error in create_all(own, [function for function, _ in waiting]):
             warnings.append(f"function {function.name.label} was not restored: {first_line(error)}")
         spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
         return LoadReport(tuple(tables), tuple(views), tuple(warnings))
@@ -365,7 +368,11 @@ class DirectoryCatalog:
             return None
 
     def _load_views(
-        self, spark: SparkSession, listings: dict[str, list[FileStatus]], warnings: list[str]
+        self,
+        spark: SparkSession,
+        views: Sequence[ViewDefinition],
+        listings: dict[str, list[FileStatus]],
+        warnings: list[str],
     ) -> list[TableName]:
         """Create the views whose tables and views are there before them; the others are warned of, and the rest goes on."""
         from pyspark.errors import PySparkException
@@ -378,14 +385,12 @@ class DirectoryCatalog:
             if not status.is_dir and status.name.endswith(_SOURCE)
             for source in [unquote(status.name.removesuffix(_SOURCE))]
         }
-        views = in_dependency_order(spark, self._kept(listings, ViewDefinition, warnings))
-        makes_views = apart(spark) if views else spark
         for view in views:
             try:
                 for read in _tables_of(view.names_read(spark)) if sources else ():
                     if read in sources:
                         self._load_source(spark, sources.pop(read), warnings)
-                view.create(makes_views)
+                view.create(spark)
             except PySparkException as error:
                 warnings.append(
                     f"view {view.name.label} was not restored: {first_line(error)}. Build it again, or "

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.catalog.session import apart
 from hudi_engine.catalog.sql_text import TableName
 from hudi_engine.errors import CorruptTableError
 
@@ -57,18 +56,17 @@ class FunctionDefinition:
     def create(self, spark: SparkSession) -> None:
         """Create the function in a session unless it is there; fails as Spark does when its body is broken.
 
+        Args:
+            spark: A session that nobody else uses: its current schema is afterwards the function's.
+
         Raises:
             CorruptTableError: The statement is another than the CREATE FUNCTION of this name.
         """
         if self.name.name.lower() in function_names(spark, self.name.database):
             return
         self._check(spark)
-        before = spark.catalog.currentDatabase()
         spark.catalog.setCurrentDatabase(self.database)
-        try:
-            spark.sql(self.statement)
-        finally:
-            spark.catalog.setCurrentDatabase(before)
+        spark.sql(self.statement)
 
     def _check(self, spark: SparkSession) -> None:
         # a file of the warehouse may make its function and do nothing else
@@ -98,7 +96,7 @@ def create_all(
     """Create functions, those that call others after them.
 
     Args:
-        spark: The session.
+        spark: A session that nobody else uses, see `FunctionDefinition.create`.
         functions: What to create, in any order.
 
     Returns:
@@ -107,13 +105,12 @@ def create_all(
     from pyspark.errors import PySparkException
 
     waiting = list(functions)
-    own = apart(spark) if waiting else spark  # the current schema is another meanwhile
     failed: list[tuple[FunctionDefinition, Exception]] = []
     while waiting:
         failed = []
         for function in waiting:
             try:
-                function.create(own)
+                function.create(spark)
             except (PySparkException, CorruptTableError) as error:
                 failed.append((function, error))
         if len(failed) == len(waiting):

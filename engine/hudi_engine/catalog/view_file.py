@@ -152,7 +152,7 @@ class ViewDefinition:
         columns of may have got more of them, or the same in another order, and Spark goes by place here.
 
         Args:
-            spark: A session that nobody else uses: its settings and its schema are others meanwhile.
+            spark: A session that nobody else uses: its settings are others meanwhile, its current schema is afterwards the view's.
         """
         mode = "" if spark.version.startswith("3.") else self.mode  # which binds the columns as they are
         as_told, by_name = self._spec(self.query, mode), self._spec(self._query_by_name(), mode)
@@ -160,16 +160,9 @@ class ViewDefinition:
         made_of = None if existing is None else existing.properties.get(FINGERPRINT_PROPERTY)
         if made_of in (as_told.fingerprint, by_name.fingerprint):
             return
-        before = spark.catalog.currentDatabase()
         with made_under(spark, self.settings):
-            if before == self.database:
-                self._create(spark, as_told, by_name, existing)
-                return
             spark.catalog.setCurrentDatabase(self.database)
-            try:
-                self._create(spark, as_told, by_name, existing)
-            finally:
-                spark.catalog.setCurrentDatabase(before)
+            self._create(spark, as_told, by_name, existing)
 
     def _create(
         self, spark: SparkSession, as_told: ViewSpec, by_name: ViewSpec, existing: CatalogEntry | None

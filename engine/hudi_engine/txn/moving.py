@@ -92,8 +92,8 @@ def move_table(parent: Storage, source: str, target: str, options: Options) -> N
         copy = _Copy(parent, source, target)
         try:
             copy.make()
-        except BaseException as error:
-            copy.remove(beside_others=isinstance(error, TableExistsError))
+        except BaseException:
+            copy.remove()
             raise
         try:
             delete_table(parent, source)
@@ -129,16 +129,9 @@ class _Copy:
                 self._put(path)
         self._create(PROPERTIES_PATH, self._properties)
 
-    def remove(self, *, beside_others: bool = False) -> None:
-        """Remove it after a failure, which is the one to be told; of a folder that is another's only what this copy has put there.
-
-        Args:
-            beside_others: Whether files of another process are known to be there.
-        """
+    def remove(self) -> None:
+        """Remove what it has put there, its properties first, after a failure, which is the one to be told."""
         try:
-            if not beside_others and not self._is_anothers():
-                delete_table(self._parent, self._target)
-                return
             for path in reversed(self._copied):
                 self._parent.delete(f"{self._target}/{path}")
         except OSError as error:
@@ -157,12 +150,13 @@ class _Copy:
             self._parent.copy(f"{self._source}/{path}", f"{self._target}/{path}")
         else:
             self._create(path, self._parent.read(f"{self._source}/{path}"))
-            self._copied.append(path)
 
     def _create(self, path: str, data: bytes) -> None:
+        self._copied.append(path)
         try:
             self._parent.create(f"{self._target}/{path}", data)
         except FileExistsError as error:
+            self._copied.pop()
             raise self._taken() from error
 
     def _is_anothers(self) -> bool:
