@@ -8,9 +8,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from dbt.adapters.events.types import AdapterEventWarning
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
-from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from hudi_engine.errors import ConfigError
@@ -19,6 +17,7 @@ from hudi_engine.storage.given import public_location
 from hudi_engine.storage.redact import shown_settings
 from hudi_engine.storage.uris import KINDS, RemoteUri
 
+from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.engine_options import is_of_one_table, option_problems
 from dbt.adapters.hudi.model.reading import option_text
 
@@ -79,9 +78,9 @@ def _say_unused(data: Mapping[str, Any]) -> None:
         if near is None:
             of_others.append(key)
         else:
-            _warn(f"{key}, a key of the profile, is not used: did you mean {near!r}?")
+            warn(f"{key}, a key of the profile, is not used: did you mean {near!r}?")
     if of_others:
-        _warn(
+        warn(
             f"not used of the profile: {', '.join(of_others)}. dbt-hudi runs Spark in this process, so that it needs no place "
             "to connect to; spark_conf takes Spark's settings"
         )
@@ -101,15 +100,11 @@ def _without_bundle(given: Mapping[str, Any]) -> dict[str, Any]:
             kept[key] = ",".join(others)
     if left and (get_invocation_id(), "bundle") not in _said:
         _said.add((get_invocation_id(), "bundle"))
-        _warn(
+        warn(
             f"not used of the profile: {', '.join(left)}, as far as classes of the Hudi bundle are named there. dbt-hudi works "
             "without the bundle; leave them out"
         )
     return kept
-
-
-def _warn(text: str) -> None:
-    warn_or_error(AdapterEventWarning(name="Hudi", base_msg=text, args=[]))
 
 
 @dataclass

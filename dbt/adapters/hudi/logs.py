@@ -6,6 +6,8 @@ import logging
 from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.events.types import AdapterEventWarning
+from dbt_common.events.functions import warn_or_error
 
 
 class _Sentences(AdapterLogger):
@@ -29,6 +31,11 @@ def _sentence(msg: str, args: tuple[object, ...]) -> str:
 
 
 logger = _Sentences("Hudi")
+
+
+def warn(text: str) -> None:
+    """Say a warning that dbt's ``--warn-error`` makes an error."""
+    warn_or_error(AdapterEventWarning(name="Hudi", base_msg=text, args=[]))
 
 
 class _ToDbtLog(logging.Handler):

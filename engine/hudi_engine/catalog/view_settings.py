@@ -46,7 +46,7 @@ def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
     """
     before: dict[str, str | None] = {}
     try:
-        for key in _kept_with_views(spark) - settings.keys() if settings else ():
+        for key in _others_set(spark, settings) if settings else ():
             before[key] = spark.conf.get(key)
             spark.conf.unset(key)
         for key, value in settings.items():
@@ -63,10 +63,11 @@ def made_under(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
                 spark.conf.set(key, usual)
 
 
-def _kept_with_views(spark: SparkSession) -> set[str]:
-    """Return the settings, among those that the session has set, that Spark keeps with a view and may be set at any time."""
+def _others_set(spark: SparkSession, settings: Mapping[str, str]) -> list[str]:
+    """Return what else the session has set of what Spark keeps with a view and may be set at any time."""
     own = spark._jsparkSession.sessionState().conf().getAllConfs().keys().mkString("\n").split("\n")
-    return {key for key in own if not key.startswith(_NOT_KEPT) and _may_be_set(spark, key)}
+    others = set(own) - settings.keys()
+    return [key for key in others if not key.startswith(_NOT_KEPT) and _may_be_set(spark, key)]
 
 
 def _may_be_set(spark: SparkSession, key: str) -> bool:

@@ -140,16 +140,13 @@ def newest_slices(state: TableState, step: Step, cleaned: CleanedFiles) -> list[
     return [each for each in found if each is not None]
 
 
-def plan_newest(
-    state: TableState, read: ReadContext, steps: Sequence[Step], cleaned: CleanedFiles
-) -> ChangePlan:
-    """Return a plan that tells the rows which some steps wrote and which are still there; raises as `newest_slices` does."""
+def plan_newest(state: TableState, read: ReadContext, step: Step, cleaned: CleanedFiles) -> ChangePlan:
+    """Return a plan that tells the rows which a step wrote and which are still there; raises as `newest_slices` does."""
     units = tuple(
-        Comparison(number, each.partition, None, each, "", meets_others=False)
-        for number, step in enumerate(steps)
+        Comparison(0, each.partition, None, each, "", meets_others=False)
         for each in newest_slices(state, step, cleaned)
     )
-    return ChangePlan(read, _points(steps), units, LATEST)
+    return ChangePlan(read, _points([step]), units, LATEST)
 
 
 def plan_changes(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hudi_engine.changes.columns import AFTER, ALL, CHANGE_TYPE, DELETE, LATEST, MODES, NET
 from hudi_engine.changes.frame import Reading, compared_rows, inserted_rows, newest_images
 from hudi_engine.changes.plan import plan_changes, steps_since
-from hudi_engine.changes.touched import keeps_commit_times
+from hudi_engine.changes.touched import newest_step
 from hudi_engine.changes.window import Span, state_at
 from hudi_engine.config.options import Options
 from hudi_engine.errors import ConfigError, HistoryGapError
@@ -91,9 +91,9 @@ def _since(reading: Reading, start: Moment, end: Moment | None, wanted: Wanted) 
     steps, cleaned = steps_since(
         state, start, end, mode=mode, known=wanted.known, skip_insert_overwrite=wanted.skip_insert_overwrite
     )
-    # a row of one of several steps may be another one, or gone, after the next
-    if mode == LATEST and len(steps) == 1 and keeps_commit_times(state, steps[0]):
-        return newest_images(reading, steps[0], cleaned)
+    step = newest_step(state, steps) if mode == LATEST else None
+    if step is not None:
+        return newest_images(reading, step, cleaned)
     frame = compared_rows(
         reading, plan_changes(state, reading.read, steps, cleaned, ALL if mode == ALL else NET)
     )

@@ -18,7 +18,7 @@ from hudi_engine.changes.gaps import check_start
 from hudi_engine.changes.group import Comparison, as_newest, meet
 from hudi_engine.changes.plan import ChangePlan, plan_changes, plan_newest, steps_since
 from hudi_engine.changes.slices import slices_of_whole
-from hudi_engine.changes.touched import keeps_commit_times
+from hudi_engine.changes.touched import newest_step
 from hudi_engine.changes.window import EARLIEST, check_order, start_of, state_at
 from hudi_engine.config.options import resolve_options
 from hudi_engine.errors import ConfigError, SchemaError, UnsupportedTableError
@@ -177,8 +177,9 @@ def _plan(state: TableState, start: str, end: str, mode: str) -> ChangePlan:
     read = state.read_context(data, resolve_options({}))
     if start:
         steps, cleaned = steps_since(state, start, end, mode=mode, known=True)
-        if mode == LATEST and all(keeps_commit_times(state, step) for step in steps):
-            return plan_newest(state, read, steps, cleaned)
+        step = newest_step(state, steps) if mode == LATEST else None
+        if step is not None:
+            return plan_newest(state, read, step, cleaned)
         return plan_changes(state, read, steps, cleaned, ALL if mode == ALL else NET)
     state.timeline.check_readable(last.newest, asked="end")
     slices = slices_of_whole(state, last)

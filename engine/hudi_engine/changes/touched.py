@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hudi_engine.changes.window import Point, Window, order_of, point_at
@@ -44,7 +44,12 @@ class Step:
     clusterings: list[Instant] = field(default_factory=list)
 
 
-def keeps_commit_times(state: TableState, step: Step) -> bool:
+def newest_step(state: TableState, steps: Sequence[Step]) -> Step | None:
+    """Return the step whose rows say what wrote them; of several, a row of one may be another, or gone, after the next."""
+    return steps[0] if len(steps) == 1 and _keeps_commit_times(state, steps[0]) else None
+
+
+def _keeps_commit_times(state: TableState, step: Step) -> bool:
     """Tell whether rows say which write of the step made them: a clustering may have given them its own instant.
 
     The plan of a clustering says so; one that is gone says nothing. Nor do rows without meta columns.

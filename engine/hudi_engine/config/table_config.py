@@ -266,7 +266,7 @@ class TableConfig:
         but for those made by SQL with a time zone of their own, to which Hudi 1.x gives its keys.
         """
         return (
-            self.properties.get("hoodie.table.timeline.timezone", "").strip().upper() == "UTC"
+            self._text("hoodie.table.timeline.timezone").upper() == "UTC"
             and "hoodie.partition.metafile.use.base.format" not in self.properties
             and not any(key in self.properties for key in _RELEASE_1_KEYS)
         )

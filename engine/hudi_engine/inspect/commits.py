@@ -9,7 +9,7 @@ from datetime import datetime
 from hudi_engine.config.enums import SERVICE_OPERATIONS, WriteOperation
 from hudi_engine.inspect.instants import InstantFacts, instant_facts, moment_of
 from hudi_engine.table_state import TableState
-from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.timeline.commit_metadata import NO_COMMIT, CommitMetadata, WriteStat
 from hudi_engine.write.result import RowCounts
 
 
@@ -137,4 +137,4 @@ def operation_of(metadata: CommitMetadata, action: str) -> str:
 
 
 def _is_new(stat: WriteStat) -> bool:
-    return not stat.is_log_file and stat.prev_commit in (None, "", NO_PREVIOUS_COMMIT)
+    return not stat.is_log_file and stat.prev_commit in NO_COMMIT

@@ -9,7 +9,6 @@ from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.filegroup.markers import delete_markers
 from hudi_engine.procedures.procedure import Call, Row
-from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.txn.metadata_table import METADATA_TABLE, drop_foreign_metadata_table
 from hudi_engine.txn.recovery import table_lock
 from hudi_engine.write.metadata_only import delete_partitions, empty_table
@@ -28,8 +27,7 @@ def restore_to_instant(call: Call) -> list[Row]:
     if done.restore_time is None:
         return [(True, None, 0, 0, None)]
     instant = call.state.timeline.find(done.restore_time, "restore")
-    record = decode_avro_file(call.state.timeline.read_file(instant.file_name), instant.file_name)
-    taken = record.get("timeTakenInMillis")
+    taken = call.state.timeline.record(instant).get("timeTakenInMillis")
     millis = round((time.monotonic() - begun) * 1000) if taken is None else taken
     return [(True, done.restore_time, millis, len(done.taken_back), None)]
 

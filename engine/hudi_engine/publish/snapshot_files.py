@@ -52,10 +52,10 @@ from hudi_engine.publish.manifest_file import (
 )
 from hudi_engine.publish.native import SPARK_3, is_misread, natively_readable
 from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
+from hudi_engine.schema.internal_schema import SchemaHistory
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.continuity import lasts, unseen_log_writers, writes_since
-from hudi_engine.timeline.schema_commits import load_schema_history
 
 MASKED_LABEL = 1 << 40
 """Added to the ordinal of a base file whose slice has a sidecar; below it are base files read as they are."""
@@ -159,7 +159,7 @@ def snapshot_entries(
     else:
         entries = [each for one in fresh for each in one.entries]
     lines = sorted([*kept, *map(format_line, entries)])
-    native = _is_native(request, fresh) and (not kept or _was_native(previous))
+    native = _is_native(request, fresh, derivation.schema_history) and (not kept or _was_native(previous))
     return SnapshotContent(layout, tuple(lines), native)
 
 
@@ -214,11 +214,11 @@ def _parted(
     return kept, gone
 
 
-def _is_native(request: SnapshotRequest, slices: Sequence[_Slice]) -> bool:
+def _is_native(request: SnapshotRequest, slices: Sequence[_Slice], history: SchemaHistory | None) -> bool:
     """Tell whether base files have the types of the schema; files of one instant are alike, so one of each is looked at."""
     if request.schema is None or request.is_readable is not None or request.target is not request.storage:
         return False
-    if load_schema_history(request.storage, request.timeline) is not None:
+    if history is not None:
         return False
     inside = f"{request.stamp.base}/"
     if any(each.base is not None and each.base.origin is not None for each in slices):
@@ -276,6 +276,11 @@ class _Derivation:
         self._tasks: dict[Origin, DeriveTask] = {}
         self._misread: dict[str, bool] = {}
 
+    @property
+    def schema_history(self) -> SchemaHistory | None:
+        """Names of the columns over time, None where the table keeps no ids of them."""
+        return None if self._context is None else self._context.schema_history
+
     def base_origin(self, base: BaseFile) -> Origin | None:
         """Return what a base file has to be replaced by, None when it can be listed as it is."""
         request = self._request
@@ -298,10 +303,11 @@ class _Derivation:
         if request.is_readable is not None:
             return request.is_readable(context, base)
         assert request.schema is not None
-        if history is not None and not history.is_read_by_name(base.instant, request.schema.names):
-            return False
         if base.instant not in self._misread:
-            self._misread[base.instant] = is_misread(request.storage, base.path, request.schema)
+            by_name = history is None or history.is_read_by_name(base.instant, request.schema.names)
+            self._misread[base.instant] = not by_name or is_misread(
+                request.storage, base.path, request.schema
+            )
         return not self._misread[base.instant]
 
     def delta_origin(self, file_slice: FileSlice) -> Origin | None:

@@ -397,13 +397,12 @@ class Timeline:
         """
         if clean.is_completed:
             try:
-                body = self.read_file(clean.file_name)
+                told = self.record(clean)
             except FileNotFoundError as error:
                 raise TimelineError(
                     f"clean {clean.requested_time} left the timeline of {self._storage.base!r} after it was listed. "
                     "Load the timeline again"
                 ) from error
-            told = decode_avro_file(body, self._describe(clean.file_name)) if body else {}
             retained = told.get("earliestCommitToRetain")
         else:
             plan = self.plan_of_clean(clean)

@@ -18,6 +18,8 @@ from hudi_engine.errors import CorruptTableError
 from hudi_engine.timeline.avro_file import MAGIC, decode_avro_file
 
 NO_PREVIOUS_COMMIT = "null"
+NO_COMMIT = (None, "", NO_PREVIOUS_COMMIT)
+"""What stats have for the commit before the first one of a file group."""
 """``prevCommit`` of a new file group: the text, not a JSON null."""
 
 

@@ -9,7 +9,7 @@ from enum import Enum
 from hudi_engine.config.enums import WriteOperation
 from hudi_engine.filegroup.log_file import parse_log_file
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.commit_metadata import NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
+from hudi_engine.timeline.commit_metadata import NO_COMMIT, NO_PREVIOUS_COMMIT, CommitMetadata, WriteStat
 from hudi_engine.txn.replaced import Replaced
 
 FileGroup = tuple[str, str]
@@ -35,7 +35,6 @@ ROWS_LEFT = "dbt_hudi.rows_left"
 """Key in the extra metadata of an upsert that left stored rows as they were, having compared them with what came."""
 
 OVERWRITES = frozenset({Kind.OVERWRITE_PARTITION, Kind.OVERWRITE_TABLE})
-_NEW = (None, "", NO_PREVIOUS_COMMIT)
 
 _KINDS: Mapping[str, Kind] = {
     WriteOperation.INSERT: Kind.APPEND,
@@ -135,7 +134,7 @@ class Footprint:
             replaced=frozenset(
                 (partition, file_id) for partition, ids in replaced.items() for file_id in ids
             ),
-            created=frozenset(group for _, stat, group in stats if stat.prev_commit in _NEW),
+            created=frozenset(group for _, stat, group in stats if stat.prev_commit in NO_COMMIT),
             partitions=frozenset(partition for partition, _, _ in stats) | frozenset(replaced),
             with_inserts=frozenset(partition for partition, stat, _ in stats if stat.num_inserts),
             with_deletes=frozenset(partition for partition, stat, _ in stats if stat.num_deletes),

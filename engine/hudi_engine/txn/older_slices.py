@@ -14,8 +14,6 @@ from hudi_engine.timeline.commit_metadata import CommitMetadata
 
 Slice = tuple[str, str]
 """(file id, base instant)."""
-NO_COMMIT = (None, "", "null")
-"""What stats have for the commit before the first one of a file group."""
 
 
 def slices_in(storage: Storage, partition: str) -> dict[Slice, bool]:

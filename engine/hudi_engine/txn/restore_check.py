@@ -16,9 +16,9 @@ from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archived import ArchivedTimeline
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.commit_metadata import NO_COMMIT, CommitMetadata
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant
-from hudi_engine.txn.older_slices import NO_COMMIT, is_lost, slices_in
+from hudi_engine.txn.older_slices import is_lost, slices_in
 from hudi_engine.txn.rollback import readable_metadata
 from hudi_engine.txn.savepoint import Savepoint
 

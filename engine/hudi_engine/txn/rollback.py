@@ -16,12 +16,12 @@ from hudi_engine.errors import CorruptTableError, TimelineError
 from hudi_engine.storage.base import Storage
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.avro_file import encode_avro_file
-from hudi_engine.timeline.commit_metadata import CommitMetadata
+from hudi_engine.timeline.commit_metadata import NO_COMMIT, CommitMetadata
 from hudi_engine.timeline.gaps import check_none_hidden
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State
 from hudi_engine.timeline.schemas import ROLLBACK_METADATA
 from hudi_engine.txn.clustered import is_clustering
-from hudi_engine.txn.older_slices import NO_COMMIT, is_lost, slices_in
+from hudi_engine.txn.older_slices import is_lost, slices_in
 from hudi_engine.txn.open_instant import OpenInstant, stored_plan
 from hudi_engine.txn.publication import Publication
 from hudi_engine.txn.removal import Removal, undo

@@ -229,7 +229,6 @@ class WriteTransaction:
                 final = self._settled(metadata, current)
 
                 def check_again(timeline: Timeline) -> None:
-                    check_not_undone(self._storage, self.config, timeline, self._opened)
                     check(timeline)
                     if self._settled(metadata, timeline) != final:
                         raise WriteConflictError(self._overtaken_message())
@@ -285,6 +284,7 @@ class WriteTransaction:
         follows: str | None,
     ) -> None:
         """Raise when the write must not be committed on this timeline."""
+        check_not_undone(self._storage, self.config, current, self._opened)
         check_conflicts(
             metadata,
             instant=self.instant,
@@ -322,11 +322,10 @@ class WriteTransaction:
         return Timeline.load(self._storage, self.config) if going else current
 
     def _check_ours(self, current: Timeline) -> None:
-        """Refuse when somebody has rolled this instant back, or has begun to."""
+        """Refuse when somebody has rolled this instant back."""
         mine = self._find_pending(current)
         if mine is None or mine.state is not State.INFLIGHT:
             raise WriteConflictError(self._rolled_back_message())
-        check_not_undone(self._storage, self.config, current, self._opened)
 
     def _find_pending(self, timeline: Timeline) -> Instant | None:
         for instant in timeline.pending:

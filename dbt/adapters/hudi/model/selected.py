@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from dbt.adapters.events.types import AdapterEventWarning
 from dbt_common.events.contextvars import get_node_info
-from dbt_common.events.functions import warn_or_error
 from dbt_common.exceptions import DbtRuntimeError
 from hudi_engine.spelling import nearest
 
+from dbt.adapters.hudi.logs import warn
 from dbt.adapters.hudi.model.contracts import say_of_constraints
 from dbt.adapters.hudi.model.feeds import check_takes_changes, takes_changes
 from dbt.adapters.hudi.model.hook_calls import KnownMacros, hook_problems
@@ -135,7 +134,7 @@ def check_nodes(nodes: Collection[Any], macros: Collection[Any], resolve: Callab
         if plan is not None or config.get("materialized") == "view":
             problems += hook_problems(node, plan, known)
     for (key, word), names in unused.items():
-        _warn(f"{key}, a config of {_listed(names)}, is not used: {word}")
+        warn(f"{key}, a config of {_listed(names)}, is not used: {word}")
     problems += [
         f"{' and '.join(names)} would be one table, the one at {base}: each would replace the other's rows. Give them different "
         "names (alias), or different folders (location_root; without it the schema is part of a table's folder)"
@@ -168,17 +167,13 @@ def _plan_of(
         )
     plan = resolve(node) if kind in _OF_TABLES else None
     for told in plan.overridden if plan is not None else ():
-        _warn(f"{node.resource_type} {node.name}: {told}")
+        warn(f"{node.resource_type} {node.name}: {told}")
     return plan
 
 
 def _keys_read(texts: Iterable[str]) -> set[str]:
     """Config keys that code asks for by name."""
     return {key or attribute for text in texts for key, attribute in _READ_CONFIG.findall(text)}
-
-
-def _warn(told: str) -> None:
-    warn_or_error(AdapterEventWarning(name="Hudi", base_msg=told, args=[]))
 
 
 def _listed(names: list[str]) -> str:

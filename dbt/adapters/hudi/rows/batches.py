@@ -69,7 +69,9 @@ def _say_of_gap(plan: ModelPlan, table: HudiTable, start: datetime) -> None:
     last = next((each for each in table.commits(_LOOKED_AT) if not each.is_service), None)
     if last is None or BUILDS not in last.extra or BATCH_END not in last.extra:
         return
-    end, start = _end_of_build(table, last.extra), with_zone(start)
+    end, start = with_zone(datetime.fromisoformat(last.extra[BATCH_END])), with_zone(start)
+    if end < start:
+        end = _end_of_build(table, last.extra)
     if end >= start:
         return
     # no error even where warnings are: days without rows leave no commit, so it is said of each run until one has rows

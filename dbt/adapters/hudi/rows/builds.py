@@ -197,10 +197,10 @@ def write_model(
         )
     else:
         result = _replace(table, plan, fitted)
-    if change.removed:
-        forget_columns(table, change.removed)
     say_of_keys_merged(plan, table, fitted.columns, result)
     with warehouse.one_writer(session, plan.base):
+        if change.removed:
+            forget_columns(table, change.removed)
         warehouse.register_plan(session, plan, table)
     return write_response(result, _asked(plan))
 

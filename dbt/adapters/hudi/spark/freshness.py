@@ -9,8 +9,6 @@ from operator import attrgetter
 
 from dbt.adapters.base.relation import BaseRelation
 from hudi_engine.catalog import TableName
-from hudi_engine.config.enums import SERVICE_OPERATIONS
-from hudi_engine.inspect.commits import operation_of
 from hudi_engine.storage import open_storage
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -65,7 +63,7 @@ def last_write_time(state: TableState) -> datetime.datetime | None:
     """
     for instant, metadata in newest_first(state.timeline, attrgetter("requested_time")):
         touches_rows = any(metadata.write_stats()) or bool(metadata.partition_to_replace_file_ids)
-        if touches_rows and operation_of(metadata, instant.action) not in SERVICE_OPERATIONS:
+        if touches_rows and not metadata.is_of_service:
             return parse_instant_time(instant.requested_time, state.config.timeline_zone)
     return None
 

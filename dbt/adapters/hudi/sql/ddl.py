@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.exceptions import DbtRuntimeError
@@ -70,7 +70,7 @@ def drop_columns(statement: Statement, target: Target) -> Routed:
             f"{target.label} has no column {', '.join(sorted(dropped - known))}; its columns: {', '.join(schema.names)}"
         )
     kept = [column for column in schema.fields if column.name.lower() not in dropped]
-    return _altered(statement, target, T.StructType(kept), {}, dropped)
+    return _altered(statement, target, T.StructType(kept), {})
 
 
 def alter_column(statement: Statement, target: Target) -> Routed:
@@ -139,15 +139,16 @@ def _altered(
     target: Target,
     schema: T.StructType,
     comments: Mapping[str, str],
-    gone: Collection[str] = (),
 ) -> Routed:
     if comments and _is_foreign(statement, target):
         raise DbtRuntimeError(
             f"{target.label} is the table of another writer at {target.base}, in which no comments are kept; leave COMMENT out"
         )
     table = statement.table(target)
-    if _shape(schema) != _shape(data_columns(table)):
+    before = data_columns(table)
+    if _shape(schema) != _shape(before):
         table.alter_schema(schema)
+        gone = set(before.names) - set(schema.names)
         if gone and not _is_foreign(
             statement, target
         ):  # the notes of another writer's table are that writer's

@@ -9,7 +9,7 @@ from pathlib import Path
 from hudi_engine.catalog.sql_text import identifier
 
 from dbt.adapters.hudi.sql.plans import JavaPlan
-from dbt.adapters.hudi.sql.substituted import places_of_tables
+from dbt.adapters.hudi.sql.substituted import with_tables_replaced
 
 _FORMATS = frozenset(("parquet", "csv", "json", "orc", "text", "avro", "binaryfile"))
 _ROOTED = re.compile(r"/|[A-Za-z][\w+.-]*:")
@@ -26,13 +26,17 @@ def with_absolute_files(
         folder: Folder that relative paths count from; None leaves them as they are.
         is_schema: Whether there is a schema of a name: where one is called like a format, no file is meant. It costs a round trip.
     """
-    if folder is None:
+    lowered = sql.lower()
+    if folder is None or not any(
+        kind in lowered for kind in _FORMATS
+    ):  # a look into the plan is many round trips
         return sql
-    root, pieces, position = Path(folder).resolve(), [], 0
-    for start, end, parts, _ in sorted(places_of_tables(plan)):
+    root = Path(folder).resolve()
+
+    def instead(parts: list[str], _has_alias: bool) -> str | None:
         kind = parts[0].lower()
         if len(parts) != 2 or kind not in _FORMATS or _ROOTED.match(parts[1]) or is_schema(kind):
-            continue
-        pieces += [sql[position:start], f"{parts[0]}.{identifier(str(root / parts[1]))}"]
-        position = end
-    return "".join([*pieces, sql[position:]])
+            return None
+        return f"{parts[0]}.{identifier(str(root / parts[1]))}"
+
+    return with_tables_replaced(sql, plan, instead)

@@ -22,23 +22,31 @@ def with_view(session: SparkSession, query: str, is_meant: Callable[[list[str]],
     Raises:
         ParseException: The query is none.
     """
-    pieces, position = [], 0
-    for start, end, parts, has_alias in sorted(places_of_tables(plans.parse(session, query))):
+
+    def instead(parts: list[str], has_alias: bool) -> str | None:
         if not is_meant(parts):
-            continue
+            return None
         # columns may be qualified by the table's name
-        pieces += [query[position:start], f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"]
-        position = end
-    return "".join([*pieces, query[position:]])
+        return f"`{view}`" if has_alias else f"`{view}` as `{parts[-1]}`"
+
+    return with_tables_replaced(query, plans.parse(session, query), instead)
 
 
-def places_of_tables(plan: JavaPlan) -> Iterator[tuple[int, int, list[str], bool]]:
-    """Return where a statement names tables, by which parts, and whether with an alias; a name of a WITH is none.
+def with_tables_replaced(sql: str, plan: JavaPlan, instead: Callable[[list[str], bool], str | None]) -> str:
+    """Return a statement that says other texts where it names tables; a name of a WITH is none.
 
     Args:
-        plan: The statement, as it was parsed.
+        sql: The statement.
+        plan: Its plan, as it was parsed.
+        instead: Gives the text by the parts of a name and whether an alias follows; None for a table that stays.
     """
-    return _tables(plan, None, frozenset())
+    pieces, position = [], 0
+    for start, end, parts, has_alias in sorted(_tables(plan, None, frozenset())):
+        text = instead(parts, has_alias)
+        if text is not None:
+            pieces += [sql[position:start], text]
+            position = end
+    return "".join([*pieces, sql[position:]])
 
 
 def _tables(

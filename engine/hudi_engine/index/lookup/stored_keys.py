@@ -32,8 +32,7 @@ def some_stored_keys(read: ReadContext, file_slice: FileSlice) -> list[str]:
     """
     if file_slice.base_file is not None:
         return _ends(read_key_footer(read.storage, file_slice.base_file.path))
-    keys = _first_rows(read, file_slice, [RECORD_KEY]).column(RECORD_KEY)
-    return [keys[0].as_py(), keys[len(keys) - 1].as_py()] if len(keys) else []
+    return _ends_of(_first_rows(read, file_slice, [RECORD_KEY]))
 
 
 def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
@@ -51,17 +50,16 @@ def names_its_field(read: ReadContext, file_slice: FileSlice) -> bool | None:
         CorruptTableError: A file is damaged.
     """
     (field,) = read.config.record_key_fields
+    column = _text_column(read, field)
     if file_slice.base_file is None:
-        stored = some_stored_keys(read, file_slice)
-        column = _column_to_ask(read, field, stored)
-        if column is None:
-            return _named_by_look(field, stored)
-        return not _is_bare(_first_rows(read, file_slice, [RECORD_KEY, column]), field)
+        rows = _first_rows(read, file_slice, [RECORD_KEY, *([] if column is None else [column])])
+        named = _named_by_look(field, _ends_of(rows))
+        return not _is_bare(rows, field) if named and column is not None else named
     with opened_base_file(read, file_slice.base_file) as base:
         stored = _ends(key_footer(base.footer, file_slice.base_file.path))
-        column = _column_to_ask(read, field, stored)
-        if column is None:
-            return _named_by_look(field, stored)
+        named = _named_by_look(field, stored)
+        if not named or column is None:
+            return named
         least = base.smallest(column)
         if least is not None and stored[0] in (least, f"{field}:{least}"):
             return stored[0] != least
@@ -73,10 +71,8 @@ def _named_by_look(field: str, stored: Sequence[str]) -> bool | None:
     return all(key.startswith(f"{field}:") for key in stored) if stored else None
 
 
-def _column_to_ask(read: ReadContext, field: str, stored: Sequence[str]) -> str | None:
-    """Return the column of text whose values may begin like the keys do, None where keys alone tell their form."""
-    if not _named_by_look(field, stored):
-        return None
+def _text_column(read: ReadContext, field: str) -> str | None:
+    """Return the column of a key field whose values may begin like keys that name it, None for one that is no text, or is gone."""
     try:
         steps = resolve_field(read.schema, field)
     except SchemaError:
@@ -90,6 +86,11 @@ def _is_bare(rows: pa.Table, field: str) -> bool:
     return bool(
         first.num_rows and key_text(field_values(first, field)).equals(key_text(first.column(RECORD_KEY)))
     )
+
+
+def _ends_of(rows: pa.Table) -> list[str]:
+    keys = rows.column(RECORD_KEY)
+    return [keys[0].as_py(), keys[len(keys) - 1].as_py()] if len(keys) else []
 
 
 def _ends(footer: KeyFooter) -> list[str]:

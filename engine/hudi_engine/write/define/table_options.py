@@ -9,7 +9,7 @@ from hudi_engine.config.declared.write_options import IndexOptions
 from hudi_engine.config.enums import DECLARED_MERGE_MODES, IndexType, MergeMode, TableType
 from hudi_engine.config.key_generator import CLASS_KEY, TYPE_KEY, declared_key_generator
 from hudi_engine.config.option import Option, OptionValue
-from hudi_engine.config.options import Options, canonical_key
+from hudi_engine.config.options import Options, canonical_key, laid_over, resolve_options
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import ConfigError
 from hudi_engine.keygen.timestamp_format import PREFIX as TIMESTAMP_PREFIX
@@ -66,8 +66,7 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
         ConfigError: Options that contradict the table or the call; all in one message.
     """
     problems = [
-        f"{key} is {options.raw[key]!r}, but table {config.name!r} has {stored(config)!r}; leave the option out, or rebuild "
-        "the table"
+        _differs(config, key, options.raw[key], stored(config))
         for key, stored in _DEFINITION.items()
         if key in options.raw and _words(_long(options.raw[key])) != _words(stored(config))
     ]
@@ -85,7 +84,11 @@ def with_table_options(config: TableConfig, options: Options, operation: str) ->
         problems += _bucket_problems(config, options, kept)
     if problems:
         raise ConfigError("; ".join(problems), tuple(problems))
-    return options.merged({key: value for key, value in kept.items() if key not in options.raw})
+    return resolve_options(laid_over(kept, options.raw))
+
+
+def _differs(config: TableConfig, key: object, given: str, had: str, why: str = "") -> str:
+    return f"{key} is {given!r}, but table {config.name!r} has {had!r}{why}; leave the option out, or rebuild the table"
 
 
 def as_called(config: TableConfig, options: Options) -> TableConfig:
@@ -129,7 +132,7 @@ def _text_problems(config: TableConfig, options: Options) -> list[str]:
         had[TableOptions.DELETE_FIELD], had[TableOptions.DELETE_MARKER] = config.delete_marker
     problems = [] if config.delete_marker is not None else marker_problems(options)
     problems += [
-        f"{option} is {given!r}, but table {config.name!r} has {value!r}; leave the option out, or rebuild the table"
+        _differs(config, option, given, value)
         for option, value in had.items()
         if (given := options[option]) and not _is_same_text(option, given, value)
     ]
@@ -175,7 +178,7 @@ def _rule_problems(config: TableConfig, options: Options) -> list[str]:
         stored = config.merge_mode if config.merge_mode in DECLARED_MERGE_MODES else MergeMode.CUSTOM
         said[TableOptions.MERGE_MODE.key] = (mode.value, stored.value)
     return [
-        f"{key} is {given!r}, but table {config.name!r} has {stored!r}; leave the option out, or rebuild the table"
+        _differs(config, key, given, stored)
         for key, (given, stored) in said.items()
         if given.rpartition(".")[2].lower() != stored.rpartition(".")[2].lower()
     ]
@@ -190,8 +193,7 @@ def _time_problems(config: TableConfig, options: Options) -> list[str]:
     elif config.is_of_this_engine:  # which writes it down where it is true
         stored[consistent] = "false"
     return [
-        f"{key} is {given!r}, but table {config.name!r} has {had!r}, by which its keys and folders were made; leave the option "
-        "out, or rebuild the table"
+        _differs(config, key, given, had, ", by which its keys and folders were made")
         for key, given in options.raw.items()
         if (had := stored.get(canonical_key(key))) is not None and _folded(key, given) != _folded(key, had)
     ]

@@ -12,6 +12,8 @@ from hudi_engine.schema.meta_fields import DELETES, IS_DELETED
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_ZEROS = {"integer": "0", "date": "date'1970-01-01'"}
+"""What Avro has as int 0, by Spark's name of the type; see `merge.ordering.is_default`."""
 _PLACE, _RESET, _AFTER = "__hudi_place", "__hudi_reset", "__hudi_after"
 
 
@@ -71,9 +73,7 @@ def deletes_always(
         deletes = deletes | F.coalesce(mark, F.lit(False))
     for name in ordering:
         says_nothing = says_nothing & value(name).isNull()
-    # What Avro has as int 0 says nothing either, see `merge.ordering.is_default`.
-    nothing = {"integer": F.lit(0), "date": F.lit("1970-01-01").cast("date")}
-    kind = kinds.get(ordering[0].lower())
-    if len(ordering) == 1 and kind in nothing:
-        says_nothing = says_nothing | F.coalesce(value(ordering[0]) == nothing[kind], F.lit(False))
+    zero = _ZEROS.get(kinds.get(ordering[0].lower(), ""))
+    if len(ordering) == 1 and zero is not None:
+        says_nothing = says_nothing | F.coalesce(value(ordering[0]) == F.expr(zero), F.lit(False))
     return deletes & says_nothing

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow as pa
 from hudi_engine.config.declared.engine_options import EngineOptions
 from hudi_engine.filegroup.markers import MarkerBook
 from hudi_engine.handles.write_context import WriteContext
-from hudi_engine.handles.write_task import WriteTask, new_attempt
+from hudi_engine.handles.write_task import WriteTask
 from hudi_engine.index.lookup.key_cache import DRIVER_KEYS
 from hudi_engine.index.lookup.partition import TaggedUnit, tag_unit
 from hudi_engine.index.lookup.unit import PartitionUnit, UnitPlan, split_by_partition
@@ -63,31 +64,24 @@ def run_on_driver(
             groups,
         )
         shares = [share for each in tagged for share in shares_of(context, plan, each)]
-        attempt = new_attempt()
-        with _markers_of(context, plan, shares, attempt) as markers:
+        work = [
+            (WriteTask(context, number, keep_keys=keep_keys), share) for number, share in enumerate(shares)
+        ]
+        with _markers_of(context, plan, work) as markers:
             first: list[Callable[[], None]] = [partial(planned, tagged)]
             if markers is not None:
                 first.append(markers.open)
             on_threads(lambda make: make(), first)
-            written = threads(
-                lambda numbered: write_unit(
-                    WriteTask(context, numbered[0], 0, attempt, markers, keep_keys), plan, numbered[1]
-                ),
-                list(enumerate(shares)),
-            )
+            written = threads(lambda each: write_unit(replace(each[0], markers=markers), plan, each[1]), work)
         return [stat for stats in written for stat in stats]
 
 
 @contextmanager
 def _markers_of(
-    context: WriteContext, plan: UnitPlan, shares: list[TaggedUnit], attempt: int
+    context: WriteContext, plan: UnitPlan, work: Sequence[tuple[WriteTask, TaggedUnit]]
 ) -> Iterator[MarkerBook | None]:
     """Yield the markers that the threads share, closed at the end; None where no two files are foreseen."""
-    foreseen = [
-        marker
-        for number, share in enumerate(shares)
-        for marker in foreseen_markers(WriteTask(context, number, 0, attempt), plan, share)
-    ]
+    foreseen = [marker for task, share in work for marker in foreseen_markers(task, plan, share)]
     if len(foreseen) < 2:
         yield None
         return
