@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,7 +24,7 @@ from hudi_engine.txn.process import ProcessIdentity
 import tests.faults.mini_table as mini
 from tests.faults.scenarios import COW, MOR
 from tests.faults.test_service_kill_points import one_by_one
-from tests.helpers.fault import SimulatedCrash, raise_crash
+from tests.helpers.fault import Interrupted, SimulatedCrash, raise_crash
 from tests.helpers.owners import age
 from tests.unit.services import tables
 
@@ -44,31 +45,6 @@ class Suspended(LocalStorage):
         super().create(path, data)
         if mine and self._when == "after":
             self._meanwhile()
-
-
-class Interrupted(LocalStorage):
-    """Does something else before it creates or deletes a file; whoever is killed by that changes nothing any more."""
-
-    def __init__(self, base: str, call: str, suffix: str, act: Callable[[], None] = raise_crash) -> None:
-        super().__init__(base)
-        self._at, self._act = (call, suffix), act
-        self._done = self._dead = False
-
-    def _before(self, call: str, path: str) -> None:
-        if self._dead:
-            raise_crash()
-        if not self._done and call == self._at[0] and path.endswith(self._at[1]):
-            self._done = self._dead = True
-            self._act()
-            self._dead = False
-
-    def create(self, path: str, data: bytes) -> None:
-        self._before("create", path)
-        super().create(path, data)
-
-    def delete(self, path: str) -> bool:
-        self._before("delete", path)
-        return super().delete(path)
 
 
 def on_another_machine(storage: LocalStorage, path: Path, act: Callable[[LocalStorage], object]) -> None:
@@ -92,14 +68,9 @@ def test_a_commit_that_another_one_stands_against_by_then_is_taken_back(
     def others_turn() -> None:
         on_another_machine(storage, tmp_path / "mount", lambda there: mini.write(there, {"a": {"k2": 200}}))
 
-    suffix = ".commit" if table_type == COW else ".deltacommit"
-    slow = Suspended(storage.base, suffix, "before", others_turn)
-    with mini.begin(slow) as transaction:
-        task = mini.work(slow, transaction, {"a": {"k1": 100}})
-        transaction.inflight(task.profile())
-        task.write_files()
-        with pytest.raises(WriteConflictError, match="another writer came first"):
-            transaction.commit(task.metadata)
+    slow = Suspended(storage.base, "commit", "before", others_turn)
+    with pytest.raises(WriteConflictError, match="another writer came first"):
+        mini.write(slow, {"a": {"k1": 100}})
     assert mini.content(storage) == {("a", "k1"): 1, ("a", "k2"): 200}
     mini.write(storage, {"b": {"k": 1}})
     assert mini.content(storage) == {("a", "k1"): 1, ("a", "k2"): 200, ("b", "k"): 1}
@@ -116,12 +87,7 @@ def test_a_commit_that_nothing_stands_against_stays(when: str, tmp_path: Path) -
     def others_turn() -> None:
         on_another_machine(storage, tmp_path / "mount", lambda there: mini.write(there, rows))
 
-    slow = Suspended(storage.base, ".commit", when, others_turn)
-    with mini.begin(slow) as transaction:
-        task = mini.work(slow, transaction, {"a": {"k1": 100}})
-        transaction.inflight(task.profile())
-        task.write_files()
-        transaction.commit(task.metadata)
+    mini.write(Suspended(storage.base, ".commit", when, others_turn), {"a": {"k1": 100}})
     expected = (
         {("a", "k1"): 100, ("b", "k2"): 20} if when == "before" else {("a", "k1"): 1000, ("b", "k2"): 2}
     )
@@ -299,15 +265,16 @@ def test_a_write_that_is_committed_while_another_process_rolls_it_back_is_refuse
     """Its completed file comes before the other one hides it, or between that and the end of its files."""
     storage = mini.create_table(str(tmp_path / "t"), table_type)
     mini.write(storage, {"a": {"k1": 1}})
-    reached, go_on = threading.Event(), threading.Event()
+    reached = threading.Event()
 
     def wait() -> None:
         reached.set()
-        go_on.wait(0.5)
+        time.sleep(0.5)
 
     def roll_back(there: LocalStorage) -> None:
-        age(storage, heartbeat_path(transaction.instant))
-        path = mini.timeline_path(transaction.instant, transaction.action, State[at.upper()])
+        (mine,) = tables.timeline(there).pending
+        age(storage, heartbeat_path(mine.requested_time))
+        path = mini.timeline_path(mine.requested_time, mine.action, State[at.upper()])
         if end == "finishes":
             mini.write(Interrupted(there.base, "delete", path, wait), {"b": {"k2": 2}})
         else:
@@ -323,14 +290,9 @@ def test_a_write_that_is_committed_while_another_process_rolls_it_back_is_refuse
         other.start()
         assert reached.wait(10)
 
-    slow = Suspended(storage.base, ".commit" if table_type == COW else ".deltacommit", "before", others_turn)
-    with mini.begin(slow) as transaction:
-        task = mini.work(slow, transaction, {"a": {"k1": 100}})
-        transaction.inflight(task.profile())
-        task.write_files()
-        with pytest.raises(WriteConflictError, match="no longer in flight"):
-            transaction.commit(task.metadata)
-        go_on.set()
+    slow = Suspended(storage.base, "commit", "before", others_turn)
+    with pytest.raises(WriteConflictError, match="no longer in flight"):
+        mini.write(slow, {"a": {"k1": 100}})
     other.join()
     mini.write(storage, {"c": {"k3": 3}})
     found = mini.content(storage)

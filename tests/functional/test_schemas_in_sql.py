@@ -20,6 +20,13 @@ class TestSchemas:
         project.run_sql("drop schema if exists other cascade; create schema other")
         return Path(project.project_root) / "warehouse" / "other"
 
+    @pytest.fixture
+    def told(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What statements warn of."""
+        said: list[str] = []
+        monkeypatch.setattr(ddl.logger, "warning", lambda text, *names: said.append(text.format(*names)))
+        return said
+
     @pytest.mark.parametrize("kind", ["table", "damaged table", "pointer", "view", "other files"])
     def test_a_schema_with_what_another_process_has_made_is_not_dropped(
         self, project: Any, emptied: Path, kind: str
@@ -50,10 +57,8 @@ class TestSchemas:
         assert not emptied.exists()
 
     def test_what_is_said_of_a_schema_is_kept_as_long_as_its_catalog_keeps_it(
-        self, project: Any, monkeypatch: pytest.MonkeyPatch
+        self, project: Any, told: list[str]
     ) -> None:
-        told: list[str] = []
-        monkeypatch.setattr(ddl.logger, "warning", lambda text, *names: told.append(text.format(*names)))
         project.run_sql("drop schema if exists said cascade")
         project.run_sql("create schema said comment 'it\\'s so' with dbproperties ('team' = 'a')")
         shown = dict(map(tuple, project.run_sql("describe schema extended said", fetch="all")))
@@ -77,10 +82,8 @@ class TestSchemas:
         assert str(known["plain"]).startswith("2 bytes")
 
     def test_a_table_that_cannot_be_analysed_does_not_keep_the_others_from_it(
-        self, project: Any, emptied: Path, monkeypatch: pytest.MonkeyPatch
+        self, project: Any, emptied: Path, told: list[str]
     ) -> None:
-        told: list[str] = []
-        monkeypatch.setattr(ddl.logger, "warning", lambda text, *names: told.append(text.format(*names)))
         tables = (
             "create table other.a using hudi as select 1 id; create table other.z using csv as select 1 id"
         )

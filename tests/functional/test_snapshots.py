@@ -169,6 +169,11 @@ class TestAnOrderThatGoesBack:
             assert found == [("a", 5, False), ("b", 3, False), ("c", 4, True)], kind
 
 
+def forms_of(text: str, blank: str, forms: dict[str, str]) -> dict[str, str]:
+    """Snapshots of one text by their file, each with its own words in a blank."""
+    return {f"{name}.sql": text.replace("NAME", name).replace(blank, said) for name, said in forms.items()}
+
+
 KEYS_TWICE = """
 {% snapshot NAME %}
 {{ config(strategy='check', check_cols='all', unique_key='id', target_schema=target.schema PARTED) }}
@@ -184,11 +189,7 @@ class TestKeysTwice:
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, str]:
-        forms = {"flat": "", "parted": ", partition_by='p'"}
-        return {
-            f"{name}.sql": KEYS_TWICE.replace("NAME", name).replace("PARTED", extra)
-            for name, extra in forms.items()
-        }
+        return forms_of(KEYS_TWICE, "PARTED", {"flat": "", "parted": ", partition_by='p'"})
 
     @staticmethod
     def said(rows: str) -> list[str]:
@@ -208,14 +209,6 @@ class TestKeysTwice:
         assert all("1 value of the snapshot's unique_key in more than one row" in line for line in said)
 
 
-IN_ANOTHER_CASE = """
-{% snapshot NAME %}
-{{ config(strategy='check', check_cols=COLUMNS, unique_key='ID', target_schema=target.schema) }}
-select 1 as id, {{ var('value') }} as {{ var('name') }}, 'x' as other
-{% endsnapshot %}
-"""
-
-
 GONE_IN_ANOTHER_CASE = """
 {% snapshot NAME %}
 {{ config(strategy='check', check_cols='all', unique_key=KEY, hard_deletes='new_record', target_schema=target.schema) }}
@@ -230,11 +223,7 @@ class TestRowsGoneInAnotherCase:
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, str]:
-        keys = {"gone": "'id'", "gone_of_two": "['Id', 'n']"}
-        return {
-            f"{name}.sql": GONE_IN_ANOTHER_CASE.replace("NAME", name).replace("KEY", key)
-            for name, key in keys.items()
-        }
+        return forms_of(GONE_IN_ANOTHER_CASE, "KEY", {"gone": "'id'", "gone_of_two": "['Id', 'n']"})
 
     def test_a_deletion_record_has_its_values(self, project: Any) -> None:
         for first in ("true", "false", "false"):
@@ -248,16 +237,20 @@ class TestRowsGoneInAnotherCase:
             ]
 
 
+IN_ANOTHER_CASE = """
+{% snapshot NAME %}
+{{ config(strategy='check', check_cols=COLUMNS, unique_key='ID', target_schema=target.schema) }}
+select 1 as id, {{ var('value') }} as {{ var('name') }}, 'x' as other
+{% endsnapshot %}
+"""
+
+
 class TestNamesInAnotherCase:
     """Upper and lower case make no difference in names: a row that is the same gets no version at every run."""
 
     @pytest.fixture(scope="class")
     def snapshots(self) -> dict[str, str]:
-        forms = {"named": "['VAL']", "whole": "'all'"}
-        return {
-            f"{name}.sql": IN_ANOTHER_CASE.replace("NAME", name).replace("COLUMNS", columns)
-            for name, columns in forms.items()
-        }
+        return forms_of(IN_ANOTHER_CASE, "COLUMNS", {"named": "['VAL']", "whole": "'all'"})
 
     def test_only_another_value_makes_a_version(self, project: Any) -> None:
         runs = [("val", 1), ("val", 1), ("Val", 1), ("VAL", 2), ("val", 2), ("vaL", 2)]

@@ -352,35 +352,6 @@ class TestStatements:
             project.run_sql(statement)
         assert len(self.rows(project)) == 2
 
-    def test_the_views_and_files_behind_a_merge_on_read_table_are_no_target(self, project: Any) -> None:
-        project.run_sql(
-            "create table {schema}.logged using hudi tblproperties (type = 'mor', primaryKey = 'id') as select 1 as id, 'a' as name"
-        )
-        for statement in (
-            "drop view {schema}.logged",
-            "alter view {schema}.logged as select 1 as id",
-            "create or replace view {schema}.logged as select 1 as id",
-        ):
-            with pytest.raises(DbtBaseException, match="logged is the Hudi table at .*DROP TABLE drops it"):
-                project.run_sql(statement)
-        project.run_sql("create view if not exists {schema}.logged as select 5 as id")
-        assert not list(Path(project.project_root).rglob("logged.view.json"))
-        for statement in (
-            "delete from {schema}.logged__hudi_files",
-            "insert into {schema}.logged__hudi_files values (2, 'b')",
-            "truncate table {schema}.logged__hudi_files",
-            "drop table {schema}.logged__hudi_files",
-            "with n as (select 2 as id, 'b' as name) insert into {schema}.logged__hudi_files select * from n",
-        ):
-            with pytest.raises(DbtBaseException, match="logged__hudi_files is a part of the Hudi table"):
-                project.run_sql(statement)
-            assert self.rows(project, "logged") == [(1, "a")]
-        with pytest.raises(DbtBaseException, match="read-only face"):
-            project.run_sql(
-                "with n as (select 2 as id, 'b' as name) insert into {schema}.logged_ro select * from n"
-            )
-        project.run_sql("drop table {schema}.logged")
-
     def test_the_information_schema_that_packages_ask_tells_the_names(self, project: Any) -> None:
         project.run_sql("create view {schema}.looked as select * from {schema}.orders")
         found = project.run_sql(

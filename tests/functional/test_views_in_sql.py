@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt_common.exceptions import DbtBaseException
 
 from tests.functional.conftest import CATALOG
 
@@ -33,18 +34,41 @@ class TestViews:
         )
         assert project.run_sql("select id from {schema}.took", fetch="all") == [(2,)]
         project.run_sql("drop table {schema}.took")
+
+    def test_the_views_and_files_behind_a_merge_on_read_table_are_no_target(self, project: Any) -> None:
         project.run_sql(
-            "create table {schema}.logged using hudi tblproperties (type = 'mor', primaryKey = 'id') as select 1 as id"
+            "create table {schema}.logged using hudi tblproperties (type = 'mor', primaryKey = 'id') as select 1 as id, 'a' as name"
         )
-        with pytest.raises(Exception, match="is the Hudi table at .* ALTER TABLE alters it"):
-            project.run_sql("alter view {schema}.logged set tblproperties ('team' = 'data')")
+        for statement in (
+            "drop view {schema}.logged",
+            "alter view {schema}.logged as select 1 as id",
+            "alter view {schema}.logged set tblproperties ('team' = 'data')",
+            "create or replace view {schema}.logged as select 1 as id",
+        ):
+            with pytest.raises(
+                DbtBaseException,
+                match="logged is the Hudi table at .* ALTER TABLE alters it, DROP TABLE drops it",
+            ):
+                project.run_sql(statement)
+        project.run_sql("create view if not exists {schema}.logged as select 5 as id")
         for statement in (
             "alter view {schema}.logged_rt set tblproperties ('team' = 'data')",
             "alter view {schema}.logged_rt as select 2 as id",
             "create or replace view {schema}.logged_rt as select 2 as id",
+            "with n as (select 2 as id, 'b' as name) insert into {schema}.logged_ro select * from n",
         ):
-            with pytest.raises(Exception, match="logged_rt is a read-only face of the Hudi table"):
+            with pytest.raises(DbtBaseException, match="logged_r[to] is a read-only face of the Hudi table"):
                 project.run_sql(statement)
-        assert not list(Path(project.project_root).rglob("logged_rt.view.json"))
-        assert project.run_sql("select id from {schema}.logged_rt", fetch="all") == [(1,)]
+        assert not list(Path(project.project_root).rglob("logged*.view.json"))
+        assert project.run_sql("select id, name from {schema}.logged_rt", fetch="all") == [(1, "a")]
+        for statement in (
+            "delete from {schema}.logged__hudi_files",
+            "insert into {schema}.logged__hudi_files values (2, 'b')",
+            "truncate table {schema}.logged__hudi_files",
+            "drop table {schema}.logged__hudi_files",
+            "with n as (select 2 as id, 'b' as name) insert into {schema}.logged__hudi_files select * from n",
+        ):
+            with pytest.raises(DbtBaseException, match="logged__hudi_files is a part of the Hudi table"):
+                project.run_sql(statement)
+            assert project.run_sql("select id, name from {schema}.logged", fetch="all") == [(1, "a")]
         project.run_sql("drop table {schema}.logged")

@@ -208,9 +208,25 @@ class FailingStorage(FaultInjectingStorage):
 
 
 class Interrupted(LocalStorage):
-    """Dies at the first data file that it is to delete."""
+    """Does something else before it creates or deletes a file; whoever is killed by that changes nothing any more."""
+
+    def __init__(self, base: str, call: str, suffix: str, act: Callable[[], None] = raise_crash) -> None:
+        super().__init__(base)
+        self._at, self._act = (call, suffix), act
+        self._done = self._dead = False
+
+    def _before(self, call: str, path: str) -> None:
+        if self._dead:
+            raise_crash()
+        if not self._done and call == self._at[0] and path.endswith(self._at[1]):
+            self._done = self._dead = True
+            self._act()
+            self._dead = False
+
+    def create(self, path: str, data: bytes) -> None:
+        self._before("create", path)
+        super().create(path, data)
 
     def delete(self, path: str) -> bool:
-        if path.endswith(".parquet"):
-            raise SimulatedCrash
+        self._before("delete", path)
         return super().delete(path)

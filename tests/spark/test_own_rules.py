@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hudi_engine import HudiTable
 from hudi_engine.merge.modes.rule import MergeRule
 
 from tests.helpers.forms import in_turn
+from tests.helpers.keyed import keyed_table
 
 
 class _Smallest(MergeRule):
@@ -30,14 +30,8 @@ def test_a_rule_decides_in_batches_and_with_stored_rows(spark, tmp_path, kind, s
         "hoodie.engine.small.batch.rows": small,
         "hoodie.engine.skip.unchanged": "true",
     }
-    table = HudiTable.create(
-        spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        precombine_field=ordering,
-        table_type=kind,
-        options=options,
+    table = keyed_table(
+        spark, tmp_path / "t", kind, precombine_field=ordering, partition_by=None, options=options
     )
     for rows in (
         [(1, 5), (2, 7), (2, 6), (2, 8)],

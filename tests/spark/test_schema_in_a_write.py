@@ -15,6 +15,7 @@ from hudi_engine.write.rows.clauses import MergeClauses
 from hudi_engine.write.schema_change import still_with_columns
 
 from tests.helpers.forms import forms
+from tests.helpers.keyed import keyed_table
 
 FIRST = "id int, dt string, gone string, n int"
 NOW = "id int, dt string, n bigint, extra string"
@@ -112,12 +113,12 @@ def test_no_row_is_still_a_change_of_columns(spark, table):
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_a_name_in_sql_reads_widened_columns_as_every_reader_does(spark, database, tmp_path, table_type):
     """Spark widens a float by its bits and Hudi by its text; numbers as text it refuses. So it reads copies."""
-    table = HudiTable.create(
+    table = keyed_table(
         spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        table_type=table_type,
+        tmp_path / "t",
+        table_type,
+        precombine_field=None,
+        partition_by=None,
         schema="id int, f float, n int",
     )
     name = TableName(database, "t")

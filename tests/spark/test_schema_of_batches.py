@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hudi_engine import HudiTable, SchemaError
 
+from tests.helpers.keyed import keyed_table
+
 ANY = {"hoodie.engine.schema.evolution": "any"}
 
 
@@ -50,12 +52,12 @@ def test_keys_to_delete_may_come_as_text(spark, table):
 
 @pytest.mark.parametrize("table_type", ["cow", "mor"])
 def test_a_dropped_column_comes_back_only_with_a_type_its_files_can_be_read_as(spark, tmp_path, table_type):
-    table = HudiTable.create(
+    table = keyed_table(
         spark,
-        str(tmp_path / "t"),
-        name="t",
-        record_key=["id"],
-        table_type=table_type,
+        tmp_path / "t",
+        table_type,
+        precombine_field=None,
+        partition_by=None,
         schema="id int, note string",
     )
     table.upsert(spark.createDataFrame([(1, "old")], "id int, note string"))

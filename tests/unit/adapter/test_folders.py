@@ -12,12 +12,8 @@ from hudi_engine.storage.factory import open_storage
 
 from dbt.adapters.hudi.spark.folders import move_folder, remove_folder, remove_schema_folder
 from tests.faults import mini_table as mini
-from tests.faults.test_rebuild_on_flat_store import OLD, make
+from tests.faults.test_rebuild_on_flat_store import OLD, Killed, make
 from tests.helpers.s3_server import S3Server
-
-
-class Killed(BaseException):
-    """The process is gone."""
 
 
 def table(path: Path) -> Path:

@@ -9,7 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hudi_engine.config.table_config import TableConfig
+from hudi_engine.config.trusted_rules import trust_rules
 from hudi_engine.filegroup.base_file import BaseFile, base_file_name
 from hudi_engine.filegroup.file_slice import FileSlice
 from hudi_engine.filegroup.log_file import LogFile
@@ -42,6 +44,13 @@ class Committed:
 
     def __call__(self, time: str) -> bool:
         return time not in self.failed
+
+
+def trusting(rule: str, monkeypatch: pytest.MonkeyPatch) -> TableConfig:
+    """Settings of a table with a rule of a test module here, ``module:name``, which is allowed."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    trust_rules(rule)
+    return config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": rule})
 
 
 def config(payload: str = DEFAULT, **properties: str) -> TableConfig:

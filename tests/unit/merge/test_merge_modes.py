@@ -35,6 +35,7 @@ from slices import (
     data_rows,
     deletes,
     row,
+    trusting,
     upserts,
     with_meta,
 )
@@ -249,13 +250,6 @@ def test_every_known_mode_has_a_rule_and_unknown_payloads_are_refused_by_name() 
         merge_rule(config("com.acme.MyPayload"))
 
 
-def trusting(name: str, monkeypatch: pytest.MonkeyPatch) -> TableConfig:
-    """Settings of a table with a rule of this module, which is allowed."""
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    trust_rules(f"test_merge_modes:{name}")
-    return config("com.acme.MyPayload", **{"hoodie.engine.merge.rule": f"test_merge_modes:{name}"})
-
-
 class _LongestText(MergeRule):
     """Keeps the row with the longer text; a rule as a user would write it."""
 
@@ -270,7 +264,7 @@ longest_text = _LongestText(compares=True, fills=True)
 def test_a_rule_of_the_users_own_is_found_by_its_import_path(
     builder: SliceBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings_ = trusting("longest_text", monkeypatch)
+    settings_ = trusting("test_merge_modes:longest_text", monkeypatch)
     builder.add_base([row("a", 1, 1, "long")]).add_log(upserts([row("a", 2, 2, "x"), row("b", 1)], 2))
 
     rows = read_slice(builder.context(settings_), builder.build())
@@ -293,7 +287,7 @@ smallest_wins = _SmallestWins(compares=True)
 def test_a_rule_of_the_users_own_decides_among_the_rows_of_the_logs_too(
     builder: SliceBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings_ = trusting("smallest_wins", monkeypatch)
+    settings_ = trusting("test_merge_modes:smallest_wins", monkeypatch)
     builder.add_base([row("a", 2)])
     for version, ordering in enumerate((1, 4), start=1):
         builder.add_log(upserts([row("a", ordering)], version + 1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hudi_engine.config.table_config import TableConfig
-from hudi_engine.config.trusted_rules import trust_rules
 from hudi_engine.merge.merge_rows import merge_rows
 from hudi_engine.merge.modes.registry import combine_batch, keeps_newer_rows
 from hudi_engine.merge.modes.rule import MergeRule
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
-from slices import DATA, SliceBuilder, config, data_rows, row, upserts, with_meta
+from slices import DATA, SliceBuilder, data_rows, row, trusting, upserts, with_meta
 
 Rows = list[dict[str, Any]]
 
@@ -54,10 +52,7 @@ smallest, longest, adds = _Smallest(compares=True), _LongestText(compares=False)
 
 @pytest.fixture(params=["smallest", "longest", "adds"])
 def settings(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> TableConfig:
-    rule = {"hoodie.engine.merge.rule": f"test_own_rules:{request.param}"}
-    monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    trust_rules(rule["hoodie.engine.merge.rule"])
-    return config("com.acme.MyPayload", **rule)
+    return trusting(f"test_own_rules:{request.param}", monkeypatch)
 
 
 def _batches() -> list[Rows]:

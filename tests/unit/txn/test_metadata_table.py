@@ -128,7 +128,7 @@ def test_it_goes_before_a_clean_that_was_cut_off_goes_on(storage: LocalStorage) 
         hoodie__clean__policy="KEEP_LATEST_FILE_VERSIONS", hoodie__clean__fileversions__retained=1
     )
     with pytest.raises(SimulatedCrash):
-        clean(Interrupted(storage.base), options)
+        clean(Interrupted(storage.base, "delete", ".parquet"), options)
     watched = built_again(storage)
     clean(watched, options)
     assert watched.seen == [False] and not watched.exists(METADATA_TABLE)

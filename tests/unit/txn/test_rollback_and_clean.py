@@ -31,7 +31,7 @@ def test_a_commit_is_not_rolled_back_while_a_clean_deletes_what_was_there_before
     for number in range(3):
         mini.write(storage, {"a": {"k": number}})
     with pytest.raises(SimulatedCrash):
-        clean(Interrupted(storage.base), newest_version_only())
+        clean(Interrupted(storage.base, "delete", ".parquet"), newest_version_only())
     (pending,) = timeline(storage).pending
     with pytest.raises(TimelineError, match=f"clean {pending.requested_time}, which is under way.*run clean"):
         mini.rollback(storage)
@@ -47,7 +47,7 @@ def test_a_commit_after_a_clean_that_was_cut_off_is_rolled_back(tmp_path: Path) 
     for number in range(3):
         mini.write(storage, {"a": {"k": number}})
     with pytest.raises(SimulatedCrash):
-        clean(Interrupted(storage.base), newest_version_only())
+        clean(Interrupted(storage.base, "delete", ".parquet"), newest_version_only())
     mini.write(storage, {"a": {"k": 3}})
     mini.rollback(storage)
     assert mini.content(storage) == {("a", "k"): 2}
