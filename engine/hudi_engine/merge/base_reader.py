@@ -20,7 +20,7 @@ from hudi_engine.merge.rows_at import rows_at
 from hudi_engine.merge.stored_columns import fit_columns, stored_names
 from hudi_engine.schema.coded import decoded, plain_schema, with_one_dictionary
 from hudi_engine.schema.meta_fields import COMMIT_TIME, RECORD_KEY
-from hudi_engine.schema.time_units import as_meant
+from hudi_engine.schema.time_units import as_meant, is_of_others
 
 _INT96_UNIT = "us"
 _DICTIONARIES = frozenset({"RLE_DICTIONARY", "PLAIN_DICTIONARY"})
@@ -223,6 +223,8 @@ class BaseFileRows:
 
 
 def _as_meant(stored: pa.Table, file: pq.ParquetFile, names: dict[str, str], wanted: pa.Schema) -> pa.Table:
+    if not is_of_others(file.metadata.created_by):
+        return stored
     kinds = {name: wanted.field(under).type for under, name in names.items()}
     return as_meant(stored, file.metadata.created_by, kinds)
 
