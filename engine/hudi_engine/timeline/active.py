@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from hudi_engine.config.table_config import TableConfig
 from hudi_engine.errors import CorruptTableError, TimelineError
-from hudi_engine.storage.base import Storage
+from hudi_engine.storage.base import FileStatus, Storage
 from hudi_engine.timeline.archived import ArchivedTimeline, archived_completion_times
 from hudi_engine.timeline.avro_file import decode_avro_file
 from hudi_engine.timeline.commit_metadata import CommitMetadata
@@ -28,6 +28,7 @@ from hudi_engine.timeline.instant import (
     parse_instant,
     timeline_file_name,
 )
+from hudi_engine.timeline.kept_metadata import KEPT_METADATA
 from hudi_engine.timeline.newest_first import newest_first
 from hudi_engine.timeline.writer import TimelineWriter, check_inflight
 
@@ -60,17 +61,17 @@ class Timeline:
         self._storage = storage
         self._config = config
         self._metadata: dict[str, CommitMetadata] = {}
+        self._listed: dict[str, FileStatus] = {}
         self.instants: tuple[Instant, ...] = newest_states(instants)
 
     @classmethod
     def load(cls, storage: Storage, config: TableConfig) -> Timeline:
         """List the timeline folder and parse its names; files with other names are ignored."""
-        found = []
-        for status in storage.list(config.timeline_path):
-            instant = None if status.is_dir else parse_instant(status.name, config.layout_version)
-            if instant is not None:
-                found.append(instant)
-        return cls(storage, config, found)
+        listed = {each.name: each for each in storage.list(config.timeline_path) if not each.is_dir}
+        found = (parse_instant(name, config.layout_version) for name in listed)
+        timeline = cls(storage, config, [instant for instant in found if instant is not None])
+        timeline._listed = listed
+        return timeline
 
     def as_if_completed(self, requested_time: str, action: str, metadata: CommitMetadata) -> Timeline:
         """Return the timeline as it will be when a write of layout 1 completes, to look at what it leaves.
@@ -236,6 +237,10 @@ class Timeline:
         )
 
     def _read_metadata(self, instant: Instant) -> CommitMetadata:
+        listed = self._listed.get(instant.file_name)
+        kept = None if listed is None else KEPT_METADATA.find(self._storage.base, listed)
+        if kept is not None:
+            return kept
         try:
             body = self.read_file(instant.file_name)
         except FileNotFoundError as error:
@@ -246,7 +251,10 @@ class Timeline:
                 f"{instant.file_name!r} left the timeline of {self._storage.base!r} after it was "
                 "listed: it was rolled back. Load the timeline again"
             ) from error
-        return CommitMetadata.from_bytes(body, self._describe(instant.file_name))
+        metadata = CommitMetadata.from_bytes(body, self._describe(instant.file_name))
+        if listed is not None and listed.size == len(body):
+            KEPT_METADATA.keep(self._storage.base, listed, metadata)
+        return metadata
 
     def newest_metadata(self, before: str | None = None) -> CommitMetadata | None:
         """Return what the newest completed write wrote, None when there is none; raises as commit_metadata does.
