@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from hudi_engine.errors import TimelineError
 
@@ -77,6 +78,7 @@ class Instant:
         return self.state is State.COMPLETED
 
 
+@lru_cache(maxsize=8192)  # a write lists the same names some ten times
 def parse_instant(file_name: str, layout_version: int) -> Instant | None:
     """Parse the name of a timeline file; None for every other file.
 
