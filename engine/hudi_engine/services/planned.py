@@ -22,8 +22,9 @@ from hudi_engine.filegroup.base_file import parse_base_file
 from hudi_engine.filegroup.listing import list_partition_files
 from hudi_engine.filegroup.markers import delete_markers, list_markers
 from hudi_engine.merge.read_context import ReadContext
-from hudi_engine.merge.table_reader import read_context, table_schema
-from hudi_engine.schema.meta_fields import meta_fields, with_meta_columns
+from hudi_engine.merge.table_reader import read_context
+from hudi_engine.schema.meta_fields import meta_fields
+from hudi_engine.services.as_planned import as_planned
 from hudi_engine.services.result import PlannedResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
@@ -85,29 +86,16 @@ class PlanRun:
         return self.opened.time
 
     def reading(self, options: Options) -> tuple[ReadContext, pa.Schema]:
-        """Return how the plan's slices are read, in the memory of a service, and the table's columns without meta columns."""
+        """Return how the plan's slices are read, in the memory of a service, and the columns of that read without meta columns."""
         state = self.state
         read = replace(
-            self._as_planned(read_context(state.storage, state.config, state.timeline)),
+            as_planned(state, read_context(state.storage, state.config, state.timeline), self.instant),
             memory_limit_bytes=options[MergeOptions.COMPACTION_MEMORY],
             spill_dir=options[MergeOptions.SPILL_FOLDER],
         )
         meta = meta_fields(operation=state.config.keeps_operations)
         return read, pa.schema(
             [field for field in read.schema if field.name not in meta], read.schema.metadata
-        )
-
-    def _as_planned(self, read: ReadContext) -> ReadContext:
-        """Return the read with the columns of the plan's time where they have ids: by its instant readers look them up."""
-        history = read.schema_history
-        if history is None or history.up_to(self.instant) == history:
-            return read
-        state = self.state
-        schema = table_schema(state.config, state.timeline, self.instant)
-        return replace(
-            read,
-            schema=with_meta_columns(schema, operation=state.config.keeps_operations),
-            schema_history=history.up_to(self.instant),
         )
 
     def carry_out(

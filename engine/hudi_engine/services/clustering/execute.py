@@ -14,8 +14,11 @@ from hudi_engine.config.options import Options
 from hudi_engine.errors import ServiceError
 from hudi_engine.layout.layout import RowLayout
 from hudi_engine.merge.modes.registry import merge_rule
+from hudi_engine.merge.table_reader import read_context
 from hudi_engine.parallel import RunTasks, run_in_threads
 from hudi_engine.publish.publication import publication_of
+from hudi_engine.schema.meta_fields import without_meta_columns
+from hudi_engine.services.as_planned import as_planned
 from hudi_engine.services.clustering.pending import group_tasks, pending_clusterings, read_clustering_plan
 from hudi_engine.services.clustering.plan import ClusteringPlan, PlannedSlice
 from hudi_engine.services.clustering.schedule import (
@@ -131,7 +134,7 @@ def _claim(
         tasks, changed = group_tasks(state, plan)
         if changed is not None:
             return _outdated(state, options, chosen, changed, publication)
-        layout = _layout(state, options, plan)
+        layout = _layout(state, options, plan, chosen.requested_time)
         opened = take_over("clustering", state, options, chosen, plan.partitions)
         stack.enter_context(opened).start()
     return _Claim(PlanRun("clustering", state, opened, plan.partitions), plan, tasks, layout)
@@ -155,10 +158,13 @@ def _outdated(
     return ClusteringResult(reason=f"{said}; it was rolled back")
 
 
-def _layout(state: TableState, options: Options, plan: ClusteringPlan) -> RowLayout:
+def _layout(state: TableState, options: Options, plan: ClusteringPlan, instant: str) -> RowLayout:
+    """Return the order of a plan's rows, by columns that are read as they were planned."""
     layout = RowLayout.from_options(options, plan.params)
-    schema = state.data_schema()
-    return layout if schema is None else layout.fitted(schema)
+    if not layout.columns or state.data_schema() is None:
+        return layout
+    read = as_planned(state, read_context(state.storage, state.config, state.timeline), instant)
+    return layout.fitted(without_meta_columns(read.schema))
 
 
 @dataclass(frozen=True)
