@@ -172,6 +172,40 @@ def test_names_in_sql_read_files_from_before_a_column_widened(spark, tmp_path, t
         spark.sql("drop database shop cascade")
 
 
+@pytest.mark.core
+@pytest.mark.parametrize("table_type", ["cow", "mor"])
+def test_a_struct_that_got_a_field_is_not_null_in_files_from_before(spark, tmp_path, table_type):
+    folder, options = tmp_path / "warehouse", {"hoodie.parquet.small.file.limit": "0"}
+    table = HudiTable.create(
+        spark,
+        str(folder / "shop" / "t"),
+        name="t",
+        record_key=["id"],
+        table_type=table_type,
+        options=options,
+    )
+    table.insert(
+        spark.sql("select id, if(id = 2, null, named_struct('a', cast(id as int))) as s from range(3)")
+    )
+    table.upsert(spark.sql("select 3L as id, named_struct('a', 3, 'b', 'x') as s"))
+    DirectoryCatalog(str(folder)).load(spark)
+    gone = "s is null or s.b = 'x'"
+    try:
+        for rows in (spark.table("shop.t"), table.snapshot()):
+            told = rows.selectExpr("id", "s is null", "s.b").collect()
+            assert {tuple(row) for row in told} == {
+                (0, False, None),
+                (1, False, None),
+                (2, True, None),
+                (3, False, "x"),
+            }
+            assert {row.id for row in rows.where(gone).select("id").collect()} == {2, 3}
+        table.delete_where(gone)
+        assert {tuple(row) for row in table.snapshot().select("id", "s.a").collect()} == {(0, 0), (1, 1)}
+    finally:
+        spark.sql("drop database shop cascade")
+
+
 @pytest.mark.parametrize(
     ("first", "second"), [("string", "array<int>"), ("date", "bigint"), ("array<int>", "int")]
 )

@@ -22,7 +22,7 @@ from hudi_engine.filegroup.base_file import BaseFile
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.publish.manifest import Published, listed_uris, publish
 from hudi_engine.publish.manifest_file import CATALOG_FOLDER
-from hudi_engine.publish.native import major_of, natively_readable
+from hudi_engine.publish.native import natively_readable, release_of
 from hudi_engine.publish.snapshot_files import IsReadable
 from hudi_engine.schema.meta_fields import without_meta_columns
 from hudi_engine.storage.base import Storage
@@ -92,9 +92,9 @@ def sweep_cache(place: Storage, keep_ms: int = _KEEP_MS) -> int:
 
 
 def _cache_of(storage: Storage, cache_folder: str, spark_version: str) -> Storage:
-    """Return the cache of one table; what has to be rewritten depends on Spark's major version."""
-    major = spark_version.partition(".")[0]
-    digest = hashlib.sha256(f"{major} {storage.uri()}".encode()).hexdigest()[:24]
+    """Return the cache of one table; what has to be rewritten depends on Spark's release."""
+    release = ".".join(map(str, release_of(spark_version)))
+    digest = hashlib.sha256(f"{release} {storage.uri()}".encode()).hexdigest()[:24]
     place = open_storage(f"{cache_folder.rstrip('/')}/{digest}")
     if f"{place.uri()}/".startswith(f"{storage.uri()}/"):
         raise ConfigError(
@@ -112,7 +112,7 @@ def _readable_by(spark_version: str) -> IsReadable:
         config = context.config.with_properties({TableOptions.POPULATE_META_FIELDS.key: "true"})
         schema = without_meta_columns(context.schema)
         return natively_readable(
-            context.storage, config, [base.path], schema, spark_major=major_of(spark_version)
+            context.storage, config, [base.path], schema, spark=release_of(spark_version)
         )
 
     return is_readable

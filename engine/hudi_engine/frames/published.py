@@ -24,7 +24,7 @@ from hudi_engine.frames.masked import (
 from hudi_engine.frames.session import prepare_session
 from hudi_engine.publish.manifest import current_manifest
 from hudi_engine.publish.manifest_file import Layout, Manifest, ManifestFolder, label_of
-from hudi_engine.publish.native import AS_STORED, major_of, natively_readable
+from hudi_engine.publish.native import AS_STORED, natively_readable, release_of
 from hudi_engine.publish.sidecar import EXTENSION, sidecar_schema
 from hudi_engine.publish.snapshot_files import MASKED_LABEL
 from hudi_engine.schema.meta_fields import with_meta_columns
@@ -98,7 +98,7 @@ def _is_native(state: TableState, manifest: Manifest, schema: pa.Schema, spark_v
     inside = f"{manifest.stamp.base}/"
     paths = (uri.removeprefix(inside) for uri in manifest.uris())
     bases = [path for path in paths if not path.endswith(f".{EXTENSION}")]
-    return natively_readable(state.storage, state.config, bases, schema, spark_major=major_of(spark_version))
+    return natively_readable(state.storage, state.config, bases, schema, spark=release_of(spark_version))
 
 
 def _files(

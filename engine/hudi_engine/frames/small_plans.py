@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hudi_engine.publish.native import major_of
+from hudi_engine.publish.native import release_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,7 +103,7 @@ def _may_change(session: SparkSession) -> bool:
     Spark 3 asks for them anew then, and fails where they are others than when it was planned ("assertion failed"): a query of
     another thread, or one over rows that are kept in memory.
     """
-    return major_of(session.version) >= 4
+    return release_of(session.version) >= (4, 0)
 
 
 def _end(session: SparkSession, known: str) -> None:

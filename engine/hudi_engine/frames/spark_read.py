@@ -20,7 +20,7 @@ from hudi_engine.merge.changes import read_unmerged_logs
 from hudi_engine.merge.read_context import ReadContext
 from hudi_engine.merge.slice_reader import read_slice, resolve_delta
 from hudi_engine.merge.table_reader import as_its_readers_do
-from hudi_engine.publish.native import AS_STORED, METADATA_COLUMN, major_of, native_instants
+from hudi_engine.publish.native import AS_STORED, METADATA_COLUMN, native_instants, release_of
 from hudi_engine.schema.meta_fields import META_SCHEMA
 from hudi_engine.schema.spark_types import arrow_to_spark
 from hudi_engine.schema.time_units import for_spark
@@ -163,8 +163,8 @@ def _native_instants(
     ):
         return frozenset()  # such a column hides Spark's own, by which rows that logs replace are found
     bases = [each.base_file for each in slices if each.base_file is not None]
-    major = major_of(spark.version)
-    return native_instants(state.storage, state.config, bases, read.schema, spark_major=major)
+    release = release_of(spark.version)
+    return native_instants(state.storage, state.config, bases, read.schema, spark=release)
 
 
 def _is_of(each: FileSlice, instants: frozenset[str]) -> bool:

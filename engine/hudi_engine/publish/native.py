@@ -1,7 +1,8 @@
 """Whether Spark's own Parquet reader gives a base file's rows right under the table's schema.
 
 Spark finds columns by name, fills missing ones with null and reads both list and decimal encodings. It cannot know of columns
-renamed by schema evolution, of partition columns left out of the files, or (before Spark 4) of widened types.
+renamed by schema evolution, of partition columns left out of the files, or (before Spark 4) of widened types; before Spark 4.1 it
+takes a struct for null of which a file has none of the fields that are asked for.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,12 +38,17 @@ _WIDENINGS_OF_SPARK_4 = {
 }
 
 
-SPARK_3, SPARK_4 = 3, 4
-"""The oldest major version of Spark: what it can read, all can; and the newest: what it cannot read, none can."""
+Release: TypeAlias = tuple[int, int]
+"""Major and minor version of Spark."""
+
+OLDEST_SPARK, NEWEST_SPARK = (3, 5), (4, 1)
+"""What the one can read, all can; what the other cannot read, none can."""
+_WIDENS, _FILLS_STRUCTS = (4, 0), (4, 1)
+"""The first releases that widen while they read, and that find a struct of which a file has no asked field (SPARK-53535)."""
 
 
 def natively_readable(
-    storage: Storage, config: TableConfig, paths: Iterable[str], schema: pa.Schema, *, spark_major: int
+    storage: Storage, config: TableConfig, paths: Iterable[str], schema: pa.Schema, *, spark: Release
 ) -> bool:
     """Tell whether Spark may read base files itself.
 
@@ -52,7 +59,7 @@ def natively_readable(
         config: The table's properties.
         paths: Base files, relative to the table.
         schema: Columns to read.
-        spark_major: Major version of the running Spark.
+        spark: Release of the running Spark.
     """
     if config.drop_partition_columns or not config.populate_meta_fields:
         return False
@@ -63,7 +70,7 @@ def natively_readable(
         of_instant.setdefault(path.rpartition("_")[2], path)
     examples = list(of_instant.values())
     stored = parallel.on_threads(partial(_file_schema, storage), examples)
-    return all(_fits(each, schema, spark_major) for each in stored)
+    return all(_fits(each, schema, spark) for each in stored)
 
 
 def filled_by_spark(names: Iterable[str]) -> str | None:
@@ -75,7 +82,7 @@ def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
     """Tell whether the installed Spark refuses a base file's values under the table's types, or reads others from them.
 
     So does every Spark with numbers that became text, and with ``float`` that became ``double``; before version 4 it is so with
-    an ``int`` that became ``bigint``, too.
+    an ``int`` that became ``bigint``, too, and before 4.1 with a struct that got a field.
 
     Args:
         storage: The table's storage.
@@ -86,7 +93,7 @@ def is_misread(storage: Storage, path: str, schema: pa.Schema) -> bool:
 
 
 def native_instants(
-    storage: Storage, config: TableConfig, bases: Iterable[BaseFile], schema: pa.Schema, *, spark_major: int
+    storage: Storage, config: TableConfig, bases: Iterable[BaseFile], schema: pa.Schema, *, spark: Release
 ) -> frozenset[str]:
     """Return the instants whose base files Spark may read itself; see `natively_readable`."""
     if config.drop_partition_columns or not config.populate_meta_fields:
@@ -94,22 +101,23 @@ def native_instants(
     examples = {base.instant: base.path for base in bases if base.path.endswith(_PARQUET)}
     stored = parallel.on_threads(partial(_file_schema, storage), list(examples.values()))
     return frozenset(
-        instant for instant, found in zip(examples, stored, strict=True) if _fits(found, schema, spark_major)
+        instant for instant, found in zip(examples, stored, strict=True) if _fits(found, schema, spark)
     )
 
 
 @cache
-def _installed_spark() -> int:
-    """Return the major version of PySpark, the newest where there is none: who publishes need not run it."""
+def _installed_spark() -> Release:
+    """Return the release of PySpark, the newest where there is none: who publishes need not run it."""
     try:
-        return major_of(version("pyspark"))
+        return release_of(version("pyspark"))
     except PackageNotFoundError:
-        return SPARK_4
+        return NEWEST_SPARK
 
 
-def major_of(spark_version: str) -> int:
-    """Return the major version of a version such as ``4.0.1``."""
-    return int(spark_version.partition(".")[0])
+def release_of(spark_version: str) -> Release:
+    """Return the major and minor version of a version such as ``4.0.1``."""
+    major, minor = spark_version.split(".")[:2]
+    return int(major), int(minor)
 
 
 _SCHEMAS: dict[tuple[str, str], pa.Schema] = {}
@@ -132,32 +140,34 @@ def _file_schema(storage: Storage, path: str) -> pa.Schema:
     return found
 
 
-def _fits(stored: pa.Schema, schema: pa.Schema, spark_major: int) -> bool:
+def _fits(stored: pa.Schema, schema: pa.Schema, spark: Release) -> bool:
     if filled_by_spark(schema.names) is not None:
         return False
     if not is_as_meant(stored, (stored.metadata or {}).get(_WRITER, b"").decode(), schema):
         return False
     for field in schema:
         place = stored.get_field_index(field.name)
-        if place >= 0 and not _same(stored.field(place).type, field.type, spark_major):
+        if place >= 0 and not _same(stored.field(place).type, field.type, spark):
             return False
     return True
 
 
-def _same(stored: pa.DataType, wanted: pa.DataType, spark_major: int) -> bool:
-    """Tell whether Spark reads stored values as the wanted type; only Spark 4 widens while it reads."""
+def _same(stored: pa.DataType, wanted: pa.DataType, spark: Release) -> bool:
+    """Tell whether Spark reads stored values as the wanted type."""
     if stored.equals(wanted):
         return True
     if pa.types.is_timestamp(stored) and pa.types.is_timestamp(wanted):
         return (stored.tz is None) == (wanted.tz is None)
     if pa.types.is_list(stored) and pa.types.is_list(wanted):
-        return _same(stored.value_type, wanted.value_type, spark_major)
+        return _same(stored.value_type, wanted.value_type, spark)
     if pa.types.is_map(stored) and pa.types.is_map(wanted):
-        return _same(stored.item_type, wanted.item_type, spark_major)
+        return _same(stored.item_type, wanted.item_type, spark)
     if pa.types.is_struct(stored) and pa.types.is_struct(wanted):
         return all(
-            stored.get_field_index(child.name) < 0
-            or _same(stored.field(stored.get_field_index(child.name)).type, child.type, spark_major)
+            _same(stored.field(child.name).type, child.type, spark)
+            if stored.get_field_index(child.name) >= 0
+            # A query that asks for the new field alone takes all structs of the file for null.
+            else spark >= _FILLS_STRUCTS
             for child in wanted
         )
-    return spark_major >= 4 and (stored, wanted) in _WIDENINGS_OF_SPARK_4
+    return spark >= _WIDENS and (stored, wanted) in _WIDENINGS_OF_SPARK_4

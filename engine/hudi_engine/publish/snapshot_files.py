@@ -50,7 +50,7 @@ from hudi_engine.publish.manifest_file import (
     label_of,
     parse_line,
 )
-from hudi_engine.publish.native import SPARK_3, is_misread, natively_readable
+from hudi_engine.publish.native import OLDEST_SPARK, is_misread, natively_readable
 from hudi_engine.publish.sidecar import SidecarTask, sidecar_path, slice_digest
 from hudi_engine.schema.internal_schema import SchemaHistory
 from hudi_engine.storage.base import Storage
@@ -224,7 +224,7 @@ def _is_native(request: SnapshotRequest, slices: Sequence[_Slice], history: Sche
     if any(each.base is not None and each.base.origin is not None for each in slices):
         return False
     paths = [each.base.uri.removeprefix(inside) for each in slices if each.base is not None]
-    return natively_readable(request.storage, request.config, paths, request.schema, spark_major=SPARK_3)
+    return natively_readable(request.storage, request.config, paths, request.schema, spark=OLDEST_SPARK)
 
 
 def _was_native(previous: Manifest | None) -> bool:

@@ -196,7 +196,7 @@ def test_milliseconds_that_an_old_hudi_called_microseconds_are_read_as_what_they
         assert next(iter(file.blocks(schema.names))).to_pylist() == wanted
         assert file.take(np.array([0]), schema.names).to_pylist() == wanted
     storage, columns = open_storage(str(tmp_path / "base")), with_meta_columns(schema)
-    is_native = natively_readable(storage, config(), [in_base.base.path], columns, spark_major=4)
+    is_native = natively_readable(storage, config(), [in_base.base.path], columns, spark=(4, 1))
     assert is_native == (factor == 1000)
 
 

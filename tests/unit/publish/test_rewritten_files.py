@@ -6,11 +6,15 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from hudi_engine.publish import native
 from hudi_engine.publish.manifest import newest_manifest, publish
+from hudi_engine.publish.native import natively_readable
 from hudi_engine.storage import open_storage
 from hudi_engine.timeline.commit_metadata import CommitMetadata
 from hudi_engine.timeline.schema_commits import LATEST_SCHEMA
 
+from tests.helpers.handmade import HandmadeTable
 from tests.unit.publish.conftest import SCHEMA, log_update, rows
 
 
@@ -99,3 +103,41 @@ def test_a_list_outside_of_the_table_has_copies_of_widened_columns_too(cow, tmp_
     wide = rows(1).set_column(0, "id", pa.array(["1"]))
     cow.commit({"dt=x": {"f-0": wide}})
     assert shown(cow, "id", place) == ["1", "2"]
+
+
+SMALL, LARGE = (pa.struct([(name, pa.int32()) for name in names]) for names in (["a"], ["a", "b"]))
+IN = {
+    "struct": lambda kind: kind,
+    "field": lambda kind: pa.struct([("inner", kind), ("c", pa.int32())]),
+    "list": lambda kind: pa.list_(pa.field("element", kind)),
+    "map": lambda kind: pa.map_(pa.string(), kind),
+}
+
+
+@pytest.mark.parametrize("place", IN)
+@pytest.mark.parametrize(
+    ("release", "reads"), [((3, 5), False), ((4, 0), False), ((4, 1), True), ((4, 10), True)]
+)
+def test_a_struct_that_got_a_field_is_rewritten_for_spark_before_4_1(
+    tmp_path, monkeypatch, place, release, reads
+):
+    stored, wanted = (pa.schema([("id", pa.int64()), ("s", IN[place](kind))]) for kind in (SMALL, LARGE))
+    table = HandmadeTable(tmp_path / "t", stored)
+    table.commit({"": {"f-0": stored.empty_table()}})
+    (path,) = (each.name for each in table.path.glob("*.parquet"))
+    for columns, found in ((stored, True), (wanted, reads)):
+        assert natively_readable(table.storage, table.config, [path], columns, spark=release) == found
+    table.schema = wanted
+    table.commit({"": {"g-0": wanted.empty_table()}})
+    monkeypatch.setattr(native, "_installed_spark", lambda: release)
+    publish(table.storage)
+    copied = [each.uri for each in newest_manifest(table.storage).entries if each.origin is not None]
+    assert len(copied) == (0 if reads else 1)
+
+
+def test_a_stored_field_that_the_table_does_not_have_is_no_reason_to_rewrite(tmp_path):
+    stored, wanted = (pa.schema([("id", pa.int64()), ("s", kind)]) for kind in (LARGE, SMALL))
+    table = HandmadeTable(tmp_path / "t", stored)
+    table.commit({"": {"f-0": stored.empty_table()}})
+    (path,) = (each.name for each in table.path.glob("*.parquet"))
+    assert natively_readable(table.storage, table.config, [path], wanted, spark=(3, 5))
