@@ -22,8 +22,8 @@ OPERATORS = ("=", "==", "!=", "<", ">", "<=", ">=", "in", "not in")
 _BEYOND = 2.0**63
 _LEAST = -(2**63)
 """Bounds of whole numbers of 64 bits."""
-_MOST = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(np.float64).max)}
-"""The greatest number of each width in bits; beyond it a number would become infinity."""
+_MOST = {32: math.nextafter(2.0**128 - 2.0**103, 0), 64: float(np.finfo(np.float64).max)}
+"""The greatest number that has a nearest one of each width in bits; beyond it a number would become infinity."""
 
 Filters: TypeAlias = pc.Expression | Sequence[Any]
 """An Arrow expression; tuples ``(column, operator, value)`` that must all hold; or lists of such, one of which must hold."""
@@ -182,15 +182,23 @@ def _whole(value: object) -> object:
     return int(value) if is_whole else value  # type: ignore[call-overload]
 
 
-def _floats(values: Iterable[object], kind: pa.DataType) -> list[object]:
+def _floats(values: Iterable[object], kind: pa.DataType) -> Sequence[object] | pa.Array:
     """Return the members of a list as the column has them; Arrow takes the two zeros for different ones, but for equal bounds."""
-    found = [_float(each, kind) for each in values]
+    found = [_float(each, kind) for each in values if not _is_beyond(each, kind)]
+    if all(each is None for each in found):
+        return pa.array(found, kind)
     return [*found, 0.0, -0.0] if 0 in found else found
+
+
+def _is_beyond(value: object, kind: pa.DataType) -> bool:
+    """Tell whether a number is none of a column's, and not infinity either, which Arrow would make of it."""
+    is_number = isinstance(value, (int, float, Decimal)) and value == value
+    return is_number and _MOST[kind.bit_width] < abs(value) < math.inf  # type: ignore[arg-type]
 
 
 def _float(value: object, kind: pa.DataType) -> object:
     """Return a number as the column has it: the nearest of 32 bits, say, which its files' bounds and its rows are told in."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or abs(value) > _MOST[kind.bit_width]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or _is_beyond(value, kind):
         return value
     return pa.scalar(float(value), pa.float64()).cast(kind, safe=False).as_py()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as python_operators
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -128,6 +129,36 @@ def test_a_number_is_compared_in_the_width_of_its_column_in_whatever_file_a_row_
         pq.write_table(rows, tmp_path / f"{number}.parquet")
     expression = as_expression([("f", operator, asked)], pa.schema([("f", pa.float32())]))
     assert sorted(ds.dataset(tmp_path).to_table(filter=expression)["id"].to_pylist()) == found
+
+
+@pytest.mark.parametrize(
+    "far",
+    [1e300, -1e300, 3.4028236e38, 10**400, Decimal("1e39")],
+    ids=["1e300", "-1e300", "3.4e38", "10**400", "1e39"],
+)
+def test_a_number_beyond_those_of_a_column_is_not_taken_for_infinity(tmp_path: Path, far: float) -> None:
+    infinite = [float("inf"), float("-inf")]
+    rows = pa.table({"f": pa.array([*infinite, 1.0, None], pa.float32())})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    for asked, found in [
+        ([far], []),
+        ([far, 1.0], [1.0]),
+        ([far, None], [None]),
+        ([far, *infinite], infinite),
+    ]:
+        for read in (ds.dataset(rows).to_table, ds.dataset(tmp_path / "t.parquet").to_table):
+            inside = read(filter=as_expression([("f", "in", asked)], rows.schema))["f"].to_pylist()
+            others = read(filter=as_expression([("f", "not in", asked)], rows.schema))["f"].to_pylist()
+            assert inside == found
+            assert others == [value for value in rows["f"].to_pylist() if value not in found]
+
+
+def test_a_number_a_little_above_the_greatest_of_a_column_is_the_greatest() -> None:
+    greatest = float.fromhex("0x1.fffffep+127")
+    rows = pa.table({"f": pa.array([greatest, float("inf")], pa.float32())})
+    for asked in (("=", 3.4028235e38), ("in", [3.4028235e38]), (">=", 3.4028235e38)):
+        found = rows.filter(as_expression([("f", *asked)], rows.schema))["f"].to_pylist()
+        assert found[0] == greatest and len(found) == (2 if asked[0] == ">=" else 1)
 
 
 NUMBERS = [None, 0, 1, -1, 2, 2**53 + 1, 2**63 - 1, -(2**63)]
