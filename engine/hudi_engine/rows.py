@@ -189,13 +189,15 @@ def _possible_partitions(
     if not config.is_partitioned or not config.folders_say_values:
         return partitions
     form, nowhere = ds.ParquetFileFormat(), LocalFileSystem()
+    names = sorted(partitions)
+    # Named by number: of a path Arrow makes another one, of "~" the home folder.
     fragments = [
-        form.make_fragment(name or ".", nowhere, partition_expression=_guarantee(config, schema, name))
-        for name in sorted(partitions)
+        form.make_fragment(str(number), nowhere, partition_expression=_guarantee(config, schema, name))
+        for number, name in enumerate(names)
     ]
     # Arrow simplifies the filter with what is known of each partition; no file is opened.
     dataset = ds.FileSystemDataset(fragments, schema, form, nowhere)
-    return {"" if each.path == "." else each.path for each in dataset.get_fragments(filters)}
+    return {names[int(each.path)] for each in dataset.get_fragments(filters)}
 
 
 def _guarantee(config: TableConfig, schema: pa.Schema, partition: str) -> pc.Expression:

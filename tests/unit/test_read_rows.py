@@ -137,6 +137,23 @@ def test_partitions_that_a_filter_rules_out_are_not_opened(partitioned: str, tmp
     assert hudi_engine.read(partitioned, filters=[("dt", "=", "z")]).files() == []
 
 
+@pytest.mark.parametrize("name", ["~", "~root", "~ ", "-", " ", "%7E"])
+@pytest.mark.parametrize("below", [False, True], ids=["alone", "with folders below"])
+def test_a_folder_of_any_name_is_read_with_filters(tmp_path: Path, name: str, below: bool) -> None:
+    columns = ("dt", "id") if below else ("dt",)
+    plain = {"hoodie.datasource.write.hive_style_partitioning": "false"}
+    plain["hoodie.datasource.write.partitionpath.urlencode"] = "false"
+    table = HandmadeTable(tmp_path / "t", SCHEMA, columns, properties=plain)
+    folders = {each: f"{each}/a" if below else each for each in (name, "y")}
+    table.commit({folder: {file_id(): rows(("a", 1, each))} for each, folder in folders.items()})
+
+    for filters in ([("amount", ">", 0)], [("amount", ">", 0), ("dt", "=", name)], [("id", "=", "a")]):
+        found = hudi_engine.read(table.path, filters=filters).to_arrow()["dt"].to_pylist()
+        assert sorted(found) == sorted([name] if len(filters) == 2 else [name, "y"])
+    only = hudi_engine.read(table.path, filters=[("dt", "=", name)]).files()
+    assert [each.partition for each in only] == [folders[name]]
+
+
 def test_row_groups_that_a_filter_rules_out_are_not_read(tmp_path: Path) -> None:
     table = HandmadeTable(tmp_path / "t", SCHEMA)
     table.commit({"": {file_id(): rows(*[(f"{n:05d}", n, "x") for n in range(4000)])}})
