@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from hudi_engine.clone import clone_table
 from hudi_engine.errors import TimelineError
-from hudi_engine.services import archive, drop_savepoint
+from hudi_engine.publish.publication import publication_of
+from hudi_engine.services import archive, drop_savepoint, finish_archive
 from hudi_engine.storage.base import Storage
 from hudi_engine.storage.factory import open_storage
 from hudi_engine.table_state import TableState
+from hudi_engine.timeline.archive_files import EntryKey, archive_file_path, entry_key, list_archive_files
+from hudi_engine.timeline.archive_log import read_archive_log
 
 import tests.faults.mini_table as mini
 
@@ -151,3 +154,56 @@ def test_the_only_commit_stays_when_its_savepoint_goes_whatever_the_archive_says
     clone.replace(archived.path, storage.read(archived.path))
     drop_savepoint(clone, mini.options(), instants[1])
     assert mini.content(clone) == rows and active(clone) == [instants[1]]
+
+
+@pytest.mark.parametrize("order", [(3, 5), (5, 3)])
+def test_savepoints_that_archiving_has_passed_go_in_any_order_and_archived_commits_stay(
+    tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    storage, instants = made(tmp_path / "t", 10, *order)
+    archive_to(storage, 4)
+    assert active(storage) == [*(instants[number] for number in sorted(order)), *instants[8:]]
+    rows = mini.content(storage)
+    for number in order:
+        drop_savepoint(storage, mini.options(), instants[number])
+        assert mini.content(storage) == rows
+    assert active(storage) == instants[8:] and mini.leftovers(storage) == []
+
+
+def test_a_file_of_the_archive_without_entries_hides_none_of_the_older_ones(tmp_path: Path) -> None:
+    storage, instants = made(tmp_path / "t", 6, 1)
+    archive_to(storage, 3)
+    rows = mini.content(storage)
+    storage.create(archive_file_path(".hoodie/archived", 9), b"")
+    drop_savepoint(storage, mini.options(), instants[1])
+    assert mini.content(storage) == rows and active(storage) == instants[4:]
+
+
+@pytest.mark.parametrize("newest", ["of a dropped savepoint", "without entries"])
+def test_an_archiving_that_was_killed_is_finished_whatever_file_of_the_archive_is_the_newest(
+    tmp_path: Path, newest: str
+) -> None:
+    storage, instants = made(tmp_path / "t", 6, 1)
+    names = {each.path for each in storage.list(".hoodie") if not each.is_dir}
+    bodies = {path: storage.read(path) for path in names}
+    archive_to(storage, 3)
+    for path, body in bodies.items():
+        if any(each in path for each in instants[2:4]):
+            storage.replace(path, body)
+    assert active(storage) == instants[1:]
+    if newest == "without entries":
+        storage.create(archive_file_path(".hoodie/archived", 9), b"")
+    else:
+        drop_savepoint(storage, mini.options(), instants[1])
+    finish_archive(storage, mini.options(), publication_of(storage))
+    assert not {*active(storage)} & {*instants[2:4]} and len(mini.content(storage)) == 6
+    entries = archive_entries(storage)
+    assert len(entries) == len(set(entries))
+
+
+def archive_entries(storage: Storage) -> list[EntryKey]:
+    """What the files of the archive hold, each as often as it is there."""
+    files = list_archive_files(storage, ".hoodie/archived")
+    return [
+        entry_key(entry) for file in files for entry in read_archive_log(storage.read(file.path), file.path)
+    ]

@@ -9,7 +9,7 @@ instant for a pending one or finds a hole (as Apache Hudi does).
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from hudi_engine.config.declared.service_options import ArchiveOptions
 from hudi_engine.config.options import Options
@@ -24,7 +24,12 @@ from hudi_engine.services.result import ArchiveResult
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.telemetry.services import Done, measured
-from hudi_engine.timeline.archive_files import archived_since, create_archive_file, list_archive_files
+from hudi_engine.timeline.archive_files import (
+    EntryKey,
+    archived_since,
+    create_archive_file,
+    list_archive_files,
+)
 from hudi_engine.timeline.instant import Instant
 from hudi_engine.txn.metadata_table import drop_foreign_metadata_table
 from hudi_engine.txn.owner import HEARTBEAT_FOLDER
@@ -103,7 +108,7 @@ def finish_archive(storage: Storage, options: Options, publication: Publication)
         done = state.timeline.completed
         if state.config.layout_version != 1 or not (archived and done):
             return
-        known = archived_since(storage, archived, done[0].requested_time)
+        known = archived_since(storage, archived)
         left = {
             file.instant.requested_time
             for file in files_of(storage, state.config, done)
@@ -111,16 +116,19 @@ def finish_archive(storage: Storage, options: Options, publication: Publication)
         }
         going = [each for each in done if each.requested_time not in left]
         if going:
-            archive_instants(state, going, options)
+            archive_instants(state, going, options, known)
 
 
-def archive_instants(state: TableState, instants: Sequence[Instant], options: Options) -> str | None:
+def archive_instants(
+    state: TableState, instants: Sequence[Instant], options: Options, known: Set[EntryKey] | None = None
+) -> str | None:
     """Write the entries of instants and remove their files; the caller holds the lock and has chosen well.
 
     Args:
         state: The table, read under its lock.
         instants: Completed instants, by requested time.
         options: ``hoodie.commits.archival.batch``.
+        known: What is in the archive already; None to look for it in the newest files.
 
     Returns:
         The new file of the archive, None when the entries were there already.
@@ -131,7 +139,8 @@ def archive_instants(state: TableState, instants: Sequence[Instant], options: Op
     _remove_strays(state, left)
     files = files_of(storage, state.config, instants)
     archived = list_archive_files(storage, folder)
-    known = archived_since(storage, archived, instants[0].requested_time)
+    if known is None:
+        known = archived_since(storage, archived, instants[0].requested_time)
     missing = [file for file in files if file.key not in known]
     path = None
     if missing:

@@ -15,8 +15,6 @@ from hudi_engine.services.archive.replaced import ReplacedGroups
 from hudi_engine.storage.base import Storage
 from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
-from hudi_engine.timeline.archive_files import archived_since, list_archive_files
-from hudi_engine.timeline.instant import WRITE_ACTIONS
 from hudi_engine.txn.savepoint import delete_savepoint
 
 
@@ -44,12 +42,10 @@ def _archive_left_behind(state: TableState, saved: str, options: Options) -> Non
     """Archive a saved commit after which others were archived, if a younger one is still active; any other stays."""
     active = state.timeline.completed_writes
     writes = [each for each in active if each.requested_time == saved]
-    files = list_archive_files(state.storage, state.config.archive_folder)
-    passed = any(
-        time > saved and action in WRITE_ACTIONS
-        for time, action, _ in archived_since(state.storage, files, saved)
-    )
-    if not passed or not writes or writes[-1] is active[-1]:
+    if not writes or writes[-1] is active[-1]:
+        return
+    # all of the archive: another savepoint that went before may have left an older commit in its newest file
+    if all(each.requested_time <= saved for each in state.timeline.archived.completed_writes):
         return
     replaced = ReplacedGroups(state)
     if any(replaced.may_show_again(write) for write in writes):
