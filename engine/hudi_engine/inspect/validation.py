@@ -61,7 +61,7 @@ def validate(state: TableState) -> list[Finding]:
     Args:
         state: The table, as just read.
     """
-    damaged = dict(_damaged_commits(state))
+    damaged, whole = dict(_damaged_commits(state)), state.timeline
     if damaged:
         state = replace(state, timeline=state.timeline.without(damaged))
     view = state.view()
@@ -70,7 +70,7 @@ def validate(state: TableState) -> list[Finding]:
         *damaged.values(),
         *_missing(view, named),
         *_missing_of_older(state, view, named),
-        *_orphans(state, view, named, damaged),
+        *_orphans(state, whole, view, named, damaged),
         *_no_metadata(state, view),
     ]
     findings += _left_markers(state)
@@ -230,10 +230,16 @@ def _damaged_commits(state: TableState) -> Iterator[tuple[str, Finding]]:
 
 
 def _orphans(
-    state: TableState, view: FileSystemView, named: dict[str, _Named], damaged: Container[str]
+    state: TableState,
+    timeline: Timeline,
+    view: FileSystemView,
+    named: dict[str, _Named],
+    damaged: Container[str],
 ) -> list[Finding]:
-    """Return data files that no commit explains; those of pending and archived instants are explained."""
-    timeline = state.timeline
+    """Return data files that no commit explains; those of pending and archived instants are explained.
+
+    The timeline is the whole one: archived commits may count by nothing but a commit whose file is damaged.
+    """
     pending = {each.requested_time for each in timeline.pending}
     active = {each.requested_time for each in timeline.completed_writes}
     found: dict[str, list[Finding]] = {}

@@ -10,6 +10,7 @@ from hudi_engine.filegroup.base_file import base_file_name
 from hudi_engine.filegroup.partition_metadata import PARTITION_METADATA
 from hudi_engine.inspect import Finding, validate
 from hudi_engine.repair import KINDS
+from hudi_engine.services import archive
 from hudi_engine.storage.base import Listing
 from hudi_engine.storage.local import LocalStorage
 from hudi_engine.table_services import TableServices
@@ -75,6 +76,33 @@ def test_a_table_is_looked_at_once_for_all_repairs(
     assert len(looks) == 1
     services(storage).repair(("damaged_plans",))
     assert len(looks) == 1
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_files_of_archived_commits_stay_where_the_commit_that_they_count_by_is_damaged(
+    tmp_path: Path, saved: bool
+) -> None:
+    storage = mini.create_table(str(tmp_path / "t"))
+    for number in range(5):
+        last = mini.write(storage, {f"part={number}": {"a": number}})
+        if saved and number == 1:
+            mini.savepoint(storage)
+    limits = {"hoodie__keep__min__commits": 1, "hoodie__keep__max__commits": 2}
+    policy = {"hoodie__clean__policy": "KEEP_LATEST_FILE_VERSIONS"}
+    archive(storage, mini.options(**limits, **policy, hoodie__archive__beyond__savepoint="true"))
+    rows, commit = mini.content(storage), f".hoodie/{last}.commit"
+    whole = storage.read(commit)
+    orphan = f"part=2/{base_file_name('stray-0', '0-0-0', '29990101000000000')}"
+    storage.create(orphan, b"{}")
+    storage.replace(commit, whole[: len(whole) // 2])
+
+    found = [each.path for each in validate(TableState.load(storage)) if each.problem == "orphan_file"]
+    assert found == [orphan]
+    repaired = services(storage).repair(dry_run=False)
+    assert [each.path for each in repaired] == [orphan]
+
+    storage.replace(commit, whole)
+    assert mini.content(storage) == rows and len(rows) == 5
 
 
 class Beside(LocalStorage):
