@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from hudi_engine.table_state import TableState
 from hudi_engine.timeline.active import Timeline
 from hudi_engine.timeline.archive_files import entry_key, list_archive_files
 from hudi_engine.timeline.archive_log import encode_archive, read_archive_log
+from hudi_engine.timeline.continuity import lasts
 from hudi_engine.timeline.gaps import hidden_writes
 from hudi_engine.timeline.instant import WRITE_ACTIONS, Instant, State, timeline_file_name
 
@@ -51,6 +53,7 @@ class Content:
 
         Raises:
             CorruptTableError: A data file is not there that a write on the active timeline made and nobody took out.
+            FileNotFoundError: A clean or restore may have taken files before they were listed.
             TimelineError: A clean has deleted files of the instant, or it has left the active timeline.
         """
         timeline = state.timeline
@@ -70,12 +73,15 @@ class Content:
         for write in writes if as_of is None else ():
             timeline.commit_metadata(write)
         view = state.whole_view(as_of=as_of)
-        return cls(state, view, Timeline.load(state.storage, state.config), as_of, gap)
+        later = Timeline.load(state.storage, state.config)
+        if not lasts(timeline, later, as_of):
+            raise FileNotFoundError(errno.ENOENT, "files of the table may have gone", state.storage.base)
+        return cls(state, view, later, as_of, gap)
 
     @property
     def newest(self) -> str | None:
         """Requested time of the newest write, None for a table without any."""
-        found = [each.requested_time for each in self._instants if each.action in WRITE_ACTIONS]
+        found = [each.requested_time for each in self.instants if each.action in WRITE_ACTIONS]
         return found[-1] if found else None
 
     @cached_property
@@ -146,17 +152,18 @@ class Content:
         ]
         found += [each.path for each in storage.list(_SCHEMA_FOLDER) if not each.is_dir]
         found += [_NOTES] if storage.exists(_NOTES) else []
-        files = files_of(storage, config, self._instants)
+        files = files_of(storage, config, self.instants)
         done = {
             (each.instant.requested_time, each.instant.action) for each in files if each.instant.is_completed
         }
-        gone = [each for each in self._instants if (each.requested_time, each.action) not in done]
+        gone = [each for each in self.instants if (each.requested_time, each.action) not in done]
         if gone:
             raise FileNotFoundError(f"{gone[0].file_name} has left the timeline")
         return [*found, *(each.path for each in files), *self._plans()]
 
     @cached_property
-    def _instants(self) -> list[Instant]:
+    def instants(self) -> list[Instant]:
+        """Completed instants that come along."""
         return [
             each
             for each in self.state.timeline.completed

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
+from hudi_engine.clone.cleans import clean_for_others
 from hudi_engine.clone.content import Content
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.properties import TABLE_NAME_KEY
@@ -207,4 +208,6 @@ def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> Clon
     copied += [size for size in logs if size]
     on_threads(lambda path: put(path, content.archive_bytes(path)), content.archives())
     on_threads(sharing.copy, content.other_files())
+    for file, body in clean_for_others(content, clone):
+        clone.create(file, body)
     return CloneResult(path, content.newest, len(shared), sum(shared), len(copied), sum(copied))

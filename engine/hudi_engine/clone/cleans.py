@@ -1,0 +1,69 @@
+"""Cleans of the original that stay behind and yet took files of earlier states of the clone.
+
+They are later than the moment that is cloned, or not done yet. Without a word of them a reader of such a state would find
+fewer rows and no error. So the clone has one clean in their place, which is done and names no file. It says how far back the
+clone is whole in the words of a clean by file versions: after one of those every reader and cleaner looks at all partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hudi_engine.clone.content import Content
+from hudi_engine.config.enums import CleanPolicy
+from hudi_engine.services.clean.plan import CleanPlan
+from hudi_engine.storage.base import Storage
+from hudi_engine.timeline.active import CleanBound
+from hudi_engine.timeline.avro_file import encode_avro_file
+from hudi_engine.timeline.instant import State, timeline_file_name
+from hudi_engine.timeline.schemas import CLEAN_METADATA
+
+
+def clean_for_others(content: Content, clone: Storage) -> Iterator[tuple[str, bytes]]:
+    """Yield paths and bodies of the timeline files of the clean that stands for those which stay behind; none without such.
+
+    Args:
+        content: What is cloned.
+        clone: The clone's storage.
+
+    Raises:
+        TimelineError: A clean has left the original's timeline since it was listed.
+    """
+    bound = _bound_of_others(content)
+    if bound is None:
+        return
+    plan = CleanPlan(CleanPolicy.KEEP_LATEST_FILE_VERSIONS.value, None, bound.oldest, {}).to_bytes(clone)
+    record = {
+        "startCleanTime": bound.clean,
+        "timeTakenInMillis": 0,
+        "totalFilesDeleted": 0,
+        "earliestCommitToRetain": "",
+        "lastCompletedCommitTimestamp": bound.oldest,
+        "partitionMetadata": {},
+        "version": 2,
+        "bootstrapPartitionMetadata": {},
+        "extraMetadata": {},
+    }
+    done = encode_avro_file(CLEAN_METADATA, record)
+    for state, body in ((State.REQUESTED, plan), (State.INFLIGHT, plan), (State.COMPLETED, done)):
+        yield f"{content.state.config.timeline_path}/{timeline_file_name(bound.clean, 'clean', state)}", body
+
+
+def _bound_of_others(content: Content) -> CleanBound | None:
+    """Return how far back the cleans that stay behind left the clone whole, None where those that come along say as much.
+
+    The newest write of the clone is whole whatever a later clean took, as its files are here. A clean that is only planned has
+    taken nothing.
+    """
+    mine = {each.requested_time for each in content.instants if each.action == "clean"}
+    known, others = "", CleanBound("", "")
+    for each in content.later.instants:
+        if each.action != "clean" or each.state is State.REQUESTED:
+            continue
+        bound = content.later.clean_bound(each)
+        if each.requested_time in mine:
+            known = max(known, bound.oldest)
+        else:
+            others = max(others, bound)
+    oldest = min(others.oldest, content.newest or "")
+    return CleanBound(oldest, others.clean) if oldest > known else None
