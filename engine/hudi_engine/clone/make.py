@@ -38,6 +38,7 @@ from hudi_engine.txn.swap import (
     side_folder,
     swap,
 )
+from hudi_engine.txn.table_place import lie_in_one
 from hudi_engine.write.define.create_table import FOLDERS, check_absent
 from hudi_engine.write.define.problems import name_problems
 
@@ -102,7 +103,7 @@ def clone_table(
         WriteConflictError: On a store without folders, somebody writes to the table that is to be replaced.
     """
     target = open_storage(path)
-    if f"{target.base}/".startswith(f"{storage.base}/") or f"{storage.base}/".startswith(f"{target.base}/"):
+    if lie_in_one(storage.base, target.base):
         raise ConfigError(
             f"a clone of {storage.base!r} cannot be at {target.base!r}; choose a folder beside it"
         )

@@ -36,3 +36,21 @@ def place_of(base: str) -> TablePlace | None:
     if not name or parent.endswith((":/", "://")):
         return None
     return TablePlace(open_storage(parent or "/"), name)
+
+
+def lie_in_one(one: str, other: str) -> bool:
+    """Return whether two folders are the same, or one of them is inside of the other, whatever links lead there."""
+    one, other = _real(one), _real(other)
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/") or _are_same(one, other)
+
+
+def _real(base: str) -> str:
+    return base if "://" in base else os.path.realpath(base)
+
+
+def _are_same(one: str, other: str) -> bool:
+    """Tell whether a disk has one folder under two names, as where case does not count."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
