@@ -16,7 +16,15 @@ from hudi_engine.clone.content import Content
 from hudi_engine.config.options import Options, resolve_options
 from hudi_engine.config.properties import TABLE_NAME_KEY
 from hudi_engine.config.properties_file import PROPERTIES_PATH
-from hudi_engine.errors import ConfigError, StorageError, TableExistsError
+from hudi_engine.config.table_config import TableConfig
+from hudi_engine.errors import (
+    ConfigError,
+    CorruptTableError,
+    StorageError,
+    TableExistsError,
+    TableNotFoundError,
+    UnsupportedTableError,
+)
 from hudi_engine.inspect.as_of import instant_as_of
 from hudi_engine.parallel import on_threads
 from hudi_engine.storage.base import Storage
@@ -100,7 +108,7 @@ def clone_table(
         TimelineError: A clean has deleted files of ``at``, or it has left the active timeline.
         UnsupportedTableError: A table that this engine does not write.
         StorageError: The files cannot be shared, or the storage failed.
-        WriteConflictError: On a store without folders, somebody writes to the table that is to be replaced.
+        WriteConflictError: Somebody works on the table that is to be replaced.
     """
     target = open_storage(path)
     if lie_in_one(storage.base, target.base):
@@ -183,12 +191,23 @@ def _put(target: Storage, options: Options, replaces: bool, base: str, side: str
         check_absent(target)  # another process may have made a table there meanwhile
     if not (replaces or target.exists("")):
         place_new(base, side)
-    elif target.renames_folders or not target.exists(PROPERTIES_PATH):
+    elif not _can_be_opened(target):
         swap(base, side)
     else:
+        # On every store: two clones of one table have files of the same names, so what a clean of the old one is about to delete
+        # would go from the new one.
         with table_lock(target, options):
             check_nobody_writes(target, options, "replaced")
             swap(base, side)
+
+
+def _can_be_opened(target: Storage) -> bool:
+    """Tell whether somebody may be at work on a table; not where there is none, or its properties cannot be read."""
+    try:
+        TableConfig.load(target)
+    except (TableNotFoundError, CorruptTableError, UnsupportedTableError):
+        return False
+    return True
 
 
 def _fill(clone: Storage, content: Content, sharing: Sharing, path: str) -> CloneResult:

@@ -34,7 +34,7 @@ _INSTANT = re.compile(r"\d{14}")
 
 
 def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
-    """Refuse what a file that is under way would spoil; where folders are renamed it goes along, or finds no place, and nothing is.
+    """Refuse what a file that is under way, or a delete, would spoil.
 
     Plans of services that nobody has begun do no harm. The caller holds the table's lock, so that nobody begins to write meanwhile.
 
@@ -46,8 +46,6 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
     Raises:
         WriteConflictError: naming an instant whose writer is at work.
     """
-    if storage.renames_folders:
-        return
     config = TableConfig.load(storage)
     timeline, living = Timeline.load(storage, config), Liveness(storage, config, options)
     writes = pending_writes(timeline)
@@ -55,7 +53,7 @@ def check_nobody_writes(storage: Storage, options: Options, done: str) -> None:
         if (each in writes or each.state is State.INFLIGHT) and living.is_at_work(each):
             raise WriteConflictError(
                 f"the table at {storage.base} cannot be {done} while {each.action} {each.requested_time} of another writer is "
-                "under way, whose files may come at any time. The table is as it was; try again when that writer has ended"
+                "under way, whose files may come, or go, at any time. The table is as it was; try again when that writer has ended"
             )
 
 
